@@ -1,0 +1,37 @@
+# Two commands on a fresh machine: `make demo` (core only, no torch) and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip --disable-pip-version-check
+
+.PHONY: demo test check bench clean
+
+# .venv is created by venv; the stamps record what has been installed into it.
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install --quiet -c constraints.txt -e .
+	touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt $(VENV)/.core
+	$(PIP) install --quiet torch==2.13.0
+	$(PIP) install --quiet -c constraints.txt -e '.[train,parquet,dev]'
+	touch $@
+
+demo: $(VENV)/.core
+	$(BIN)/condsim score --file examples/pairs.csv
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache

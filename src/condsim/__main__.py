@@ -1,0 +1,6 @@
+"""Lets ``python -m condsim`` and ``accelerate launch -m condsim`` run the command line."""
+
+from condsim.cli.main import run
+
+if __name__ == "__main__":
+    run()

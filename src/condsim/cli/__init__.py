@@ -1,0 +1,1 @@
+"""Command line of condsim: one file per command, thin callers of the library."""

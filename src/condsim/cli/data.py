@@ -1,0 +1,124 @@
+"""``condsim data check``: what is in a data file, and whether it can be used."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from condsim.tasks import TaskStatistics, describe, load_csts
+
+__all__ = ["app", "check"]
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
+
+_EXAMPLES = """
+**Examples**
+
+- `condsim data check csts_train.csv`
+- `condsim data check pairs.jsonl --top 20`
+- `condsim data check csts_validation.csv --json > statistics.json`
+"""
+
+
+@app.callback()
+def data() -> None:
+    """Look at data files."""
+
+
+@app.command(epilog=_EXAMPLES)
+def check(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="CSV, TSV, JSONL or Parquet file with the columns sentence1, sentence2, "
+            "condition and perhaps label.",
+            show_default=False,
+        ),
+    ],
+    top: Annotated[
+        int, typer.Option(min=0, help="How many of the most frequent conditions to list.")
+    ] = 10,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the statistics as JSON, not as tables.")
+    ] = False,
+) -> None:
+    """Check a data file and print its statistics.
+
+    The first fault of the file is reported as one line that names row and column, with exit
+    status 2. The statistics are those of the C-STS paper (rows, pairs, labels, lengths in words,
+    frequent conditions), and how far apart the two labels of a sentence pair are.
+    """
+    statistics = describe(load_csts(file), top=top)
+    if as_json:
+        typer.echo(json.dumps(statistics.to_dict(), ensure_ascii=False, indent=2))
+        return
+    console = Console()
+    console.print(_summary(statistics))
+    if statistics.label_histogram:
+        console.print(_histogram("Labels", "label", "rows", statistics.label_histogram))
+    if statistics.gap_histogram:
+        console.print(_histogram("High minus low label", "gap", "pairs", statistics.gap_histogram))
+    if statistics.frequent_conditions:
+        console.print(_conditions(statistics))
+
+
+def _summary(statistics: TaskStatistics) -> Table:
+    words, condition_words = statistics.sentence_words, statistics.condition_words
+    title = Text(f"{statistics.name}, revision {statistics.revision}")
+    table = Table(title=title, show_header=False)
+    table.add_column("")
+    table.add_column("", justify="right")
+    rows = [
+        ("rows", f"{statistics.rows:,}"),
+        ("  with a label", f"{statistics.labelled_rows:,}"),
+        ("  unlabelled or invalid", f"{statistics.unlabelled_rows:,}"),
+        ("sentence pairs", f"{statistics.sentence_pairs:,}"),
+        ("  high-low pairs of rows", f"{statistics.high_low_pairs:,}"),
+        ("  ties (equal labels)", f"{statistics.ties:,}"),
+        ("  lone rows", f"{statistics.lone_rows:,}"),
+        ("  with more than two labelled rows", f"{statistics.larger_groups:,}"),
+        ("unique sentences", f"{statistics.unique_sentences:,}"),
+        ("distinct conditions (case ignored)", f"{statistics.distinct_conditions:,}"),
+        ("words in a sentence, mean / median", f"{words.mean:.1f} / {words.median:g}"),
+    ]
+    if condition_words is not None:
+        lengths = f"{condition_words.mean:.1f} / {condition_words.median:g}"
+        rows.append(("words in a condition, mean / median", lengths))
+    rows.append(("rows that repeat a condition", f"{statistics.repeated_condition_rows:,}"))
+    if statistics.mean_gap is not None:
+        rows.append(("high minus low label, mean", f"{statistics.mean_gap:.2f}"))
+    if statistics.first_is_higher_share is not None:
+        share = f"{statistics.first_is_higher_share:.1%}"
+        rows.append(("pairs whose first row is the higher", share))
+    for what, value in rows:
+        table.add_row(what, value)
+    return table
+
+
+def _histogram(
+    title: str, value_name: str, unit: str, counts: tuple[tuple[float, int], ...]
+) -> Table:
+    table = Table(title=title)
+    table.add_column(value_name, justify="right")
+    table.add_column(unit, justify="right")
+    table.add_column("share", justify="right")
+    total = sum(count for _, count in counts)
+    for value, count in counts:
+        table.add_row(f"{value:g}", f"{count:,}", f"{count / total:.1%}")
+    return table
+
+
+def _conditions(statistics: TaskStatistics) -> Table:
+    table = Table(title="Most frequent conditions")
+    table.add_column("condition (case ignored)", overflow="fold")
+    table.add_column("rows", justify="right")
+    table.add_column("share", justify="right")
+    for condition, count in statistics.frequent_conditions:
+        table.add_row(Text(condition), f"{count:,}", f"{count / statistics.rows:.1%}")
+    return table

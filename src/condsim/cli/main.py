@@ -1,0 +1,42 @@
+"""The ``condsim`` command: registers one function per file and turns errors into one line."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from condsim.cli import data, encode, evaluate, info, predict, score, train
+from condsim.errors import CondSimError
+
+__all__ = ["app", "run"]
+
+app = typer.Typer(
+    name="condsim",
+    help="How similar are these two texts, with respect to X?",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+app.command()(score.score)
+app.command()(encode.encode)
+app.command()(train.train)
+app.command()(evaluate.evaluate)
+app.command()(predict.predict)
+app.command()(info.info)
+app.add_typer(data.app, name="data", help="Look at data files.")
+
+
+def run(arguments: list[str] | None = None) -> None:
+    """Runs the command line and exits the process.
+
+    Exit status: 0 done, 2 the input breaks a rule (one line on stderr), 130 interrupted.
+
+    Args:
+        arguments: The words after ``condsim``; those of the process by default.
+    """
+    try:
+        app(args=arguments)
+    except CondSimError as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(2)

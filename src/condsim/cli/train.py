@@ -1,0 +1,53 @@
+"""``condsim train``: a recipe goes in, a model folder comes out."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from condsim.errors import require
+
+__all__ = ["train"]
+
+
+def train(
+    recipe: Annotated[Path, typer.Argument(help="Recipe, a YAML file.", show_default=False)],
+    output: Annotated[Path, typer.Option(help="Folder for the model, its card and its report.")],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a recipe key; may be repeated."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the run that --output holds.")
+    ] = False,
+) -> None:
+    """Train an encoder from a recipe.
+
+    The epoch with the best Spearman on the recipe's dev file is kept. Ctrl-C stops after the step
+    in progress; the same command with --resume goes on, also after a crash, and ends with the same
+    model.
+
+    **Examples**
+
+    `condsim train recipes/minilm/bi.yaml --output runs/bi`
+
+    `condsim train recipes/minilm/bi.yaml --set epochs=5 --set objective.quad=0.5 --output runs/q`
+
+    `condsim train recipes/minilm/bi.yaml --output runs/bi --resume`
+
+    `accelerate launch -m condsim train recipes/csts/simcse-large-bi.yaml --output runs/large`
+    """
+    require("sentence_transformers", extra="train")
+    from condsim.training.fit import fit
+    from condsim.training.recipe import load_recipe
+
+    logging.basicConfig(format="%(message)s")
+    logging.getLogger("condsim").setLevel(logging.INFO)
+    result = fit(load_recipe(recipe, overrides=set_ or ()), output, resume=resume)
+    if result is None:
+        typer.echo(f"Stopped. Go on with: condsim train {recipe} --output {output} --resume")
+        raise typer.Exit(130)
+    typer.echo(result.summary())

@@ -1,0 +1,350 @@
+"""The tri-encoder: sentence and condition encoded apart by one backbone, then fused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import torch
+from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.model import BaseModel
+from sentence_transformers.base.model_card import BaseModelCardData
+from sentence_transformers.base.modules import InputModule, Transformer
+from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase
+
+from condsim.encoders.backbone import activation_of, dropout_of, load_backbone
+from condsim.encoders.bi_encoder import transform_modules
+from condsim.encoders.conditioning import Order, check_order, conditional_sentences
+from condsim.encoders.distinct import distinct_rows, split_pairs, tokenise
+from condsim.encoders.pooling import Pooling, needs_hidden_states, pooling_modules
+from condsim.errors import InputError, ModelError, unknown_name
+
+__all__ = ["Fusion", "TriEncoder", "build_tri_encoder"]
+
+Fusion = Literal["hadamard", "concat"]
+"""How sentence and condition become one vector: ``hadamard``, their elementwise product;
+``concat``, a linear layer (2d to d) and the backbone's activation on [sentence; condition]."""
+
+_WEIGHTS_FILE = "tri_encoder.safetensors"
+_CONFIG_FILE = "tri_encoder_config.json"
+
+
+class TriEncoder(InputModule):
+    """First module of a ``SentenceTransformer``: ``h(c; s)`` of C-STS §4.1.
+
+    Takes the same pairs of texts as a bi-encoder. The condition passes its own dropout and linear
+    layer (d to d) after pooling; the fusion follows READING.md. Each distinct sentence and each
+    distinct condition of a batch runs through the backbone once, whatever the number of rows that
+    share it (and then shares its dropout too).
+
+    Attributes:
+        order: Which text of a pair is the condition.
+        pooling: From token vectors to one vector, for both.
+        fusion: How the two become one.
+        transform: Whether the pooled sentence passes a dense layer first.
+    """
+
+    config_file_name = _CONFIG_FILE
+    config_keys = ["order", "pooling", "fusion", "transform"]  # noqa: RUF012 - as the base has it
+    save_in_root = True
+
+    def __init__(
+        self,
+        transformer: Transformer,
+        *,
+        order: Order = "condition-first",
+        pooling: Pooling = "mean",
+        fusion: Fusion = "hadamard",
+        transform: bool = False,
+    ) -> None:
+        """Makes the module around a backbone; new layers are random.
+
+        Args:
+            transformer: The backbone; its config must ask for hidden states if the pooling needs
+                them (``build_tri_encoder`` sees to that).
+            order: Which text of a pair comes first.
+            pooling: From token vectors to one vector.
+            fusion: How sentence and condition become one vector.
+            transform: Whether a dense layer (hidden to hidden, the backbone's activation, dropout)
+                follows the pooling of the sentence.
+
+        Raises:
+            InputError: If an option is unknown.
+            ModelError: If the backbone's activation is unknown and needed.
+        """
+        super().__init__()  # type: ignore[no-untyped-call]
+        check_order(order)
+        if fusion not in get_args(Fusion):
+            raise unknown_name("fusion", fusion, get_args(Fusion))
+        self.order, self.pooling, self.fusion, self.transform = order, pooling, fusion, transform
+        dimension = transformer.get_embedding_dimension()
+        self.transformer = transformer
+        self.pool = nn.Sequential(*pooling_modules(transformer, pooling))
+        self.sentence_layer = nn.Sequential(*(transform_modules(transformer) if transform else ()))
+        self.condition_layer = nn.Sequential(
+            nn.Dropout(dropout_of(transformer.config)), nn.Linear(dimension, dimension)
+        )
+        if fusion == "concat":
+            self.fusion_layer = nn.Sequential(
+                nn.Linear(2 * dimension, dimension), activation_of(transformer.config)
+            )
+
+    def preprocess(  # type: ignore[override]
+        self,
+        inputs: Sequence[Sequence[str]],
+        prompt: str | None = None,
+        *,
+        max_length: int | None = None,
+        task: str | None = None,
+    ) -> dict[str, Tensor]:
+        """Tokenises sentences and conditions apart.
+
+        Args:
+            inputs: Pairs of texts in the module's order, length n.
+            prompt: Must be empty: a conditional sentence takes no prompt.
+            max_length: Longest text in tokens; that of the backbone if None.
+            task: Ignored.
+
+        Returns:
+            ``input_ids`` and ``attention_mask``, (n, sentence length), and ``condition_tokens`` and
+            ``condition_mask``, (n, condition length). The condition's names do not end in
+            ``input_ids``, by which the sentence-transformers trainer would take it for a column.
+
+        Raises:
+            InputError: If an input is not a pair of texts, or a prompt is given.
+        """
+        if prompt:
+            raise InputError(f"A tri-encoder takes no prompt. Got {prompt!r} instead.")
+        sentences, conditions = split_pairs(inputs, order=self.order)
+        tokens = tokenise(self.tokenizer, sentences, max_length=max_length)
+        condition_tokens = tokenise(self.tokenizer, conditions, max_length=max_length)
+        return {
+            "input_ids": tokens["input_ids"],
+            "attention_mask": tokens["attention_mask"],
+            "condition_tokens": condition_tokens["input_ids"],
+            "condition_mask": condition_tokens["attention_mask"],
+        }
+
+    def forward(self, features: dict[str, Any], **_: object) -> dict[str, Any]:
+        """Encodes each distinct text once and fuses them row by row.
+
+        Args:
+            features: What ``preprocess`` returns, or two such batches one after the other.
+
+        Returns:
+            The same dict with ``sentence_embedding``, (n, d).
+        """
+        sentences = self.sentence_vectors(features["input_ids"], features["attention_mask"])
+        conditions = self.condition_vectors(
+            features["condition_tokens"], features["condition_mask"]
+        )
+        features["sentence_embedding"] = self.fuse(sentences, conditions)
+        return features
+
+    def sentence_vectors(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        """Encodes sentences on their own, with no condition.
+
+        Args:
+            tokens: Token ids, (n, length).
+            mask: 1 for a token and 0 for padding, (n, length).
+
+        Returns:
+            (n, d).
+        """
+        pooled, row_of = self._encode_distinct(tokens, mask)  # (distinct, d), (n,)
+        features = self.sentence_layer({"sentence_embedding": pooled})
+        vectors: Tensor = features["sentence_embedding"]
+        return vectors.index_select(0, row_of)
+
+    def condition_vectors(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        """Encodes conditions on their own.
+
+        Args:
+            tokens: Token ids, (n, length).
+            mask: 1 for a token and 0 for padding, (n, length).
+
+        Returns:
+            (n, d).
+        """
+        pooled, row_of = self._encode_distinct(tokens, mask)  # (distinct, d), (n,)
+        vectors: Tensor = self.condition_layer(pooled)
+        return vectors.index_select(0, row_of)
+
+    def fuse(self, sentences: Tensor, conditions: Tensor) -> Tensor:
+        """Makes one vector of a sentence and its condition.
+
+        Args:
+            sentences: Of ``sentence_vectors``, (n, d).
+            conditions: Of ``condition_vectors``, (n, d).
+
+        Returns:
+            (n, d).
+        """
+        if self.fusion == "hadamard":
+            return sentences * conditions
+        fused: Tensor = self.fusion_layer(torch.cat([sentences, conditions], dim=-1))
+        return fused
+
+    def save(
+        self, output_path: str, *args: object, safe_serialization: bool = True, **_: object
+    ) -> None:
+        """Writes the backbone as a transformers checkpoint, and beside it what this module adds.
+
+        Args:
+            output_path: The folder.
+            args: Unused.
+            safe_serialization: Passed to the backbone; the added layers are always safetensors.
+        """
+        self.transformer.save(output_path, safe_serialization=safe_serialization)
+        self.save_config(output_path)
+        save_file(self._own_weights(), Path(output_path, _WEIGHTS_FILE))
+
+    @classmethod
+    def load(  # type: ignore[override]
+        cls,
+        model_name_or_path: str,
+        subfolder: str = "",
+        token: bool | str | None = None,
+        cache_folder: str | None = None,
+        revision: str | None = None,
+        local_files_only: bool = False,
+        trust_remote_code: bool = False,
+        model_kwargs: dict[str, Any] | None = None,
+        processor_kwargs: dict[str, Any] | None = None,
+        config_kwargs: dict[str, Any] | None = None,
+        **_: object,
+    ) -> TriEncoder:
+        """Reads what ``save`` wrote; the arguments are those every module of the library takes.
+
+        Returns:
+            The module.
+
+        Raises:
+            ModelError: If the folder holds no tri-encoder, or its weights do not fit.
+        """
+        hub: dict[str, Any] = {
+            "subfolder": subfolder,
+            "token": token,
+            "cache_folder": cache_folder,
+            "revision": revision,
+            "local_files_only": local_files_only,
+        }
+        config = cls.load_config(model_name_or_path, **hub)
+        weights = cls.load_file_path(model_name_or_path, _WEIGHTS_FILE, **hub)
+        if not config or weights is None:
+            raise ModelError(
+                f"{model_name_or_path} holds no tri-encoder: it must have {_CONFIG_FILE} and "
+                f"{_WEIGHTS_FILE}."
+            )
+        transformer = Transformer.load(
+            model_name_or_path,
+            trust_remote_code=trust_remote_code,
+            model_kwargs=model_kwargs,
+            processor_kwargs=processor_kwargs,
+            config_kwargs=config_kwargs,
+            **hub,
+        )
+        module = cls(transformer, **config)
+        stored = load_file(weights)
+        expected = module._own_weights()
+        if {name: value.shape for name, value in stored.items()} != {
+            name: value.shape for name, value in expected.items()
+        }:
+            raise ModelError(
+                f"The layers in {weights} do not fit the options in {_CONFIG_FILE}. "
+                "Save the model again, or take both files from one folder."
+            )
+        module.load_state_dict(stored, strict=False)
+        return module
+
+    def on_model_ready(self, model: BaseModel) -> None:
+        """Gives the model card pairs to encode, where the library's own examples are sentences.
+
+        Args:
+            model: The model that this module is part of.
+        """
+        if isinstance(model.model_card_data, BaseModelCardData):
+            model.model_card_data.usage_examples = conditional_sentences(
+                ["A man throws a ball.", "A girl kicks a ball.", "Two dogs run in a park."],
+                ["the sport"] * 3,
+                order=self.order,
+            )
+
+    def get_embedding_dimension(self) -> int:
+        """Dimension d of the embeddings."""
+        return int(self.transformer.get_embedding_dimension())
+
+    @property
+    def tokenizer(self) -> PreTrainedTokenizerBase:  # type: ignore[override]
+        """The backbone's tokenizer."""
+        tokenizer: PreTrainedTokenizerBase = self.transformer.processor
+        return tokenizer
+
+    @property
+    def max_seq_length(self) -> int | None:
+        """Longest text in tokens, for sentence and condition each."""
+        return self.transformer.max_seq_length
+
+    @max_seq_length.setter
+    def max_seq_length(self, value: int | None) -> None:
+        self.transformer.max_seq_length = value
+
+    def _encode_distinct(self, tokens: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Pools each distinct text once: vectors (distinct, d) and whose each row is, (n,)."""
+        # Merging two columns pads with 0, which need not be the padding token.
+        tokens = torch.where(mask.bool(), tokens, self.tokenizer.pad_token_id or 0)  # (n, length)
+        first, row_of = distinct_rows(tokens)  # (distinct,), (n,)
+        features = self.transformer({"input_ids": tokens[first], "attention_mask": mask[first]})
+        pooled: Tensor = self.pool(features)["sentence_embedding"]  # (distinct, d)
+        return pooled, row_of
+
+    def _own_weights(self) -> dict[str, Tensor]:
+        """State of everything but the backbone, which saves itself."""
+        return {
+            name: value.contiguous()
+            for name, value in self.state_dict().items()
+            if not name.startswith("transformer.")
+        }
+
+
+def build_tri_encoder(
+    backbone: str,
+    *,
+    order: Order = "condition-first",
+    pooling: Pooling = "mean",
+    fusion: Fusion = "hadamard",
+    transform: bool = False,
+    dropout: float | None = None,
+    max_seq_length: int | None = None,
+) -> SentenceTransformer:
+    """Builds ``h(c; s)``, to be compared by cosine (C-STS §4.1, tri-encoder).
+
+    Args:
+        backbone: A local folder or a Hub name, see ``backbone.load_backbone``.
+        order: Which text of a pair comes first.
+        pooling: From token vectors to one vector.
+        fusion: How sentence and condition become one vector.
+        transform: Whether a dense layer follows the pooling of the sentence (C-STS A.3, Table 7).
+        dropout: Rate in [0, 1) for the backbone and the new layers; the backbone's own if None.
+        max_seq_length: Longest text in tokens; the backbone's own if None.
+
+    Returns:
+        An encoder of dimension d, that of the backbone.
+
+    Raises:
+        InputError: If an option is unknown or out of range.
+        ModelError: If the backbone cannot be loaded.
+    """
+    transformer = load_backbone(
+        backbone,
+        dropout=dropout,
+        max_seq_length=max_seq_length,
+        hidden_states=needs_hidden_states(pooling),
+    )
+    module = TriEncoder(
+        transformer, order=order, pooling=pooling, fusion=fusion, transform=transform
+    )
+    return SentenceTransformer(modules=[module], similarity_fn_name="cosine")

@@ -1,0 +1,84 @@
+"""The errors condsim raises on purpose.
+
+```
+CondSimError
+├── InputError         (also ValueError)    the caller's data, option or recipe breaks a rule
+├── ModelError         (also ValueError)    a model folder is missing, damaged or of the wrong kind
+└── MissingExtraError  (also ImportError)   an optional library is not installed
+```
+
+Every message says what was wrong, the rule, what was given and what to do. The command line prints
+it as one line on stderr and exits with status 2.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Iterable
+from types import ModuleType
+
+__all__ = [
+    "CondSimError",
+    "InputError",
+    "MissingExtraError",
+    "ModelError",
+    "require",
+    "unknown_name",
+]
+
+
+class CondSimError(Exception):
+    """Base class of every error that condsim raises on purpose."""
+
+
+class InputError(CondSimError, ValueError):
+    """The caller's data, option or recipe breaks a stated rule."""
+
+
+class ModelError(CondSimError, ValueError):
+    """A model folder is missing, damaged or of the wrong kind."""
+
+
+class MissingExtraError(CondSimError, ImportError):
+    """An optional library is not installed."""
+
+
+def unknown_name(what: str, given: str, known: Iterable[str]) -> InputError:
+    """Builds the error for a name that is not in a list of known names.
+
+    Args:
+        what: What the name stands for, such as ``"recipe key"``.
+        given: The name that was given.
+        known: The names that would have been accepted.
+
+    Returns:
+        An error whose text lists the near names, or all of them when none is near.
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(given, names, n=3)
+    hint = (
+        f"Did you mean {' or '.join(map(repr, near))}?" if near else f"Known: {', '.join(names)}."
+    )
+    return InputError(f"Unknown {what} {given!r}. {hint}")
+
+
+def require(module: str, *, extra: str) -> ModuleType:
+    """Imports an optional module, or says which extra brings it.
+
+    Args:
+        module: Dotted name of the module, such as ``"sentence_transformers"``.
+        extra: The condsim extra that installs it, such as ``"train"``.
+
+    Returns:
+        The imported module.
+
+    Raises:
+        MissingExtraError: If the module is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"This needs {error.name}, which is not installed: pip install 'condsim[{extra}]'"
+        ) from error

@@ -1,0 +1,193 @@
+"""Scorer and task in, report out."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib import metadata
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condsim.errors import InputError, ModelError
+from condsim.evaluation.bootstrap import bootstrap, p_value, percentile_interval
+from condsim.evaluation.metrics import METRICS, Metrics
+from condsim.evaluation.report import Difference, Metric, ModelResult, Report
+from condsim.scorers.baselines import WordOverlapScorer, baseline
+from condsim.scorers.out_of_fold import out_of_fold
+from condsim.tasks import pair_rows
+from condsim.types import Scorer, Task
+
+__all__ = ["evaluate"]
+
+Float64Array = NDArray[np.float64]
+
+CONDITION_ONLY = "condition-only"
+FOLDS = 10
+OUT_OF_FOLD = f"this file, out of fold ({FOLDS} folds, sentence pairs kept whole)"
+FEWEST_ROWS = 3
+
+
+def evaluate(
+    scorer: Scorer,
+    task: Task,
+    *,
+    baselines: Sequence[Scorer | str] = (),
+    against: Scorer | None = None,
+    condition_only: Scorer | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> Report:
+    """Measures a scorer on a task, with the condition-only baseline beside it.
+
+    Only rows with a label are scored and counted. The condition-only baseline is always part of
+    the report: conditions alone predict much of a C-STS label.
+
+    Args:
+        scorer: The model.
+        task: The data.
+        baselines: Further baselines: scorers, or names in
+            :data:`condsim.scorers.baselines.BASELINES`. A name that needs fitting is predicted out
+            of fold from ``task`` itself.
+        against: A second model, for the paired difference and its p-value.
+        condition_only: A fitted condition-only scorer; out-of-fold predictions from ``task``
+            itself by default. The report says which.
+        resamples: Number of bootstrap resamples of the sentence pairs, at least 1.
+        seed: Seed of the resamples and of the folds.
+
+    Returns:
+        The report.
+
+    Raises:
+        InputError: If fewer than 3 rows have a label, ``resamples`` is below 1, or a baseline's
+            name is unknown.
+        ModelError: If a scorer returns another number of scores than rows, or NaN or infinity.
+    """
+    valid = _valid_rows(task)
+    if resamples < 1:
+        raise InputError(f"The number of resamples must be at least 1. Got {resamples}.")
+    chosen: list[Scorer | str] = [CONDITION_ONLY if condition_only is None else condition_only]
+    chosen += [entry for entry in baselines if entry != CONDITION_ONLY]
+    for entry in chosen:
+        if isinstance(entry, str):
+            baseline(entry)  # an unknown name is told before the model runs
+    measured = [_predict(entry, valid, seed=seed) for entry in chosen]
+    measured.append(_predict(scorer, valid, seed=seed))
+    if against is not None:
+        measured.append(_predict(against, valid, seed=seed))
+
+    pairing = pair_rows(valid)
+    metrics = Metrics(
+        [scores for _, scores in measured],
+        gold=valid.gold.astype(np.float64),
+        given=measured[0][1],
+        high=pairing.high,
+        low=pairing.low,
+    )
+    values = metrics.point()  # (scorers, metrics)
+    draws = bootstrap(metrics, pairing.pair_ids, resamples=resamples, seed=seed)
+    results = [
+        replace(result, metrics=_with_intervals(values[index], draws[index]))
+        for index, (result, _) in enumerate(measured)
+    ]
+    model = len(chosen)
+    return Report(
+        task=task.name,
+        task_revision=task.revision,
+        rows=len(task),
+        valid_rows=len(valid),
+        invalid_rows=len(task) - len(valid),
+        pairs=int(pairing.pair_ids.max()) + 1,
+        contrasting_pairs=pairing.pairs,
+        model=results[model],
+        baselines=tuple(results[:model]),
+        against=None if against is None else results[model + 1],
+        comparison={}
+        if against is None
+        else _compare(values[model] - values[model + 1], draws[model] - draws[model + 1]),
+        seed=seed,
+        resamples=resamples,
+        versions=_versions(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _valid_rows(task: Task) -> Task:
+    """The task with the rows that have a label only."""
+    rows = np.flatnonzero(task.valid)
+    if rows.size < FEWEST_ROWS:
+        raise InputError(
+            f"{task.name}: an evaluation needs at least {FEWEST_ROWS} rows with a label. "
+            f"Got {rows.size} among {len(task)} rows; give a file with labels."
+        )
+    return replace(
+        task,
+        sentences1=tuple(task.sentences1[row] for row in rows),
+        sentences2=tuple(task.sentences2[row] for row in rows),
+        conditions=task.conditions and tuple(task.conditions[row] for row in rows),
+        labels=task.labels[rows],
+    )
+
+
+def _predict(entry: Scorer | str, task: Task, *, seed: int) -> tuple[ModelResult, Float64Array]:
+    """Scores the rows with a scorer, or with the baseline of that name.
+
+    Returns:
+        The result, still without metrics, and the scores, ``(n,)``.
+    """
+    if isinstance(entry, str):
+        scorer = baseline(entry)
+        if not isinstance(scorer, WordOverlapScorer):
+            scores = out_of_fold(task, name=entry, folds=FOLDS, seed=seed)
+            return ModelResult(entry, {}, fitted_on=OUT_OF_FOLD), scores.astype(np.float64)
+        entry = scorer
+    scores = np.asarray(entry.score(task.sentences1, task.sentences2, task.conditions))
+    if scores.shape != (len(task),):
+        raise ModelError(
+            f"{entry.name}: score must return one number for each row, ({len(task)},). "
+            f"Got the shape {scores.shape}."
+        )
+    if not np.isfinite(scores).all():
+        row = int(np.flatnonzero(~np.isfinite(scores))[0])
+        raise ModelError(
+            f"{entry.name}: every score must be a finite number. Got {scores[row]} for the "
+            f"{row + 1}. row with a label; the model is damaged or its training diverged."
+        )
+    result = ModelResult(
+        entry.name,
+        {},
+        revision=getattr(entry, "revision", None),
+        fitted_on=getattr(entry, "fitted_on", None),
+    )
+    return result, scores.astype(np.float64)
+
+
+def _with_intervals(values: Float64Array, draws: Float64Array) -> dict[str, Metric]:
+    """Metrics by name from their values ``(metrics,)`` and resamples ``(metrics, resamples)``."""
+    return {
+        name: Metric(float(value), *percentile_interval(drawn))
+        for name, value, drawn in zip(METRICS, values, draws, strict=True)
+    }
+
+
+def _compare(values: Float64Array, draws: Float64Array) -> dict[str, Difference]:
+    """Differences by name, from those of the rows and of the same resamples."""
+    return {
+        name: Difference(float(value), *percentile_interval(drawn), p_value(drawn))
+        for name, value, drawn in zip(METRICS, values, draws, strict=True)
+    }
+
+
+def _versions() -> dict[str, str]:
+    """Versions of what the figures depend on; libraries only if they are loaded."""
+    versions = {"python": platform.python_version()}
+    for library in ("condsim", "numpy", "onnxruntime", "torch"):
+        if library in sys.modules:
+            try:
+                versions[library] = metadata.version(library)
+            except metadata.PackageNotFoundError:  # run from a source tree
+                versions[library] = "not installed"
+    return versions

@@ -1,0 +1,163 @@
+"""A report as a table: for the terminal and as Markdown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from condsim.evaluation.metrics import METRICS
+from condsim.evaluation.report import Difference, Metric, ModelResult, Report
+
+__all__ = ["to_markdown", "to_table"]
+
+
+def to_table(report: Report) -> Table:
+    """Lays a report out for the terminal, 80 columns wide or less for short names.
+
+    Args:
+        report: The report.
+
+    Returns:
+        A rich table: the model, the model it is compared with, the baselines, and the comparison;
+        each figure with its 95 % interval below it.
+    """
+    table = Table(
+        title=Text(f"{report.task} ({report.task_revision})"),
+        caption=Text("\n".join(_notes(report))),
+        caption_justify="left",
+        title_justify="left",
+        box=box.SIMPLE,
+        padding=(0, 1),
+        collapse_padding=True,
+        pad_edge=False,
+    )
+    table.add_column("")
+    for head in METRICS.values():
+        table.add_column(head, justify="right", no_wrap=True)
+    for result in _results(report):
+        is_model = result is report.model
+        table.add_row(
+            Text(result.name, style="bold" if is_model else ""),
+            *(_cell(name, result.metrics[name]) for name in METRICS),
+        )
+    if report.against is not None:
+        table.add_section()
+        table.add_row(
+            Text(f"difference from {report.against.name}"),
+            *(_difference_cell(name, report.comparison[name]) for name in METRICS),
+        )
+    return table
+
+
+def to_markdown(report: Report) -> str:
+    """Lays a report out as Markdown.
+
+    Args:
+        report: The report.
+
+    Returns:
+        A pipe table and the notes below it, ending in a newline.
+    """
+    lines = [
+        "| | " + " | ".join(METRICS.values()) + " |",
+        "|---|" + "---:|" * len(METRICS),
+    ]
+    for result in _results(report):
+        cells = [_with_interval(name, result.metrics[name]) for name in METRICS]
+        name = _escape(result.name)
+        lines.append(_row(f"**{name}**" if result is report.model else name, cells))
+    if report.against is not None:
+        cells = [
+            f"{_with_interval(name, report.comparison[name], sign='+')}, "
+            f"p = {_figure(report.comparison[name].p_value, '.3f')}"
+            for name in METRICS
+        ]
+        lines.append(_row(f"difference from {_escape(report.against.name)}", cells))
+    lines += ["", f"{_escape(report.task)} ({report.task_revision}).", ""]
+    lines += [f"- {_escape(note)}" for note in _notes(report)]
+    return "\n".join(lines) + "\n"
+
+
+def _results(report: Report) -> Iterator[ModelResult]:
+    """The model, the model it is compared with, the baselines."""
+    yield report.model
+    if report.against is not None:
+        yield report.against
+    yield from report.baselines
+
+
+def _notes(report: Report) -> Iterator[str]:
+    """What a reader needs to know about the figures."""
+    yield (
+        f"{report.valid_rows} rows with a label in {report.pairs} sentence pairs, "
+        f"{report.invalid_rows} without one left out"
+    )
+    yield (
+        "Spearman, Pearson and Partial x 100; MSE of similarity in 0..1, lower is better; "
+        f"Pair acc. in % of the {report.contrasting_pairs} pairs whose labels differ"
+    )
+    yield "Partial: Spearman once the condition-only prediction is held fixed"
+    for result in report.baselines:
+        if result.fitted_on is not None:
+            yield f"{result.name} is fitted on {result.fitted_on}"
+    yield (
+        f"95 % intervals{' and p-values' if report.comparison else ''}: bootstrap of sentence "
+        f"pairs, {report.resamples} resamples, seed {report.seed}"
+    )
+
+
+def _cell(name: str, metric: Metric) -> Text:
+    """A figure with its interval on the next line."""
+    if math.isnan(metric.value):
+        return Text("-")
+    return Text(_figure(metric.value, _format(name))).append(
+        f"\n{_interval(name, metric)}", style="dim"
+    )
+
+
+def _difference_cell(name: str, difference: Difference) -> Text:
+    """A difference with its interval and p-value on the next lines."""
+    if math.isnan(difference.value):
+        return Text("-")
+    return (
+        Text(_figure(difference.value, "+" + _format(name)))
+        .append(f"\n{_interval(name, difference)}", style="dim")
+        .append(f"\np = {_figure(difference.p_value, '.3f')}")
+    )
+
+
+def _with_interval(name: str, figure: Metric | Difference, *, sign: str = "") -> str:
+    """A figure and its interval on one line."""
+    if math.isnan(figure.value):
+        return "-"
+    low, high = (_figure(end, _format(name)) for end in (figure.low, figure.high))
+    return f"{_figure(figure.value, sign + _format(name))} [{low}, {high}]"
+
+
+def _interval(name: str, figure: Metric | Difference) -> str:
+    """An interval, short."""
+    return "…".join(_figure(end, _format(name)) for end in (figure.low, figure.high))
+
+
+def _format(name: str) -> str:
+    """How a metric is written: one decimal, three for the error."""
+    return ".3f" if name == "mse" else ".1f"
+
+
+def _figure(value: float, form: str) -> str:
+    """A number, or a dash for NaN."""
+    return "-" if math.isnan(value) else format(value, form)
+
+
+def _row(head: str, cells: list[str]) -> str:
+    """A row of a pipe table."""
+    return f"| {head} | {' | '.join(cells)} |"
+
+
+def _escape(text: str) -> str:
+    """Text that cannot break out of a Markdown table."""
+    return text.replace("|", "\\|").replace("\n", " ")

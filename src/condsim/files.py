@@ -1,0 +1,52 @@
+"""Writing files so that nothing is lost: written beside, then renamed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from condsim.errors import InputError
+
+__all__ = ["replacing", "sha256_of"]
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Gives a temporary path beside ``path`` and renames it over ``path`` on success.
+
+    On an error the temporary file is removed and ``path`` is as it was.
+
+    Args:
+        path: The file to write.
+
+    Yields:
+        The path to write to, in the same folder.
+
+    Raises:
+        InputError: If the folder of ``path`` does not exist or ``path`` is a folder.
+    """
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; give the name of a file to write.")
+    if not path.parent.is_dir():
+        raise InputError(f"{path.parent} does not exist; make the folder first.")
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def sha256_of(path: Path) -> str:
+    """Hashes a file in blocks.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Its SHA-256 as 64 hexadecimal digits.
+    """
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,134 @@
+"""Any weighted sum of the objectives, with one forward for all of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from sentence_transformers import SentenceTransformer
+from torch import Tensor, nn
+
+from condsim.errors import InputError, unknown_name
+from condsim.losses.base import LossOptions, SimilarityLoss, Targets, embed_batch
+from condsim.losses.correlation import CorrelationLoss
+from condsim.losses.cosent import CoSENTLoss
+from condsim.losses.mse import MSELoss
+from condsim.losses.quad import QuadLoss
+
+__all__ = ["LOSSES", "WeightedSumLoss", "checked_weights", "weighted_terms"]
+
+LOSSES: dict[str, type[SimilarityLoss]] = {
+    "mse": MSELoss,
+    "quad": QuadLoss,
+    "correlation": CorrelationLoss,
+    "cosent": CoSENTLoss,
+}
+"""The objectives by the name that a recipe uses."""
+
+
+class WeightedSumLoss(nn.Module):
+    """A weighted sum of objectives, such as Quad + MSE (C-STS §4.1).
+
+    Returns a dict with one entry per term, already weighted; the sentence-transformers trainer logs
+    each and trains on their sum.
+
+    Example:
+        >>> WeightedSumLoss(model, {"mse": 1.0, "correlation": 0.5})  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        model: SentenceTransformer,
+        weights: Mapping[str, float],
+        *,
+        margin: float = 1.0,
+        scale: float = 20.0,
+    ) -> None:
+        """Makes the loss.
+
+        Args:
+            model: The encoder to train.
+            weights: Weight of each objective by its name in ``LOSSES``, at least 0. An objective of
+                weight 0 is not computed.
+            margin: λ of Quad, at least 0.
+            scale: Inverse temperature of CoSENT, above 0.
+
+        Raises:
+            InputError: If a name is unknown, a weight negative or no weight above 0, or if margin
+                or scale is out of its range.
+        """
+        super().__init__()
+        self.model = model
+        self.weights = checked_weights(weights)
+        self.options = LossOptions(margin=margin, scale=scale)
+
+    def forward(
+        self, sentence_features: Iterable[dict[str, Any]], labels: Tensor
+    ) -> dict[str, Tensor]:
+        """Computes the weighted terms of a batch.
+
+        Args:
+            sentence_features: The two preprocessed columns, ``rows`` rows each.
+            labels: ``(rows,)`` or ``(rows, 2)``, see ``Targets.from_labels``; Quad needs the ids.
+
+        Returns:
+            A float32 scalar per objective with a weight above 0, multiplied by its weight.
+
+        Raises:
+            InputError: If there are not two columns, or the labels break their rules.
+        """
+        similarities, targets = embed_batch(self.model, sentence_features, labels)
+        return weighted_terms(similarities, targets, self.weights, self.options)
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """Settings shown on the model card."""
+        return {"weights": self.weights, **asdict(self.options)}
+
+
+def weighted_terms(
+    similarities: Tensor, targets: Targets, weights: Mapping[str, float], options: LossOptions
+) -> dict[str, Tensor]:
+    """Computes each objective on the same similarities and multiplies it by its weight.
+
+    Args:
+        similarities: Predicted similarity of each row, ``(rows,)``.
+        targets: The labels of the batch.
+        weights: Weight of each objective, all above 0.
+        options: Numbers of the objectives.
+
+    Returns:
+        A float32 scalar per objective.
+    """
+    return {
+        name: weight * LOSSES[name].compute(similarities, targets, options)
+        for name, weight in weights.items()
+    }
+
+
+def checked_weights(weights: Mapping[str, float]) -> dict[str, float]:
+    """Checks the weights of a sum and drops the zeros.
+
+    Args:
+        weights: Weight of each objective by its name in ``LOSSES``.
+
+    Returns:
+        The weights above 0, in the order given.
+
+    Raises:
+        InputError: If a name is unknown, a weight negative or not finite, or none above 0.
+    """
+    for name, weight in weights.items():
+        if name not in LOSSES:
+            raise unknown_name("objective", name, LOSSES)
+        if not (math.isfinite(weight) and weight >= 0):
+            raise InputError(
+                f"The weight of objective {name!r} must be at least 0. Got {weight} instead."
+            )
+    kept = {name: float(weight) for name, weight in weights.items() if weight > 0}
+    if not kept:
+        raise InputError(
+            f"At least one objective must have a weight above 0. Got {dict(weights)} instead."
+        )
+    return kept

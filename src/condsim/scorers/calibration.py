@@ -1,0 +1,166 @@
+"""From raw similarities to scores a person can use: monotone, in [0, 1], 0.5 is Likert 3."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from condsim.errors import InputError, ModelError
+from condsim.types import FloatArray
+
+__all__ = ["UNCALIBRATED", "Calibration", "fit_calibration"]
+
+_TILT = 0.02  # share of a straight line mixed in, so that no stretch of the map is flat
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A strictly increasing piecewise linear map, so ranks stay as they are.
+
+    Attributes:
+        raw: Knots on the raw scale (a cosine: from -1 to 1), strictly increasing, two or more.
+        score: What each knot becomes, strictly increasing, in [0, 1]. Raw values beyond the first
+            and last knot become the first and last score.
+    """
+
+    raw: tuple[float, ...]
+    score: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        """Checks the knots.
+
+        Raises:
+            ModelError: If they break the rules above.
+        """
+        for name, values in (("raw", self.raw), ("score", self.score)):
+            knots = np.asarray(values, dtype=np.float64)
+            if knots.size < 2 or not np.isfinite(knots).all() or (np.diff(knots) <= 0).any():
+                raise ModelError(
+                    f"A calibration's {name!r} must be two or more finite numbers, each above the "
+                    f"one before. Got {list(values)} instead."
+                )
+        if len(self.raw) != len(self.score) or self.score[0] < 0 or self.score[-1] > 1:
+            raise ModelError(
+                "A calibration's 'score' must have one value in [0, 1] for each value of 'raw'. "
+                f"Got {len(self.raw)} raw values and the scores {list(self.score)} instead."
+            )
+
+    def apply(self, raw: ArrayLike) -> FloatArray:
+        """Maps raw similarities to scores.
+
+        Args:
+            raw: Raw similarities, any shape.
+
+        Returns:
+            Scores in [0, 1], float32 of the same shape.
+        """
+        return np.interp(np.asarray(raw, np.float64), self.raw, self.score).astype(np.float32)
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """The form in which ``condsim.json`` holds it."""
+        return {"raw": list(self.raw), "score": list(self.score)}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Calibration:
+        """Reads the form in which ``condsim.json`` holds it.
+
+        Args:
+            content: Lists of numbers under ``raw`` and ``score``.
+
+        Returns:
+            The calibration.
+
+        Raises:
+            ModelError: If a list is missing, holds anything but numbers, or breaks a rule.
+        """
+        try:
+            raw, score = ([float(value) for value in content[key]] for key in ("raw", "score"))
+        except (KeyError, TypeError, ValueError):
+            raise ModelError(
+                "A calibration must have lists of numbers under 'raw' and 'score'. "
+                f"Got {content!r} instead."
+            ) from None
+        return cls(tuple(raw), tuple(score))
+
+
+UNCALIBRATED = Calibration(raw=(-1.0, 0.0, 1.0), score=(0.0, 0.001, 1.0))
+"""For models that bring no calibration: the cosine itself, all negative ones near 0."""
+
+
+def fit_calibration(raw: ArrayLike, gold: ArrayLike, *, knots: int = 16) -> Calibration:
+    """Fits a calibration: isotonic regression on the means of equally filled bins.
+
+    Bins whose mean label falls are pooled (pool adjacent violators) and the mean of each pool
+    becomes a knot, so the map is least-squares monotone at the knots and linear in between. The
+    ends are tied to raw -1 and 1 (or beyond, where the data go beyond).
+
+    Args:
+        raw: Raw similarities, ``(n,)``; a cosine, or anything finite.
+        gold: Gold similarities in [0, 1], ``(n,)``.
+        knots: Bins before pooling, at least 1.
+
+    Returns:
+        A strictly increasing map from about 0 to about 1.
+
+    Raises:
+        InputError: If there are no rows, the lengths differ, a value is not finite or a gold value
+            is outside [0, 1].
+    """
+    x, y = np.asarray(raw, np.float64), np.asarray(gold, np.float64)
+    if x.ndim != 1 or x.shape != y.shape or not x.size:
+        raise InputError(
+            "Calibration needs one raw similarity for each gold one, and at least one. Got the "
+            f"shapes {x.shape} and {y.shape} instead."
+        )
+    if not (np.isfinite(x).all() and np.isfinite(y).all() and y.min() >= 0 and y.max() <= 1):
+        raise InputError(
+            "Calibration needs finite raw similarities and gold ones in [0, 1]. Got raw from "
+            f"{x.min()} to {x.max()} and gold from {y.min()} to {y.max()} instead."
+        )
+    if knots < 1:
+        raise InputError(f"The 'knots' of a calibration must be 1 or more. Got {knots} instead.")
+    low = -1.0 if x.min() > -1 else float(x.min()) - 1.0
+    high = 1.0 if x.max() < 1 else float(x.max()) + 1.0
+    centres, means, counts = _bins(x, y, knots)
+    centres, means = _pool_adjacent_violators(centres, means, counts)
+    at = np.concatenate([[low], centres, [high]])
+    score = np.concatenate([[0.0], means, [1.0]])
+    score = (1 - _TILT) * score + _TILT * (at - low) / (high - low)
+    return Calibration(tuple(at.tolist()), tuple(score.tolist()))
+
+
+_Floats = NDArray[np.float64]
+
+
+def _bins(x: _Floats, y: _Floats, knots: int) -> tuple[_Floats, _Floats, _Floats]:
+    """Means of x and y and the row count of each of at most ``knots`` equally filled bins."""
+    edges = np.unique(np.quantile(x, np.arange(1, knots) / knots))  # equal x share a bin
+    bin_of = np.searchsorted(edges, x, side="right")  # (n,)
+    counts = np.bincount(bin_of).astype(np.float64)
+    filled = counts > 0
+    sums_x, sums_y = np.bincount(bin_of, weights=x), np.bincount(bin_of, weights=y)
+    counts = counts[filled]
+    return sums_x[filled] / counts, sums_y[filled] / counts, counts
+
+
+def _pool_adjacent_violators(
+    centres: _Floats, means: _Floats, counts: _Floats
+) -> tuple[_Floats, _Floats]:
+    """Weighted isotonic regression; each pool becomes one point at its weighted centre.
+
+    Returns:
+        Centres and means of the pools, both strictly increasing.
+    """
+    pools: list[tuple[float, float, float]] = []  # count, sum of centres, sum of means
+    for centre, mean, count in zip(centres, means, counts, strict=True):
+        pool = (float(count), float(count * centre), float(count * mean))
+        while pools and pools[-1][2] / pools[-1][0] >= pool[2] / pool[0]:
+            last = pools.pop()
+            pool = (last[0] + pool[0], last[1] + pool[1], last[2] + pool[2])
+        pools.append(pool)
+    table = np.array(pools)  # (pools, 3)
+    return table[:, 1] / table[:, 0], table[:, 2] / table[:, 0]

@@ -1,0 +1,124 @@
+"""Cross-encoders: both sentences and the condition in one sequence. Needs the ``train`` extra."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+
+from condsim.encoders.conditioning import Order, check_order, cross_encoder_pairs
+from condsim.errors import InputError
+from condsim.scorers.calibration import Calibration
+from condsim.scorers.inputs import Scale, check_rows, check_scale, rescaled
+from condsim.types import FloatArray
+
+if TYPE_CHECKING:
+    from sentence_transformers import CrossEncoder
+
+__all__ = ["CrossEncoderScorer"]
+
+
+class CrossEncoderScorer:
+    """Scores by a cross-encoder's one output.
+
+    Attributes:
+        name: Short name, shown in tables.
+        model: The cross-encoder, not a copy.
+        order: Whether the sentences or the condition come first.
+        calibration: From the output to a score in [0, 1]; if None, scores are the outputs.
+    """
+
+    def __init__(
+        self,
+        model: CrossEncoder,
+        *,
+        name: str,
+        order: Order = "sentence-first",
+        calibration: Calibration | None = None,
+        batch_size: int = 32,
+    ) -> None:
+        """Wraps a loaded model.
+
+        Args:
+            model: A cross-encoder with one output.
+            name: Short name, shown in tables.
+            order: Whether the sentences or the condition come first.
+            calibration: From the output to a score in [0, 1]; if None, scores are the outputs.
+            batch_size: Rows scored at once.
+
+        Raises:
+            InputError: If the order is unknown.
+            ModelError: If the model's tokenizer puts nothing between two texts.
+        """
+        from condsim.encoders import pair_separator
+
+        check_order(order)
+        self.model, self.name = model, name
+        self.order: Order = order
+        self.calibration = calibration
+        self._batch_size = batch_size
+        self._separator = pair_separator(model.tokenizer)
+
+    @overload
+    def score(  # type: ignore[overload-overlap]  # a str is a sequence of str to the type checker
+        self,
+        sentences1: str,
+        sentences2: str,
+        conditions: str | None = None,
+        *,
+        scale: Scale = "unit",
+    ) -> float: ...
+
+    @overload
+    def score(
+        self,
+        sentences1: str | Sequence[str],
+        sentences2: str | Sequence[str],
+        conditions: str | Sequence[str] | None = None,
+        *,
+        scale: Scale = "unit",
+    ) -> FloatArray: ...
+
+    def score(
+        self,
+        sentences1: str | Sequence[str],
+        sentences2: str | Sequence[str],
+        conditions: str | Sequence[str] | None = None,
+        *,
+        scale: Scale = "unit",
+    ) -> float | FloatArray:
+        """Scores pairs of sentences, each with respect to its condition.
+
+        Args:
+            sentences1: First sentences, length n, or one for every row.
+            sentences2: Second sentences, length n, or one for every row.
+            conditions: Conditions, length n, or one for every row; a cross-encoder needs them.
+            scale: See `condsim.scorers.inputs.Scale`.
+
+        Returns:
+            A float for single texts, else ``(n,)`` float32; higher is more similar.
+
+        Raises:
+            InputError: If a text is empty or no str, lengths differ, the scale is unknown or there
+                are no conditions.
+        """
+        check_scale(scale)
+        rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
+        if rows.conditions is None:
+            raise InputError("A cross-encoder needs a condition for each row. Got None instead.")
+        pairs = cross_encoder_pairs(
+            rows.sentences[0],
+            rows.sentences[1],
+            rows.conditions,
+            separator=self._separator,
+            order=self.order,
+        )
+        outputs = (
+            self.model.predict(pairs, batch_size=self._batch_size, show_progress_bar=False)
+            if pairs
+            else ()
+        )
+        raw = np.asarray(outputs, dtype=np.float32).reshape(len(pairs))
+        scores = rescaled(raw, self.calibration, scale)
+        return float(scores[0]) if rows.single else scores

@@ -1,0 +1,146 @@
+"""What scorers take: the checks, the broadcast of a single text, and each text once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from condsim.errors import InputError, unknown_name
+from condsim.scorers.calibration import Calibration
+from condsim.types import FloatArray, IntArray
+
+__all__ = ["Rows", "Scale", "check_rows", "check_scale", "distinct", "rescaled"]
+
+Scale = Literal["unit", "likert", "raw"]
+"""``unit``: calibrated, in [0, 1], 0.5 is Likert 3; ``likert``: the same on 1 to 5; ``raw``: what
+the model itself gives, for an encoder the cosine."""
+
+Texts = str | Sequence[str]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Columns of texts that passed the checks.
+
+    Attributes:
+        sentences: One column for each given, each of length n.
+        conditions: The condition of each row, or None.
+        single: Whether every input was a single text, so a single number is wanted.
+    """
+
+    sentences: tuple[Sequence[str], ...]
+    conditions: Sequence[str] | None
+    single: bool
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.sentences[0])
+
+
+def check_rows(conditions: Texts | None, **sentences: Texts) -> Rows:
+    """Checks texts and repeats single ones for every row.
+
+    Args:
+        conditions: Conditions, or one for every row, or None.
+        **sentences: Columns of sentences by the name the caller knows them by, or one sentence for
+            every row.
+
+    Returns:
+        Columns of equal length.
+
+    Raises:
+        InputError: If a column is no sequence of texts, a text is empty or the lengths differ.
+    """
+    given = dict(sentences)
+    if conditions is not None:
+        given["conditions"] = conditions
+    lengths = {name: len(_column(name, texts)) for name, texts in given.items()}
+    wide = {name: length for name, length in lengths.items() if not isinstance(given[name], str)}
+    if len(set(wide.values())) > 1:
+        listed = ", ".join(f"{length} {name}" for name, length in wide.items())
+        raise InputError(f"There must be as many texts of each kind. Got {listed} instead.")
+    rows = next(iter(wide.values()), 1)
+    columns = {
+        name: [texts] * rows if isinstance(texts, str) else texts for name, texts in given.items()
+    }
+    condition_column = columns.pop("conditions", None)
+    return Rows(tuple(columns.values()), condition_column, single=not wide)
+
+
+def _column(name: str, texts: object) -> Sequence[str]:
+    """Checks one column; a single text counts as a column of one."""
+    if isinstance(texts, str):
+        texts = (texts,)
+    if not (hasattr(texts, "__len__") and hasattr(texts, "__getitem__")):
+        raise InputError(
+            f"The {name!r} must be one text or a sequence of texts. "
+            f"Got {type(texts).__name__} instead."
+        )
+    for index, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InputError(
+                f"Each of the {name!r} must be a str. Got {text!r} at index {index} instead."
+            )
+        if not text or text.isspace():
+            raise InputError(
+                f"Each of the {name!r} must have text. Got {text!r} at index {index} instead; "
+                "leave the row out."
+            )
+    return texts
+
+
+def distinct(
+    columns: Sequence[Sequence[str]], conditions: Sequence[str] | None
+) -> tuple[list[str], list[str] | None, IntArray]:
+    """Finds each conditional sentence once.
+
+    Args:
+        columns: Columns of sentences, each of length n.
+        conditions: Their conditions, length n, or None.
+
+    Returns:
+        The distinct sentences (m), their conditions (m) or None, and where each text of the
+        columns is among them, ``(columns, n)``.
+    """
+    place: dict[tuple[str, str], int] = {}
+    keys = conditions if conditions is not None else [""] * len(columns[0])
+    where = [
+        [place.setdefault(key, len(place)) for key in zip(keys, column, strict=True)]
+        for column in columns
+    ]
+    sentences = [sentence for _, sentence in place]
+    index = np.array(where, dtype=np.int64).reshape(len(columns), -1)
+    return sentences, None if conditions is None else [condition for condition, _ in place], index
+
+
+def check_scale(scale: str) -> None:
+    """Refuses an unknown scale.
+
+    Args:
+        scale: The name given.
+
+    Raises:
+        InputError: If it is unknown.
+    """
+    if scale not in get_args(Scale):
+        raise unknown_name("scale", scale, get_args(Scale))
+
+
+def rescaled(raw: FloatArray, calibration: Calibration | None, scale: Scale) -> FloatArray:
+    """Puts raw similarities on a scale.
+
+    Args:
+        raw: What the model gives, ``(n,)``.
+        calibration: The model's map to [0, 1]; if None, ``unit`` is the raw similarity as it is.
+        scale: The scale.
+
+    Returns:
+        Scores on that scale, ``(n,)``.
+    """
+    if scale == "raw":
+        return raw
+    unit = raw if calibration is None else calibration.apply(raw)
+    return unit if scale == "unit" else 1 + 4 * unit

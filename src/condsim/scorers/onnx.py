@@ -1,0 +1,159 @@
+"""The light scorer: an exported bi-encoder run by ONNX Runtime, no torch, no network."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnxruntime
+from tokenizers import Tokenizer
+
+from condsim.errors import InputError, ModelError
+from condsim.scorers.calibration import UNCALIBRATED
+from condsim.scorers.embedding import EmbeddingScorer
+from condsim.scorers.settings import Settings
+from condsim.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding
+
+__all__ = ["MODEL_FILE", "TOKENIZER_FILE", "OnnxScorer"]
+
+MODEL_FILE = "model.onnx"
+TOKENIZER_FILE = "tokenizer.json"
+
+_TOKENS = 1024  # in one run, padding included: the activations stay in the processor's cache
+_DEFAULT_LENGTH = 128  # tokens, where the model does not say
+
+
+class OnnxScorer(EmbeddingScorer):
+    """Scores and encodes with a folder of ``model.onnx``, ``tokenizer.json``, ``condsim.json``.
+
+    Attributes:
+        settings: What the folder says of the model.
+    """
+
+    def __init__(self, folder: Path | str, *, threads: int | None = None) -> None:
+        """Loads the model.
+
+        Args:
+            folder: The model folder.
+            threads: Threads of one run, 1 or more; as many as there are processors if None.
+
+        Raises:
+            InputError: If the number of threads is below 1.
+            ModelError: If a file is missing or damaged.
+        """
+        if threads is not None and threads < 1:
+            raise InputError(f"The number of 'threads' must be 1 or more. Got {threads} instead.")
+        folder = Path(folder)
+        self.settings = Settings.load(folder)
+        if self.settings.kind != "bi-encoder":
+            raise ModelError(
+                f"{folder} says it is a {self.settings.kind}; an ONNX model must be a bi-encoder."
+            )
+        self._tokenizer, self._padding = _load_tokenizer(
+            folder / TOKENIZER_FILE, self.settings.max_seq_length or _DEFAULT_LENGTH
+        )
+        self._session = _load_session(folder / MODEL_FILE, threads or _processors())
+        self._inputs = frozenset(item.name for item in self._session.get_inputs())
+        super().__init__(
+            name=self.settings.name,
+            order=self.settings.order,
+            dimension=int(self._session.get_outputs()[0].shape[-1]),
+            calibration=self.settings.calibration or UNCALIBRATED,
+        )
+
+    def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
+        """Embeds texts or pairs in batches of like length; returns (m, dimension)."""
+        pairs = [text if isinstance(text, str) else tuple(text) for text in texts]
+        encodings = self._tokenizer.encode_batch_fast(pairs)
+        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        lengths = np.array([len(encoding) for encoding in encodings], dtype=np.int64)
+        for batch in _batches(lengths):
+            vectors[batch] = self._run([encodings[i] for i in batch])
+        return vectors
+
+    def _run(self, encodings: list[Encoding]) -> FloatArray:
+        """Runs the model on one batch; returns its embeddings, (batch, dimension)."""
+        shape = (len(encodings), max(len(encoding) for encoding in encodings))
+        features = {
+            "input_ids": np.full(shape, self._padding, dtype=np.int64),
+            "attention_mask": np.zeros(shape, dtype=np.int64),
+            "token_type_ids": np.zeros(shape, dtype=np.int64),
+        }
+        for row, encoding in enumerate(encodings):
+            length = len(encoding)
+            features["input_ids"][row, :length] = encoding.ids
+            features["attention_mask"][row, :length] = 1
+            features["token_type_ids"][row, :length] = encoding.type_ids
+        wanted = {name: value for name, value in features.items() if name in self._inputs}
+        vectors: FloatArray = self._session.run(None, wanted)[0]
+        return vectors
+
+
+def _batches(lengths: IntArray) -> Iterator[IntArray]:
+    """Cuts texts, sorted by length, into runs of at most ``_TOKENS`` tokens.
+
+    Args:
+        lengths: Tokens of each text, (n,).
+
+    Yields:
+        Places of the texts of one batch; padding them to the longest stays within the limit, unless
+        one text alone exceeds it.
+    """
+    order = np.argsort(lengths, kind="stable")
+    start = 0
+    while start < len(order):
+        stop = start + 1
+        while stop < len(order) and (stop + 1 - start) * lengths[order[stop]] <= _TOKENS:
+            stop += 1
+        yield order[start:stop]
+        start = stop
+
+
+def _processors() -> int:
+    """Number of processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _load_tokenizer(path: Path, max_length: int) -> tuple[Tokenizer, int]:
+    """Reads a tokenizer that cuts at ``max_length`` tokens and pads nothing, and its padding id."""
+    if not path.is_file():
+        raise ModelError(f"{path} is missing; get the model anew.")
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # tokenizers raises no narrower class
+        raise ModelError(f"{path} cannot be read ({error}); get the model anew.") from None
+    padding = int((tokenizer.padding or {}).get("pad_id", 0))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(max_length)
+    return tokenizer, padding
+
+
+def _load_session(path: Path, threads: int) -> onnxruntime.InferenceSession:
+    """Opens a model."""
+    if not path.is_file():
+        raise ModelError(f"{path} is missing; get the model anew.")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    # Waiting threads would otherwise burn processor time that another process could use.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.log_severity_level = 3
+    try:
+        session = onnxruntime.InferenceSession(
+            str(path), options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:  # onnxruntime's classes have no common base but Exception
+        reason = str(error).splitlines()[0]
+        raise ModelError(f"{path} cannot be loaded ({reason}); get the model anew.") from None
+    outputs = [item.name for item in session.get_outputs()]
+    if outputs != ["embedding"]:
+        raise ModelError(f"{path} must have one output, 'embedding'. Got {outputs} instead.")
+    return session

@@ -1,0 +1,25 @@
+"""What is measured: data files become validated tasks, and their rows high-low pairs.
+
+`load_csts` reads a whole file into a `condsim.types.Task`, `iter_csts` streams one of any size;
+`pair_rows` finds the high and the low row of each sentence pair, `describe` computes statistics.
+`iter_rows` reads the rows of any CSV, TSV, JSONL or Parquet file.
+"""
+
+from __future__ import annotations
+
+from condsim.tasks.csts import CstsRow, iter_csts, load_csts
+from condsim.tasks.files import iter_rows
+from condsim.tasks.pairs import Pairing, pair_rows
+from condsim.tasks.statistics import Lengths, TaskStatistics, describe
+
+__all__ = [
+    "CstsRow",
+    "Lengths",
+    "Pairing",
+    "TaskStatistics",
+    "describe",
+    "iter_csts",
+    "iter_rows",
+    "load_csts",
+    "pair_rows",
+]

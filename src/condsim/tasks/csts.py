@@ -1,0 +1,147 @@
+"""C-STS: how similar two sentences are with respect to a condition, on a scale from 1 to 5.
+
+Reads the released files unchanged: the original ``csts_{train,validation,test}.csv`` (Deshpande et
+al., 2023) and the re-annotated ones (Tu et al., 2024; Zhang et al., 2025), whose labels are written
+"3", "3.0" or "-1".
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from condsim.errors import InputError
+from condsim.files import sha256_of
+from condsim.tasks.files import scan_rows
+from condsim.tasks.row import Cell, Row, place, shown
+from condsim.types import Task
+
+__all__ = ["LABEL_RANGE", "CstsRow", "iter_csts", "load_csts"]
+
+LABEL_RANGE = (1.0, 5.0)
+"""Lowest and highest label of the Likert scale."""
+
+_LOGGER = logging.getLogger("condsim")
+_UNLABELLED = -1.0  # as the released test and validation files write it
+
+
+class CstsRow(NamedTuple):
+    """One row of a C-STS file.
+
+    Attributes:
+        sentence1: The first sentence, not empty.
+        sentence2: The second sentence, not empty.
+        condition: The condition, not empty.
+        label: Similarity from 1 to 5, or None where the row is unlabelled or invalid.
+    """
+
+    sentence1: str
+    sentence2: str
+    condition: str
+    label: float | None
+
+
+def iter_csts(path: Path | str, *, labels: bool = True) -> Iterator[CstsRow]:
+    """Streams a C-STS file of any size in bounded memory.
+
+    Args:
+        path: File with the columns ``sentence1``, ``sentence2``, ``condition`` and perhaps
+            ``label``; formats as `condsim.tasks.iter_rows` reads them.
+        labels: Whether to read and check the labels; if False, a column of that name is ignored.
+
+    Yields:
+        The rows in file order. The label is None where it is absent, empty, NaN or -1.
+
+    Raises:
+        InputError: If the file cannot be read, a sentence or condition is empty or no text, or a
+            label is neither a number from 1 to 5 nor -1.
+        MissingExtraError: If the file is Parquet and pyarrow is not installed.
+    """
+    path = Path(path)
+    optional = ("label",) if labels else ()
+    for row in scan_rows(path, columns=("sentence1", "sentence2", "condition"), optional=optional):
+        yield CstsRow(
+            _text(path, row, "sentence1"),
+            _text(path, row, "sentence2"),
+            _text(path, row, "condition"),
+            _label(path, row, row.cells["label"]) if labels else None,
+        )
+
+
+def load_csts(path: Path | str, *, name: str | None = None, require_labels: bool = False) -> Task:
+    """Loads a C-STS file.
+
+    The number of unlabelled rows is logged at level info (logger ``condsim``), also when it is 0.
+
+    Args:
+        path: See `iter_csts`.
+        name: Name of the task; the file's stem by default.
+        require_labels: Whether a file without a single labelled row is an error.
+
+    Returns:
+        The validated rows in file order, with labels from 1 to 5 and NaN where the label is
+        absent, empty, NaN or -1.
+
+    Raises:
+        InputError: See `iter_csts`; also if labels are required and no row has one.
+        MissingExtraError: See `iter_csts`.
+    """
+    path = Path(path)
+    sentences1, sentences2, conditions, labels = zip(*iter_csts(path), strict=True)
+    task = Task(
+        name=path.stem if name is None else name,
+        revision=sha256_of(path)[:12],
+        sentences1=sentences1,
+        sentences2=sentences2,
+        conditions=conditions,
+        labels=np.array([math.nan if label is None else label for label in labels], np.float32),
+        label_range=LABEL_RANGE,
+    )
+    labelled = int(task.valid.sum())
+    _LOGGER.info(
+        "%s: %d rows, %d labelled, %d unlabelled or invalid",
+        task.name,
+        len(task),
+        labelled,
+        len(task) - labelled,
+    )
+    if require_labels and not labelled:
+        raise InputError(
+            f"{path}: labels are needed here, and none of the {len(task)} rows has one. Give a "
+            "file with a column 'label' of numbers from 1 to 5 (-1 means unlabelled)."
+        )
+    return task
+
+
+def _text(path: Path, row: Row, column: str) -> str:
+    value = row.cells[column]
+    if isinstance(value, str) and value:
+        return value
+    where = place(path, row=row.number, line=row.line, column=column)
+    if value is None or value == "":
+        raise InputError(f"{where}: must not be empty. Write the text, or remove the row.")
+    raise InputError(f"{where}: must be text, got {shown(value)}. Write it as text, in quotes.")
+
+
+def _label(path: Path, row: Row, value: Cell) -> float | None:
+    if value is None or value == "":
+        return None
+    try:
+        label = float(value)
+    except (ValueError, OverflowError):
+        label = math.inf
+    if math.isnan(label) or label == _UNLABELLED:
+        return None
+    low, high = LABEL_RANGE
+    if not low <= label <= high:
+        where = place(path, row=row.number, line=row.line, column="label")
+        raise InputError(
+            f"{where}: must be a number from {low:g} to {high:g}, or -1 where there is no label, "
+            f"got {shown(value)}. Correct it or write -1."
+        )
+    return label

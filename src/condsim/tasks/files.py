@@ -1,0 +1,106 @@
+"""Rows of CSV, TSV, JSONL and Parquet files, streamed, with one clear error for bad input.
+
+One iterator serves every format, so a file of any size is read in bounded memory. What each format
+is taken to be:
+
+- ``.csv``: RFC 4180, LF or CRLF line ends, quoted cells may hold commas, quotes and line ends.
+- ``.tsv``: tab separated, no quoting: a quote is a character like any other.
+- ``.jsonl``, ``.ndjson``: one JSON object a line.
+- ``.parquet``: needs the extra ``parquet``.
+
+Text files are UTF-8; a byte-order mark is tolerated and blank lines are skipped. Cells are kept as
+they are, apart from the white space around them, which is removed (released files have some).
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from condsim.errors import InputError
+from condsim.tasks.delimited import csv_rows, tsv_rows
+from condsim.tasks.json_lines import json_rows
+from condsim.tasks.parquet import parquet_rows
+from condsim.tasks.row import Cell, Row, RowReader
+
+__all__ = ["iter_rows", "scan_rows"]
+
+_READERS: dict[str, RowReader] = {
+    ".csv": csv_rows,
+    ".tsv": tsv_rows,
+    ".jsonl": json_rows,
+    ".ndjson": json_rows,
+    ".parquet": parquet_rows,
+}
+_NEED_ROWS = "At least one row of data is needed."
+
+
+def iter_rows(
+    path: Path | str, *, columns: Sequence[str], optional: Sequence[str] = ()
+) -> Iterator[tuple[int, dict[str, Cell]]]:
+    """Streams the rows of a data file with bounded memory.
+
+    Args:
+        path: A ``.csv``, ``.tsv``, ``.jsonl``, ``.ndjson`` or ``.parquet`` file.
+        columns: Columns that the file must have. Any further columns of the file are ignored.
+        optional: Columns that are read where the file has them and are None where it has not.
+
+    Returns:
+        Iterator over (row number from 1, cell of each column).
+
+    Raises:
+        InputError: If the file cannot be read or breaks a rule of its format, at the first such
+            place; a wrong path or suffix is reported by the call, all else while iterating.
+        MissingExtraError: If the file is Parquet and pyarrow is not installed.
+    """
+    return ((row.number, row.cells) for row in scan_rows(path, columns=columns, optional=optional))
+
+
+def scan_rows(
+    path: Path | str, *, columns: Sequence[str], optional: Sequence[str] = ()
+) -> Iterator[Row]:
+    """Same as `iter_rows`, with the physical line of each row for the messages of the caller.
+
+    Args:
+        path: See `iter_rows`.
+        columns: See `iter_rows`.
+        optional: See `iter_rows`.
+
+    Returns:
+        Iterator over the rows.
+
+    Raises:
+        InputError: See `iter_rows`.
+        MissingExtraError: See `iter_rows`.
+    """
+    path = Path(path)
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file. Check the name and the folder.") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read ({_reason(error)}).") from None
+    if stat.S_ISDIR(status.st_mode):
+        raise InputError(f"{path}: is a folder, not a file. Give the name of a file in it.")
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        raise InputError(
+            f"{path}: the format is told from the suffix, which must be one of "
+            f"{', '.join(_READERS)}. Got {path.suffix!r} instead; rename or convert the file."
+        )
+    if stat.S_ISREG(status.st_mode) and status.st_size == 0:
+        raise InputError(f"{path}: is empty (0 bytes). {_NEED_ROWS}")
+    return _never_empty(path, reader(path, tuple(columns), tuple(optional)))
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
+
+
+def _never_empty(path: Path, rows: Iterator[Row]) -> Iterator[Row]:
+    first = next(rows, None)
+    if first is None:
+        raise InputError(f"{path}: has no rows, only a header or blank lines. {_NEED_ROWS}")
+    yield first
+    yield from rows

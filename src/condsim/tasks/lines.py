@@ -1,0 +1,72 @@
+"""The lines of a UTF-8 text file, decoded one by one so that a fault has a line and a byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from condsim.errors import InputError
+from condsim.tasks.row import place
+
+__all__ = ["decoded_lines", "open_bytes"]
+
+_LONGEST_LINE = 16 * 1024 * 1024  # bytes; keeps a file with no line ends out of memory
+
+
+def open_bytes(path: Path) -> BinaryIO:
+    """Opens a file to read its bytes.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The open file; the caller closes it.
+
+    Raises:
+        InputError: If it cannot be opened.
+    """
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be opened ({error.strerror}).") from None
+
+
+def decoded_lines(path: Path, stream: BinaryIO) -> Iterator[str]:
+    """Decodes a file line by line; a byte-order mark at its start is dropped.
+
+    Args:
+        path: The file, for messages.
+        stream: Its bytes.
+
+    Yields:
+        Each line with its line end (LF or CRLF).
+
+    Raises:
+        InputError: At a byte that is not UTF-8, a NUL, or a line of more than 16 MiB.
+    """
+    offset = 0
+    number = 0
+    while raw := stream.readline(_LONGEST_LINE + 1):
+        number += 1
+        where = place(path, line=number)
+        if len(raw) > _LONGEST_LINE:
+            limit = _LONGEST_LINE >> 20
+            raise InputError(
+                f"{where}: is longer than {limit} MiB. Lines must end with LF or CRLF; check that "
+                "this is a text file with one row a line."
+            )
+        try:
+            text = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{where}, byte {offset + error.start} of the file: not valid UTF-8 "
+                f"(0x{raw[error.start]:02x}, {error.reason}). Save the file as UTF-8."
+            ) from None
+        if "\0" in text:
+            raise InputError(
+                f"{where}, byte {offset + raw.index(0)} of the file: NUL byte. The file must be "
+                "text in UTF-8; this one is damaged, binary or UTF-16."
+            )
+        offset += len(raw)
+        yield text.removeprefix("\ufeff") if number == 1 else text

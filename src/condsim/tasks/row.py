@@ -1,0 +1,174 @@
+"""One row of a data file, and how its place and its faults are named in messages."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from condsim.errors import InputError
+
+__all__ = [
+    "Cell",
+    "Row",
+    "RowReader",
+    "check_columns",
+    "check_header",
+    "place",
+    "shown",
+    "typed_cell",
+]
+
+Cell = str | float | int | None
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Row(NamedTuple):
+    """One data row of a file.
+
+    Attributes:
+        number: Number of the row, from 1, not counting the header and blank lines.
+        line: Physical line of the file on which the row starts, from 1; None in Parquet.
+        cells: The wanted columns; an optional column that the file lacks is None.
+    """
+
+    number: int
+    line: int | None
+    cells: dict[str, Cell]
+
+
+class RowReader(Protocol):
+    """Reads the rows of one format."""
+
+    def __call__(
+        self, path: Path, columns: tuple[str, ...], optional: tuple[str, ...]
+    ) -> Iterator[Row]:
+        """Streams the rows.
+
+        Args:
+            path: The file.
+            columns: Columns that the file must have.
+            optional: Columns that are None where the file lacks them.
+
+        Returns:
+            Iterator over the rows; empty where the file has none.
+
+        Raises:
+            InputError: While iterating, at the first place that breaks a rule of the format.
+        """
+
+
+def place(
+    path: Path, *, row: int | None = None, line: int | None = None, column: str | None = None
+) -> str:
+    """Names a place in a file for an error message.
+
+    Args:
+        path: The file.
+        row: Data row, from 1.
+        line: Physical line, from 1.
+        column: Name of the column.
+
+    Returns:
+        Text such as ``pairs.csv, row 3 (line 4), column 'label'``.
+    """
+    text = str(path)
+    if row is not None:
+        text += f", row {row}" + (f" (line {line})" if line is not None else "")
+    elif line is not None:
+        text += f", line {line}"
+    return text + (f", column {column!r}" if column is not None else "")
+
+
+def shown(value: object) -> str:
+    """Shows a value in an error message, cut to 60 characters.
+
+    Args:
+        value: What the file has.
+
+    Returns:
+        Its `repr`, on one line.
+    """
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def typed_cell(value: object, where: str) -> Cell:
+    """Checks a cell of a format that has types.
+
+    Args:
+        value: What the file has.
+        where: The place, as `place` names it.
+
+    Returns:
+        Text without the white space around it, a number, or None.
+
+    Raises:
+        InputError: If it is a truth value, a list or the like, or text that UTF-8 cannot hold.
+    """
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return value
+    if not isinstance(value, str):
+        raise InputError(f"{where}: must be text or a number, got {shown(value)}.")
+    if "\0" in value or _SURROGATE.search(value):
+        raise InputError(
+            f"{where}: holds a NUL or half of a surrogate pair, got {shown(value)}. Text must be "
+            "valid Unicode; remove the character."
+        )
+    return value.strip()
+
+
+def check_header(path: Path, names: list[str], columns: tuple[str, ...]) -> None:
+    """Checks that the header has every wanted column, and none twice.
+
+    Args:
+        path: The file.
+        names: The columns of the file.
+        columns: The columns that it must have.
+
+    Raises:
+        InputError: If a wanted column is missing, with the near names, or a name occurs twice.
+    """
+    twice = sorted({name for name in names if name and names.count(name) > 1})
+    if twice:
+        raise InputError(
+            f"{path}, header: each column name must occur once, got {_listed(twice)} more than "
+            "once. Rename or remove the extra column."
+        )
+    check_columns(f"{path}, header", names, columns)
+
+
+def check_columns(where: str, names: list[str], columns: tuple[str, ...]) -> None:
+    """Checks that every wanted column is there.
+
+    Args:
+        where: The place, as `place` names it.
+        names: The columns found.
+        columns: The columns that there must be.
+
+    Raises:
+        InputError: If one is missing; says which are found and which names are near.
+    """
+    missing = [name for name in columns if name not in names]
+    if not missing:
+        return
+    folded = {name.casefold(): name for name in names if name not in columns}
+    near = [
+        folded[match]
+        for name in missing
+        for match in difflib.get_close_matches(name.casefold(), folded, n=1)
+    ]
+    hint = f"Did you mean {_listed(near)}? Rename it." if near else "Add it to the file."
+    if len(names) == 1 and any(separator in names[0] for separator in ",;\t"):
+        hint = "The cells must be separated by a comma in .csv and by a tab in .tsv."
+    raise InputError(
+        f"{where}: column {_listed(missing)} is missing; found {_listed(names) or 'none'}. {hint}"
+    )
+
+
+def _listed(names: list[str]) -> str:
+    more = ", ..." if len(names) > 12 else ""
+    return ", ".join(shown(name) for name in names[:12]) + more

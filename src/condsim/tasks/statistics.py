@@ -1,0 +1,177 @@
+"""What a data file holds: the statistics of the C-STS paper, and the traps in the data.
+
+Deshpande et al. (2023), §3 and Figure 4, report rows, mean lengths in words (sentences 12.6,
+conditions 5.3) and the distribution of the labels. The other figures show what a model can exploit
+without reading the sentences.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from condsim.errors import InputError
+from condsim.tasks.pairs import Pairing, pair_rows
+from condsim.types import Task
+
+__all__ = ["Lengths", "TaskStatistics", "describe"]
+
+Counts = tuple[tuple[float, int], ...]
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """Lengths of texts in words; a word is what white space separates.
+
+    Attributes:
+        mean: Mean number of words.
+        median: Median number of words.
+    """
+
+    mean: float
+    median: float
+
+
+@dataclass(frozen=True)
+class TaskStatistics:
+    """What `describe` finds in a task.
+
+    Attributes:
+        name: Name of the task.
+        revision: Revision of its data.
+        rows: Number of rows.
+        labelled_rows: Rows with a label.
+        unlabelled_rows: Rows without one, or invalid.
+        sentence_pairs: Distinct (sentence1, sentence2), over all rows.
+        high_low_pairs: Pairs of rows of one sentence pair whose labels differ.
+        ties: Pairs of rows of one sentence pair whose labels are equal.
+        lone_rows: Labelled rows whose sentence pair has no second labelled row.
+        larger_groups: Sentence pairs with more than two labelled rows.
+        label_histogram: (label, rows), lowest label first.
+        sentence_words: Lengths over both sentences of every row.
+        condition_words: Lengths over the condition of every row; None without conditions.
+        unique_sentences: Distinct sentences, over both columns.
+        distinct_conditions: Distinct conditions, letter case ignored.
+        frequent_conditions: (condition in lower case, rows), the most frequent first and equally
+            frequent ones by the alphabet. Letter case is ignored; nothing else is: "the sport",
+            "sport" and "sport." are three conditions.
+        mean_gap: Mean of high minus low label over the high-low pairs (ties left out); None
+            without such pairs.
+        gap_histogram: (high minus low label, high-low pairs), smallest gap first.
+        repeated_condition_rows: Rows whose sentence pair has another row, labelled or not, with
+            the very same condition.
+        first_is_higher_share: Share in [0, 1] of the high-low pairs whose higher row comes first
+            in the file; None without such pairs. Far from 0.5, the order of the rows gives the
+            labels away and must not reach a model.
+    """
+
+    name: str
+    revision: str
+    rows: int
+    labelled_rows: int
+    unlabelled_rows: int
+    sentence_pairs: int
+    high_low_pairs: int
+    ties: int
+    lone_rows: int
+    larger_groups: int
+    label_histogram: Counts
+    sentence_words: Lengths
+    condition_words: Lengths | None
+    unique_sentences: int
+    distinct_conditions: int
+    frequent_conditions: tuple[tuple[str, int], ...]
+    mean_gap: float | None
+    gap_histogram: Counts
+    repeated_condition_rows: int
+    first_is_higher_share: float | None
+
+    def to_dict(self) -> dict[str, object]:
+        """Gives the statistics as JSON can hold them.
+
+        Returns:
+            The attributes by name. Histograms and frequent conditions are objects from the value,
+            as text ("3", "2.5"), to its count.
+        """
+        histograms = {
+            "label_histogram": {f"{label:g}": count for label, count in self.label_histogram},
+            "gap_histogram": {f"{gap:g}": count for gap, count in self.gap_histogram},
+            "frequent_conditions": dict(self.frequent_conditions),
+        }
+        return asdict(self) | histograms
+
+
+def describe(task: Task, *, top: int = 10) -> TaskStatistics:
+    """Computes the statistics of a task.
+
+    Args:
+        task: The data.
+        top: How many of the most frequent conditions to list, 0 or more.
+
+    Returns:
+        The statistics.
+
+    Raises:
+        InputError: If the task has no rows, or ``top`` is negative.
+    """
+    if top < 0:
+        raise InputError(f"The 'top' parameter must be 0 or more. Got {top} instead.")
+    if not len(task):
+        raise InputError(f"Task {task.name!r} has no rows; there is nothing to describe.")
+    pairing = pair_rows(task)
+    sentences = task.sentences1 + task.sentences2
+    conditions = task.conditions or ()
+    folded = Counter(condition.casefold() for condition in conditions)
+    gaps = task.labels[pairing.high] - task.labels[pairing.low]
+    return TaskStatistics(
+        name=task.name,
+        revision=task.revision,
+        rows=len(task),
+        labelled_rows=len(task) - pairing.unlabelled_rows,
+        unlabelled_rows=pairing.unlabelled_rows,
+        sentence_pairs=len(set(zip(task.sentences1, task.sentences2, strict=True))),
+        high_low_pairs=pairing.pairs,
+        ties=pairing.ties,
+        lone_rows=pairing.lone_rows,
+        larger_groups=pairing.larger_groups,
+        label_histogram=_counts(task.labels[task.valid].tolist()),
+        sentence_words=_lengths(sentences),
+        condition_words=_lengths(conditions) if conditions else None,
+        unique_sentences=len(set(sentences)),
+        distinct_conditions=len(folded),
+        frequent_conditions=_most_frequent(folded, top),
+        mean_gap=float(gaps.mean(dtype=np.float64)) if pairing.pairs else None,
+        gap_histogram=_counts(gaps.tolist()),
+        repeated_condition_rows=_repeated_condition_rows(task),
+        first_is_higher_share=_first_is_higher_share(pairing),
+    )
+
+
+def _counts(values: Iterable[float]) -> Counts:
+    # Six digits: a float32 label of 2.3 is 2.3 again.
+    return tuple(sorted(Counter(float(f"{value:.6g}") for value in values).items()))
+
+
+def _lengths(texts: Iterable[str]) -> Lengths:
+    words = np.array([len(text.split()) for text in texts])
+    return Lengths(mean=float(words.mean()), median=float(np.median(words)))
+
+
+def _most_frequent(counts: Counter[str], top: int) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:top])
+
+
+def _repeated_condition_rows(task: Task) -> int:
+    if task.conditions is None:
+        return 0
+    triplets = Counter(zip(task.sentences1, task.sentences2, task.conditions, strict=True))
+    return sum(count for count in triplets.values() if count > 1)
+
+
+def _first_is_higher_share(pairing: Pairing) -> float | None:
+    if not pairing.pairs:
+        return None
+    return float((pairing.high < pairing.low).mean())

@@ -1,0 +1,165 @@
+"""What happens around a training step: the progress bar, Ctrl-C, and checkpoints in an epoch."""
+
+from __future__ import annotations
+
+import signal
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from transformers import TrainerCallback
+
+if TYPE_CHECKING:
+    from transformers import TrainerControl, TrainerState, TrainingArguments
+
+__all__ = ["CheckpointCallback", "InterruptCallback", "ProgressCallback"]
+
+
+class ProgressCallback(TrainerCallback):
+    """Shows steps, loss, dev Spearman and the time left."""
+
+    def __init__(self) -> None:
+        """Prepares a bar on stderr; nothing is drawn where that is no terminal."""
+        console = Console(stderr=True)
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("loss {task.fields[loss]}  dev Spearman {task.fields[spearman]}"),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task("training", loss="-", spearman="-", total=None)
+
+    def on_train_begin(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        **_: object,
+    ) -> None:
+        """Starts the bar where the run starts or is resumed."""
+        self._progress.update(self._task, total=state.max_steps, completed=state.global_step)
+        self._progress.start()
+
+    def on_step_end(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        **_: object,
+    ) -> None:
+        """Moves the bar on."""
+        self._progress.update(self._task, completed=state.global_step)
+
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, float] | None = None,
+        **_: object,
+    ) -> None:
+        """Shows the newest loss and dev score."""
+        for key, field in (("loss", "loss"), ("eval_spearman", "spearman")):
+            if logs and key in logs:
+                value = float(logs[key]) * (100 if field == "spearman" else 1)
+                text = f"{value:.2f}" if field == "spearman" else f"{value:.4f}"
+                self._progress.tasks[self._task].fields[field] = text
+        if logs and "eval_spearman" in logs:
+            self._progress.console.print(
+                f"epoch {state.epoch:.0f}: dev Spearman {100 * logs['eval_spearman']:.2f}"
+            )
+
+    def on_train_end(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        **_: object,
+    ) -> None:
+        """Takes the bar away."""
+        self._progress.stop()
+
+
+class InterruptCallback(TrainerCallback):
+    """Ends the run cleanly on Ctrl-C: the step is finished and a checkpoint is written.
+
+    Attributes:
+        interrupted: Whether the run was ended this way.
+    """
+
+    def __init__(self) -> None:
+        """Starts with nothing interrupted."""
+        self.interrupted = False
+        self._previous: object = None
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        self.interrupted = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a second Ctrl-C stops at once
+
+    def on_train_begin(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        **_: object,
+    ) -> None:
+        """Takes over Ctrl-C."""
+        self._previous = signal.signal(signal.SIGINT, self._interrupt)
+
+    def on_step_end(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        **_: object,
+    ) -> None:
+        """Asks for a checkpoint and the end of training once Ctrl-C was pressed."""
+        if self.interrupted:
+            control.should_save = True
+            control.should_training_stop = True
+
+    def on_epoch_end(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        **_: object,
+    ) -> None:
+        """Does not judge an epoch that was cut short, so that resuming it ends the same."""
+        if self.interrupted and state.epoch is not None and state.epoch % 1:
+            control.should_evaluate = False
+            control.should_save = False
+
+    def on_train_end(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        **_: object,
+    ) -> None:
+        """Gives Ctrl-C back."""
+        if callable(self._previous):
+            signal.signal(signal.SIGINT, self._previous)
+
+
+class CheckpointCallback(TrainerCallback):
+    """Writes a checkpoint every few steps within an epoch, without evaluating."""
+
+    def __init__(self, steps: int) -> None:
+        """Takes the number of steps between checkpoints."""
+        self._steps = steps
+
+    def on_step_end(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        **_: object,
+    ) -> None:
+        """Asks for a checkpoint on every multiple of the number of steps."""
+        if state.global_step % self._steps == 0:
+            control.should_save = True

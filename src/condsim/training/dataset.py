@@ -1,0 +1,86 @@
+"""From a task to the columns a sentence-transformers trainer takes."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+from datasets import Dataset
+
+from condsim.encoders.conditioning import conditional_sentences, cross_encoder_pairs
+from condsim.errors import InputError
+from condsim.tasks import pair_rows
+from condsim.training.recipe import Recipe
+from condsim.types import IntArray, Task
+
+__all__ = ["row_lengths", "training_rows"]
+
+_LOGGER = logging.getLogger("condsim")
+
+
+def training_rows(task: Task, recipe: Recipe, *, separator: str) -> tuple[Dataset, IntArray]:
+    """Turns the labelled rows of a task into training columns.
+
+    Rows without a label are left out; how many is logged, as are lone rows and ties, which the Quad
+    objective cannot use (READING.md, "Quad").
+
+    Args:
+        task: The training data.
+        recipe: Says which encoder the rows are for and which text comes first.
+        separator: What stands between the sentences, for cross-encoders.
+
+    Returns:
+        The data set and the sentence pair of each of its rows, ``(n,)``, numbered from 0. Columns
+        for bi- and tri-encoders: ``sentence1``, ``sentence2`` (each a conditional sentence) and
+        ``label``, which is ``[gold in [0, 1], pair id]``. For cross-encoders: ``first`` and
+        ``second``, the two texts of the input, and ``label`` (gold in [0, 1]).
+
+    Raises:
+        InputError: If the task has no conditions or no labelled row.
+    """
+    if task.conditions is None:
+        raise InputError(f"{task.name} has no conditions; the column 'condition' is needed.")
+    rows = np.flatnonzero(task.valid)
+    if not len(rows):
+        raise InputError(f"{task.name} has no labelled row to train on.")
+    _LOGGER.info("%s: %d rows, %d labelled", task.name, len(task), len(rows))
+    pair_ids = np.unique(pair_rows(task).pair_ids[rows], return_inverse=True)[1].astype(np.int64)
+    sentences1 = [task.sentences1[i] for i in rows]
+    sentences2 = [task.sentences2[i] for i in rows]
+    conditions = [task.conditions[i] for i in rows]
+    gold = task.gold[rows].tolist()
+    if recipe.encoder == "cross-encoder":
+        pairs = cross_encoder_pairs(
+            sentences1, sentences2, conditions, separator=separator, order=recipe.order
+        )
+        columns = {
+            "first": [first for first, _ in pairs],
+            "second": [second for _, second in pairs],
+            "label": gold,
+        }
+    else:
+        columns = {
+            "sentence1": conditional_sentences(sentences1, conditions, order=recipe.order),
+            "sentence2": conditional_sentences(sentences2, conditions, order=recipe.order),
+            "label": [list(pair) for pair in zip(gold, pair_ids.tolist(), strict=True)],
+        }
+    return Dataset.from_dict(columns), pair_ids
+
+
+def row_lengths(task: Task) -> IntArray:
+    """Length of the longest text each labelled row makes, for grouping rows of like length.
+
+    Args:
+        task: The training data.
+
+    Returns:
+        Characters of the longer sentence and the condition together, ``(labelled rows,)``.
+    """
+    conditions = task.conditions or ("",) * len(task)
+    lengths = [
+        max(len(first), len(second)) + len(condition)
+        for first, second, condition in zip(
+            task.sentences1, task.sentences2, conditions, strict=True
+        )
+    ]
+    return np.array(lengths, dtype=np.int64)[task.valid]

@@ -1,0 +1,71 @@
+"""The dev score that chooses the best epoch."""
+
+from __future__ import annotations
+
+import numpy as np
+from sentence_transformers import CrossEncoder, SentenceTransformer
+from sentence_transformers.base.evaluation.evaluator import BaseEvaluator
+
+from condsim.evaluation.correlation import spearman
+from condsim.scorers.cross_encoder import CrossEncoderScorer
+from condsim.scorers.encoder import EncoderScorer
+from condsim.training.recipe import Recipe
+from condsim.types import Task
+
+__all__ = ["DevEvaluator", "Model", "scorer_of"]
+
+Model = SentenceTransformer | CrossEncoder
+
+
+def scorer_of(model: Model, recipe: Recipe) -> EncoderScorer | CrossEncoderScorer:
+    """Makes a scorer of a model in memory; it gives raw, uncalibrated similarities.
+
+    Args:
+        model: A bi-, tri- or cross-encoder.
+        recipe: The recipe it is trained by.
+
+    Returns:
+        A scorer over the model itself, not a copy.
+    """
+    if isinstance(model, SentenceTransformer):
+        return EncoderScorer(model, name=recipe.name, order=recipe.order)
+    return CrossEncoderScorer(model, name=recipe.name, order=recipe.order)
+
+
+class DevEvaluator(BaseEvaluator):
+    """Spearman on the labelled rows of the dev file, as a sentence-transformers evaluator."""
+
+    def __init__(self, dev: Task, recipe: Recipe) -> None:
+        """Keeps the labelled rows of ``dev``."""
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.primary_metric = "spearman"
+        self._recipe = recipe
+        rows = np.flatnonzero(dev.valid)
+        conditions = dev.conditions or ("",) * len(dev)
+        self._sentences1 = [dev.sentences1[i] for i in rows]
+        self._sentences2 = [dev.sentences2[i] for i in rows]
+        self._conditions = [conditions[i] for i in rows]
+        self._gold = dev.gold[rows]
+
+    def __call__(
+        self,
+        model: Model,  # type: ignore[override]
+        output_path: str | None = None,
+        epoch: int = -1,
+        steps: int = -1,
+    ) -> dict[str, float]:
+        """Scores the rows.
+
+        Args:
+            model: The model as it stands.
+            output_path: Not used; the report is written once, at the end.
+            epoch: Not used.
+            steps: Not used.
+
+        Returns:
+            ``{"spearman": value in [-1, 1]}``; 0 when every score is the same.
+        """
+        scores = scorer_of(model, self._recipe).score(
+            self._sentences1, self._sentences2, self._conditions, scale="raw"
+        )
+        return {"spearman": float(np.nan_to_num(spearman(scores, self._gold)))}

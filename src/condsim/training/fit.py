@@ -1,0 +1,167 @@
+"""One training run from recipe to finished folder."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from accelerate import PartialState
+from sentence_transformers import SentenceTransformer
+from transformers.utils.logging import disable_progress_bar
+
+from condsim.evaluation.evaluate import evaluate
+from condsim.evaluation.report import Report
+from condsim.files import replacing
+from condsim.scorers.baselines import ConditionOnlyScorer
+from condsim.scorers.calibration import Calibration, fit_calibration
+from condsim.scorers.load import load_scorer
+from condsim.scorers.settings import Settings
+from condsim.tasks import load_csts
+from condsim.training.card import model_card
+from condsim.training.evaluator import Model, scorer_of
+from condsim.training.output import CHECKPOINTS, HISTORY, REPORT, last_checkpoint, prepare_output
+from condsim.training.recipe import Recipe
+from condsim.training.trainer import Run, build_run
+from condsim.types import Task
+
+__all__ = ["TrainingResult", "fit"]
+
+_LOGGER = logging.getLogger("condsim")
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """What a finished run is worth.
+
+    Attributes:
+        output: The model folder.
+        report: The evaluation on the dev file.
+        dev_spearman: Spearman x100 on the dev file after each epoch.
+        seconds: Wall-clock time of this process, training and evaluation.
+    """
+
+    output: Path
+    report: Report
+    dev_spearman: tuple[float, ...]
+    seconds: float
+
+    def summary(self) -> str:
+        """Says in one line where the model is and how it does."""
+        best = self.report.model.metrics["spearman"]
+        floor = self.report.baselines[0].metrics["spearman"]
+        return (
+            f"{self.output}: dev Spearman {best.value:.1f} [{best.low:.1f}, {best.high:.1f}]; "
+            f"from the condition alone {floor.value:.1f}"
+        )
+
+
+def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> TrainingResult | None:
+    """Trains by a recipe and writes the model folder.
+
+    The folder holds the model as sentence-transformers saves it, ``condsim.json`` (order and
+    calibration), ``README.md`` (the card), ``recipe.yaml``, ``training.json`` (the course of the
+    run) and ``report.json`` (its evaluation on the dev file), which is written last. Checkpoints
+    are kept until then.
+
+    Args:
+        recipe: The recipe.
+        output: A folder that is new, empty or, with ``resume``, holds the unfinished run.
+        resume: Whether to go on from the last complete checkpoint.
+
+    Returns:
+        The result, or None if Ctrl-C ended the run before its last step.
+
+    Raises:
+        InputError: If the data, the recipe or the folder break a rule.
+    """
+    started = time.monotonic()
+    disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers shows one for every file it writes; ours is enough
+    process = PartialState()
+    train, dev = load_csts(Path(recipe.train)), load_csts(Path(recipe.dev))
+    if process.is_main_process:
+        prepare_output(output, recipe, resume=resume)
+    process.wait_for_everyone()
+    run = build_run(recipe, train, dev, output)
+    checkpoint = last_checkpoint(output) if resume else None
+    if checkpoint is not None:
+        _LOGGER.info("going on from %s", checkpoint.name)
+    run.trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    if run.interrupt.interrupted and run.trainer.state.global_step < run.trainer.state.max_steps:
+        return None
+    result = None
+    if process.is_main_process:
+        result = _finish(run, recipe, train, dev, output, started=started)
+    process.wait_for_everyone()
+    return result
+
+
+def _finish(
+    run: Run, recipe: Recipe, train: Task, dev: Task, output: Path, *, started: float
+) -> TrainingResult:
+    calibration = _calibrate(run.model, recipe, dev)
+    run.model.save_pretrained(str(output), create_model_card=False)
+    _settings(run.model, recipe, calibration).save(output)
+    report = evaluate(
+        load_scorer(str(output)), dev, condition_only=ConditionOnlyScorer().fit_task(train)
+    )
+    history = tuple(
+        100 * entry["eval_spearman"]
+        for entry in run.trainer.state.log_history
+        if "eval_spearman" in entry
+    )
+    result = TrainingResult(
+        output=output,
+        report=report,
+        dev_spearman=history,
+        seconds=time.monotonic() - started,
+    )
+    with replacing(output / "README.md") as partial:
+        partial.write_text(model_card(recipe, report, train=train), encoding="utf-8")
+    with replacing(output / HISTORY) as partial:
+        partial.write_text(json.dumps(_record(recipe, result, train), indent=2), encoding="utf-8")
+    shutil.rmtree(output / CHECKPOINTS, ignore_errors=True)
+    report.to_json(output / REPORT)
+    return result
+
+
+def _calibrate(model: Model, recipe: Recipe, dev: Task) -> Calibration:
+    """Fits the map from raw similarity to [0, 1] on the dev file."""
+    rows = np.flatnonzero(dev.valid)
+    conditions = dev.conditions or ("",) * len(dev)
+    raw = scorer_of(model, recipe).score(
+        [dev.sentences1[i] for i in rows],
+        [dev.sentences2[i] for i in rows],
+        [conditions[i] for i in rows],
+        scale="raw",
+    )
+    return fit_calibration(raw, dev.gold[rows])
+
+
+def _settings(model: Model, recipe: Recipe, calibration: Calibration) -> Settings:
+    dimension = None
+    if isinstance(model, SentenceTransformer):
+        dimension = model.get_embedding_dimension()
+    return Settings(
+        kind=recipe.encoder,
+        name=recipe.name,
+        order=recipe.order,
+        calibration=calibration,
+        dimension=dimension,
+        max_seq_length=recipe.max_seq_length,
+        facts={"parameters": sum(weight.numel() for weight in model.parameters())},
+    )
+
+
+def _record(recipe: Recipe, result: TrainingResult, train: Task) -> dict[str, object]:
+    """The content of ``training.json``: what no evaluation could tell."""
+    return {
+        "recipe": recipe.to_dict(),
+        "train": {"name": train.name, "revision": train.revision, "rows": int(train.valid.sum())},
+        "dev_spearman_by_epoch": [round(value, 3) for value in result.dev_spearman],
+        "seconds": round(result.seconds, 1),
+    }

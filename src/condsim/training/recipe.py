@@ -1,0 +1,232 @@
+"""A recipe: everything that decides a training run, typed, in one YAML file."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import yaml
+
+from condsim.errors import InputError, unknown_name
+from condsim.files import replacing
+
+__all__ = ["Recipe", "load_recipe", "save_recipe"]
+
+_OBJECTIVES = ("mse", "quad", "correlation", "cosent")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One training run. The defaults are the settings of C-STS A.3, Table 7.
+
+    Attributes:
+        name: Name of the model, used on its card.
+        train: Training file, relative to the working directory.
+        dev: File the best epoch is chosen on; never a test file.
+        encoder: How sentences and condition meet (C-STS §4.1).
+        backbone: Hub name or local folder of a pre-trained model.
+        order: Whether the condition or the sentence (a cross-encoder: both sentences) comes first.
+        pooling: How token states become one vector.
+        transform: Whether a dense layer follows the pooling (C-STS A.3, "w/ MLP").
+        fusion: How a tri-encoder joins sentence and condition.
+        dropout: Dropout of the backbone in [0, 1); None keeps the backbone's own.
+        max_seq_length: Longest input in tokens; the rest is cut off.
+        objective: Weight of each loss term, such as ``{mse: 1, quad: 1}``.
+        margin: Margin of Quad (READING.md: 1).
+        scale: Inverse temperature of CoSENT.
+        epochs: Passes over the training rows.
+        batch_size: Rows in a batch; the high and the low row of a pair are two rows.
+        gradient_accumulation: Batches per optimizer step.
+        learning_rate: Highest learning rate of AdamW.
+        layer_decay: Factor in (0, 1] on the learning rate for each layer further from the output.
+        schedule: Course of the learning rate after the warm-up.
+        warmup: Share of the steps in [0, 1) over which the learning rate rises.
+        weight_decay: Weight decay of AdamW, not on biases and layer norms.
+        max_grad_norm: Gradients are clipped to this norm.
+        average_epochs: Average the weights of this many last epochs; 1 keeps the best epoch.
+        length_grouped: Whether batches hold rows of like length.
+        precision: ``auto`` is bfloat16 where the processor has it, else float32.
+        checkpoint_steps: Steps between checkpoints within an epoch; 0 saves after each epoch only.
+        seed: Seed of initialisation, dropout and the order of rows.
+    """
+
+    name: str
+    train: str
+    dev: str
+    encoder: Literal["bi-encoder", "tri-encoder", "cross-encoder"] = "bi-encoder"
+    backbone: str = "sentence-transformers/all-MiniLM-L6-v2"
+    order: Literal["condition-first", "sentence-first"] = "condition-first"
+    pooling: Literal["cls", "mean", "mean_top2", "mean_first_last"] = "mean"
+    transform: bool = False
+    fusion: Literal["hadamard", "concat"] = "hadamard"
+    dropout: float | None = None
+    max_seq_length: int = 128
+    objective: dict[str, float] = field(default_factory=lambda: {"mse": 1.0})
+    margin: float = 1.0
+    scale: float = 20.0
+    epochs: int = 3
+    batch_size: int = 32
+    gradient_accumulation: int = 1
+    learning_rate: float = 3e-5
+    layer_decay: float = 1.0
+    schedule: Literal["linear", "cosine", "constant"] = "linear"
+    warmup: float = 0.1
+    weight_decay: float = 0.0
+    max_grad_norm: float = 1.0
+    average_epochs: int = 1
+    length_grouped: bool = True
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    checkpoint_steps: int = 0
+    seed: int = 42
+
+    def __post_init__(self) -> None:
+        """Checks the ranges and the combinations that no type can express.
+
+        Raises:
+            InputError: If a value is out of its range or does not apply to the encoder.
+        """
+        for key in ("epochs", "batch_size", "gradient_accumulation", "max_seq_length"):
+            self._check(key, getattr(self, key) >= 1, "at least 1")
+        self._check("learning_rate", self.learning_rate > 0, "above 0")
+        self._check("layer_decay", 0 < self.layer_decay <= 1, "in (0, 1]")
+        self._check("warmup", 0 <= self.warmup < 1, "in [0, 1)")
+        self._check("dropout", self.dropout is None or 0 <= self.dropout < 1, "in [0, 1)")
+        self._check("weight_decay", self.weight_decay >= 0, "at least 0")
+        self._check("checkpoint_steps", self.checkpoint_steps >= 0, "at least 0")
+        self._check(
+            "average_epochs", 1 <= self.average_epochs <= self.epochs, "between 1 and 'epochs'"
+        )
+        for term, weight in self.objective.items():
+            if term not in _OBJECTIVES:
+                raise unknown_name("objective", term, _OBJECTIVES)
+            self._check("objective", weight >= 0, "of weights of at least 0")
+        self._check("objective", any(self.objective.values()), "of one weight above 0 or more")
+        if self.encoder == "cross-encoder" and self.objective.get("quad"):
+            raise InputError(
+                "The objective 'quad' does not apply to a cross-encoder: it compares encodings of "
+                "each sentence under a condition, and a cross-encoder makes none (C-STS §4.1). "
+                "Use 'mse', 'correlation' or 'cosent', or a bi- or tri-encoder."
+            )
+        needs_pairs = self.objective.get("quad", 0) > 0
+        self._check("batch_size", not needs_pairs or self.batch_size >= 2, "at least 2 for 'quad'")
+
+    def _check(self, key: str, holds: bool, rule: str) -> None:
+        if not holds:
+            raise InputError(f"Recipe key '{key}' must be {rule}. Got {getattr(self, key)!r}.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Gives the recipe as plain values, in the order of the fields.
+
+        Returns:
+            A mapping that ``Recipe(**mapping)`` turns back into an equal recipe.
+        """
+        return dataclasses.asdict(self)
+
+
+def load_recipe(path: Path, *, overrides: Sequence[str] = ()) -> Recipe:
+    """Reads a recipe and changes single keys of it.
+
+    Args:
+        path: A YAML file, a mapping from the fields of :class:`Recipe` to values.
+        overrides: Texts such as ``"epochs=5"`` or ``"objective.quad=0.5"``; values are YAML.
+
+    Returns:
+        The checked recipe.
+
+    Raises:
+        InputError: If the file cannot be read, a key is unknown or missing, or a value is wrong.
+    """
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"Cannot read the recipe {path}: {error}.") from error
+    except yaml.YAMLError as error:
+        where = " ".join(str(error).split())
+        raise InputError(f"{path} is not valid YAML: {where}") from error
+    if not isinstance(values, dict):
+        raise InputError(f"{path} must hold a mapping of recipe keys to values.")
+    for text in overrides:
+        _override(values, text)
+    return _recipe_from(values, source=str(path))
+
+
+def save_recipe(recipe: Recipe, path: Path) -> None:
+    """Writes a recipe so that :func:`load_recipe` gives an equal one.
+
+    Args:
+        recipe: The recipe.
+        path: The YAML file to write.
+    """
+    with replacing(path) as partial:
+        partial.write_text(yaml.safe_dump(recipe.to_dict(), sort_keys=False), encoding="utf-8")
+
+
+def _override(values: dict[str, Any], text: str) -> None:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise InputError(f"--set takes key=value. Got {text!r}.")
+    *parents, last = key.strip().split(".")
+    target = values
+    for parent in parents:
+        target = target.setdefault(parent, {})
+        if not isinstance(target, dict):
+            raise InputError(f"--set {text!r}: '{parent}' holds no keys of its own.")
+    try:
+        target[last] = yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise InputError(f"--set {text!r}: the value is not valid YAML.") from error
+
+
+def _recipe_from(values: Mapping[str, Any], *, source: str) -> Recipe:
+    hints = get_type_hints(Recipe)
+    for key in values:
+        if key not in hints:
+            error = unknown_name("recipe key", str(key), hints)
+            raise InputError(f"{source}: {error}")
+    checked = {key: _coerce(key, value, hints[key]) for key, value in values.items()}
+    for required in dataclasses.fields(Recipe):
+        if (
+            required.default is dataclasses.MISSING
+            and required.default_factory is dataclasses.MISSING
+            and required.name not in checked
+        ):
+            raise InputError(f"{source}: the recipe key '{required.name}' is missing.")
+    return Recipe(**checked)
+
+
+def _coerce(key: str, value: Any, hint: Any) -> Any:  # noqa: ANN401  (a YAML value of any type)
+    """Checks a YAML value against a field's type; numbers written as ``1e-5`` become floats."""
+    origin = get_origin(hint)
+    if origin is Literal:
+        if value not in get_args(hint):
+            raise unknown_name(f"value of '{key}':", str(value), map(str, get_args(hint)))
+        return value
+    if origin in (Union, types.UnionType):
+        if value is None:
+            return None
+        return _coerce(key, value, next(t for t in get_args(hint) if t is not type(None)))
+    if origin is dict:
+        if not isinstance(value, dict):
+            raise InputError(f"Recipe key '{key}' must be a mapping. Got {value!r}.")
+        inner = get_args(hint)[1]
+        return {str(name): _coerce(f"{key}.{name}", part, inner) for name, part in value.items()}
+    if hint is float:
+        return _coerce_float(key, value)
+    if isinstance(value, bool) != (hint is bool) or not isinstance(value, hint):
+        raise InputError(f"Recipe key '{key}' must be of type {hint.__name__}. Got {value!r}.")
+    return value
+
+
+def _coerce_float(key: str, value: Any) -> float:  # noqa: ANN401  (a YAML value of any type)
+    try:  # YAML 1.1 reads 1e-5 (no dot) as a text
+        number = float(value) if not isinstance(value, bool) else math.nan
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"Recipe key '{key}' must be a number. Got {value!r}.")
+    return number

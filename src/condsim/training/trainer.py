@@ -1,0 +1,203 @@
+"""Assembles a sentence-transformers trainer from a recipe."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from sentence_transformers import (
+    CrossEncoder,
+    CrossEncoderTrainer,
+    CrossEncoderTrainingArguments,
+    SentenceTransformer,
+    SentenceTransformerTrainer,
+    SentenceTransformerTrainingArguments,
+)
+from sentence_transformers.base.model_card import BaseModelCardCallback
+from transformers import PrinterCallback, set_seed
+
+from condsim.encoders import (
+    build_bi_encoder,
+    build_cross_encoder,
+    build_tri_encoder,
+    pair_separator,
+)
+from condsim.errors import InputError
+from condsim.losses import CrossEncoderSimilarityLoss, WeightedSumLoss
+from condsim.training.callbacks import CheckpointCallback, InterruptCallback, ProgressCallback
+from condsim.training.dataset import row_lengths, training_rows
+from condsim.training.evaluator import DevEvaluator, Model
+from condsim.training.output import CHECKPOINTS
+from condsim.training.precision import uses_bfloat16
+from condsim.training.recipe import Recipe
+from condsim.training.sampler import PairBatchSampler, batch_sampler
+from condsim.types import Task
+
+__all__ = ["Run", "build_model", "build_run"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A trainer and what has to be asked of it after training."""
+
+    trainer: SentenceTransformerTrainer | CrossEncoderTrainer
+    model: Model
+    interrupt: InterruptCallback
+
+
+def build_model(recipe: Recipe) -> Model:
+    """Builds the untrained encoder of a recipe; its new layers depend on the recipe's seed.
+
+    Args:
+        recipe: The recipe.
+
+    Returns:
+        A ``SentenceTransformer`` for bi- and tri-encoders, else a ``CrossEncoder``.
+    """
+    set_seed(recipe.seed)
+    if recipe.encoder == "cross-encoder":
+        return build_cross_encoder(
+            recipe.backbone,
+            pooling=recipe.pooling,
+            transform=recipe.transform,
+            dropout=recipe.dropout,
+            max_seq_length=recipe.max_seq_length,
+        )
+    if recipe.encoder == "tri-encoder":
+        return build_tri_encoder(
+            recipe.backbone,
+            fusion=recipe.fusion,
+            pooling=recipe.pooling,
+            transform=recipe.transform,
+            order=recipe.order,
+            dropout=recipe.dropout,
+            max_seq_length=recipe.max_seq_length,
+        )
+    return build_bi_encoder(
+        recipe.backbone,
+        pooling=recipe.pooling,
+        transform=recipe.transform,
+        dropout=recipe.dropout,
+        max_seq_length=recipe.max_seq_length,
+    )
+
+
+def build_run(recipe: Recipe, train: Task, dev: Task, output: Path) -> Run:
+    """Builds everything a run needs; nothing is trained yet.
+
+    Args:
+        recipe: The recipe.
+        train: The training data.
+        dev: The data the best epoch is chosen on.
+        output: The folder of the run.
+
+    Returns:
+        The trainer with its model.
+
+    Raises:
+        InputError: If the data or the backbone do not fit the recipe.
+    """
+    model = build_model(recipe)
+    model.model_card_data.generate_widget_examples = False  # they would quote training rows
+    rows, pair_ids = training_rows(train, recipe, separator=_separator(model))
+    sampler = partial(
+        batch_sampler, pair_ids, row_lengths(train), length_grouped=recipe.length_grouped
+    )
+    interrupt = InterruptCallback()
+    callbacks = [interrupt, ProgressCallback()]
+    if recipe.checkpoint_steps:
+        callbacks.append(CheckpointCallback(recipe.checkpoint_steps))
+    terms = {name: weight for name, weight in recipe.objective.items() if weight}
+    arguments = _arguments(recipe, output, sampler, model)
+    trainer: SentenceTransformerTrainer | CrossEncoderTrainer
+    if isinstance(model, SentenceTransformer):
+        trainer = SentenceTransformerTrainer(
+            model=model,
+            args=SentenceTransformerTrainingArguments(**arguments),
+            train_dataset=rows,
+            loss=WeightedSumLoss(model, terms, margin=recipe.margin, scale=recipe.scale),
+            evaluator=DevEvaluator(dev, recipe),
+            callbacks=callbacks,
+        )
+    else:
+        trainer = CrossEncoderTrainer(
+            model=model,
+            args=CrossEncoderTrainingArguments(**arguments),
+            train_dataset=rows,
+            loss=CrossEncoderSimilarityLoss(model, terms, scale=recipe.scale),
+            evaluator=DevEvaluator(dev, recipe),
+            callbacks=callbacks,
+        )
+    _drop_printing_callbacks(trainer)
+    return Run(trainer=trainer, model=model, interrupt=interrupt)
+
+
+def _separator(model: Model) -> str:
+    return pair_separator(model.tokenizer) if isinstance(model, CrossEncoder) else ""
+
+
+def _arguments(
+    recipe: Recipe,
+    output: Path,
+    sampler: Callable[..., PairBatchSampler],
+    model: Model,
+) -> dict[str, Any]:
+    """Arguments of the trainer; AdamW is torch's fused one where the device has it."""
+    return {
+        "output_dir": str(output / CHECKPOINTS),
+        "num_train_epochs": recipe.epochs,
+        "per_device_train_batch_size": recipe.batch_size,
+        "gradient_accumulation_steps": recipe.gradient_accumulation,
+        "learning_rate": recipe.learning_rate,
+        "learning_rate_mapping": _layer_rates(recipe, model),
+        "lr_scheduler_type": recipe.schedule
+        if recipe.schedule != "constant"
+        else "constant_with_warmup",
+        "warmup_steps": recipe.warmup,
+        "weight_decay": recipe.weight_decay,
+        "max_grad_norm": recipe.max_grad_norm,
+        "optim": "adamw_torch_fused",
+        "bf16": uses_bfloat16(recipe.precision),
+        "use_cpu": not torch.accelerator.is_available(),
+        "batch_sampler": sampler,
+        "seed": recipe.seed,
+        "eval_strategy": "epoch",
+        "save_strategy": "epoch",
+        "save_total_limit": 2,
+        "load_best_model_at_end": True,
+        "metric_for_best_model": "spearman",
+        "greater_is_better": True,
+        "logging_steps": 10,
+        "disable_tqdm": True,
+        "report_to": "none",
+    }
+
+
+def _layer_rates(recipe: Recipe, model: Model) -> dict[str, float]:
+    """Learning rates that fall by ``layer_decay`` with each layer further from the output."""
+    if recipe.layer_decay == 1:
+        return {}
+    names = [name for name, _ in model.named_parameters()]
+    config = next((m.config for m in model.modules() if hasattr(m, "config")), None)
+    layers = getattr(config, "num_hidden_layers", 0)
+    patterns = [r"\.embeddings\."] + [rf"\.layers?\.{index}\." for index in range(layers)]
+    if not layers or not any(".embeddings." in name for name in names):
+        raise InputError(
+            f"'layer_decay' does not know the layers of {recipe.backbone}; set it to 1."
+        )
+    depth = len(patterns)
+    return {
+        pattern: recipe.learning_rate * recipe.layer_decay ** (depth - 1 - index)
+        for index, pattern in enumerate(patterns)
+    }
+
+
+def _drop_printing_callbacks(trainer: SentenceTransformerTrainer | CrossEncoderTrainer) -> None:
+    """Takes out what prints every log line, and the card writer that would copy training rows."""
+    for callback in list(trainer.callback_handler.callbacks):
+        if isinstance(callback, PrinterCallback | BaseModelCardCallback):
+            trainer.remove_callback(callback)

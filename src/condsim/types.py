@@ -1,0 +1,80 @@
+"""The three nouns of condsim: a Task is scored by a Scorer into a Report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["BoolArray", "FloatArray", "IntArray", "Scorer", "Task"]
+
+FloatArray = NDArray[np.float32]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Validated data: what is measured.
+
+    Attributes:
+        name: Short name, shown in tables (the file's stem by default).
+        revision: First 12 hex digits of the SHA-256 of the file the rows came from.
+        sentences1: The first sentence of each row, length n.
+        sentences2: The second sentence of each row, length n.
+        conditions: The condition of each row, length n, or None for unconditional similarity.
+        labels: Gold similarity on the task's own scale, ``(n,)``; NaN where unlabelled or invalid.
+        label_range: Lowest and highest label of the scale, (1, 5) for C-STS.
+    """
+
+    name: str
+    revision: str
+    sentences1: tuple[str, ...]
+    sentences2: tuple[str, ...]
+    conditions: tuple[str, ...] | None
+    labels: FloatArray
+    label_range: tuple[float, float] = (1.0, 5.0)
+
+    def __len__(self) -> int:
+        """Number of rows, labelled or not."""
+        return len(self.sentences1)
+
+    @property
+    def valid(self) -> BoolArray:
+        """Which rows have a gold label, ``(n,)``."""
+        return ~np.isnan(self.labels)
+
+    @property
+    def gold(self) -> FloatArray:
+        """Labels mapped linearly to [0, 1], ``(n,)``; NaN where unlabelled."""
+        low, high = self.label_range
+        return ((self.labels - low) / (high - low)).astype(np.float32)
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """Anything that turns sentence pairs into similarities: what measures."""
+
+    @property
+    def name(self) -> str:
+        """Short name, shown in tables."""
+
+    def score(
+        self,
+        sentences1: Sequence[str],
+        sentences2: Sequence[str],
+        conditions: Sequence[str] | None,
+    ) -> FloatArray:
+        """Scores each pair.
+
+        Args:
+            sentences1: First sentences, length n.
+            sentences2: Second sentences, length n.
+            conditions: Conditions, length n, or None for unconditional similarity.
+
+        Returns:
+            Similarity of each pair, ``(n,)`` float32; higher is more similar.
+        """

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import csv
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from condsim.cli.evaluate import evaluate
+from condsim.errors import InputError
+from condsim.evaluation import Report
+
+APP = typer.Typer(rich_markup_mode="markdown")
+APP.command()(evaluate)
+ROWS = 24
+
+
+class LengthScorer:
+    """Scores by the length of the condition: needs no model."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def score(self, sentences1, sentences2, conditions):
+        sign = -1 if self.name == "worse" else 1
+        return np.asarray([sign * len(text) / 50 for text in conditions], np.float32)
+
+
+@pytest.fixture(autouse=True)
+def loaded(monkeypatch):
+    names = []
+
+    def load_scorer(model):
+        names.append(model)
+        return LengthScorer(model or "default")
+
+    fake = ModuleType("condsim.scorers.load")
+    fake.load_scorer = load_scorer
+    monkeypatch.setitem(sys.modules, "condsim.scorers.load", fake)
+    return names
+
+
+@pytest.fixture
+def data(tmp_path):
+    # Label 5 under the long condition, 1 under the short one; the last row has no label.
+    path = tmp_path / "dev.csv"
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["sentence1", "sentence2", "condition", "label"])
+        for row in range(ROWS):
+            condition = "the colour of the lamp" if row % 2 else "the size"
+            label = -1 if row == ROWS - 1 else 5 if row % 2 else 1
+            pair = row // 2
+            writer.writerow([f"Lamp {pair} is on.", f"Lamp {pair} is off.", condition, label])
+    return path
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(APP, [str(argument) for argument in arguments])
+
+
+def test_evaluate_prints_model_and_condition_only(data, loaded):
+    result = invoke("--data", data, "--resamples", 20)
+    assert result.exit_code == 0
+    assert loaded == [None]
+    lines = [line.split() for line in result.output.splitlines() if line.strip()]
+    model = next(line for line in lines if line[0] == "default")
+    assert model[1:3] == ["100.0", "100.0"]
+    assert any(line[0] == "condition-only" for line in lines)
+    assert "23 rows with a label in 12 sentence pairs, 1 without one left out" in result.output
+
+
+def test_evaluate_json_is_the_report(data, tmp_path):
+    output = tmp_path / "report.json"
+    result = invoke("--data", data, "--resamples", 20, "--seed", 3, "--json", output)
+    assert result.exit_code == 0
+    report = Report.from_json(output)
+    assert report.model.metrics["pair_accuracy"].value == 100
+    assert (report.seed, report.resamples, report.contrasting_pairs) == (3, 20, 11)
+
+
+def test_evaluate_markdown_with_every_option(data, loaded):
+    result = invoke(
+        *("--data", data, "--model", "better", "--against", "worse", "--train", data),
+        *("--baseline", "word-overlap", "--baseline", "sentences-only"),
+        *("--baseline", "condition-only", "--resamples", 20, "--markdown"),
+    )
+    assert result.exit_code == 0
+    assert loaded == ["better", "worse"]
+    table = [line for line in result.output.splitlines() if line.startswith("|")]
+    names = [line.split("|")[1].strip() for line in table[2:]]
+    assert names == [
+        "**better**",
+        "worse",
+        "condition-only",
+        "word-overlap",
+        "sentences-only",
+        "difference from worse",
+    ]
+    assert "condition-only is fitted on dev " in result.output
+
+
+def test_evaluate_unknown_baseline_is_an_error_before_anything_loads(data, loaded):
+    result = invoke("--data", data, "--baseline", "word-overlp")
+    assert isinstance(result.exception, InputError)
+    assert "Did you mean 'word-overlap'" in str(result.exception)
+    assert loaded == []
+
+
+def test_evaluate_json_in_a_missing_folder_is_an_early_error(data, tmp_path, loaded):
+    result = invoke("--data", data, "--json", tmp_path / "none" / "report.json")
+    assert isinstance(result.exception, InputError)
+    assert "does not exist" in str(result.exception)
+    result = invoke("--data", data, "--json", tmp_path)
+    assert isinstance(result.exception, InputError)
+    assert "is a folder" in str(result.exception)
+    assert loaded == []
+
+
+def test_evaluate_file_without_labels_is_an_error(tmp_path, loaded):
+    path = tmp_path / "test.csv"
+    path.write_text("sentence1,sentence2,condition,label\nA lamp.,A bulb.,the size,-1\n")
+    result = invoke("--data", path)
+    assert isinstance(result.exception, InputError)
+    assert loaded == []
+
+
+def test_evaluate_no_resamples_is_an_error(data):
+    result = invoke("--data", data, "--resamples", 0)
+    assert result.exit_code == 2
+
+
+def test_evaluate_help_has_examples():
+    result = CliRunner().invoke(APP, ["--help"], env={"COLUMNS": "200", "TERM": "dumb"})
+    assert result.exit_code == 0
+    assert "condsim evaluate --data dev.csv" in result.output

@@ -1,0 +1,81 @@
+"""Tiny random backbones that stand in for downloads: seconds become milliseconds, no network."""
+
+from __future__ import annotations
+
+import json
+import string
+from pathlib import Path
+
+import pytest
+
+WORDS = (
+    "a an the man woman girl boy dog cat bird child people throws kicks holds sits runs plays eats "
+    "ball bike table street park water red blue green big small number color sport animal place of "
+    "on in with and is are two three"
+).split()
+
+
+@pytest.fixture(scope="session")
+def tiny_backbone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random BERT checkpoint: 2 layers, hidden 32, lower-case WordPiece."""
+    transformers = pytest.importorskip("transformers")
+    torch = pytest.importorskip("torch")
+    folder = tmp_path_factory.mktemp("tiny-bert")
+    letters = [*string.ascii_lowercase, *string.digits, *".,?!'-"]
+    words = [word for word in WORDS if len(word) > 1]
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *words]
+    vocabulary += [f"##{letter}" for letter in letters]
+    tokenizer = transformers.BertTokenizer(
+        vocab={token: number for number, token in enumerate(vocabulary)}, model_max_length=64
+    )
+    config = transformers.BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=64,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = transformers.BertModel(config)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_roberta_backbone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random RoBERTa checkpoint: 2 layers, hidden 32, byte-level BPE trained on a few words."""
+    transformers = pytest.importorskip("transformers")
+    torch = pytest.importorskip("torch")
+    tokenizers = pytest.importorskip("tokenizers")
+    folder = tmp_path_factory.mktemp("tiny-roberta")
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    bpe = tokenizers.ByteLevelBPETokenizer()
+    bpe.train_from_iterator(
+        [" ".join(WORDS)], vocab_size=400, special_tokens=special, show_progress=False
+    )
+    trained = json.loads(bpe.to_str())["model"]
+    tokenizer = transformers.RobertaTokenizer(
+        vocab=trained["vocab"],
+        merges=[tuple(merge) for merge in trained["merges"]],
+        model_max_length=64,
+    )
+    config = transformers.RobertaConfig(
+        vocab_size=bpe.get_vocab_size(),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=66,
+        pad_token_id=1,
+        bos_token_id=0,
+        eos_token_id=2,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = transformers.RobertaModel(config)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from condsim.encoders.conditioning import conditional_sentences, cross_encoder_pairs
+from condsim.errors import InputError
+
+
+def test_conditional_sentences_condition_first_pairs() -> None:
+    pairs = conditional_sentences(["A.", "B."], ["x", "y"], order="condition-first")
+    assert pairs == [["x", "A."], ["y", "B."]]
+
+
+def test_conditional_sentences_sentence_first_pairs() -> None:
+    pairs = conditional_sentences(["A.", "B."], ["x", "y"], order="sentence-first")
+    assert pairs == [["A.", "x"], ["B.", "y"]]
+
+
+def test_conditional_sentences_unknown_order_raises() -> None:
+    with pytest.raises(InputError, match=r"Unknown order 'condition'\. Did you mean"):
+        conditional_sentences(["A."], ["x"], order="condition")  # type: ignore[arg-type]
+
+
+def test_conditional_sentences_different_lengths_raises() -> None:
+    with pytest.raises(InputError, match="Got 2 sentences, 1 conditions"):
+        conditional_sentences(["A.", "B."], ["x"], order="condition-first")
+
+
+def test_conditional_sentences_single_text_raises() -> None:
+    with pytest.raises(InputError, match="conditions must be a list of texts"):
+        conditional_sentences(["A.", "B."], "xy", order="condition-first")
+
+
+def test_cross_encoder_pairs_default_is_sentences_then_condition() -> None:
+    assert cross_encoder_pairs(["A."], ["B."], ["x"], separator="[SEP]") == [["A.[SEP]B.", "x"]]
+
+
+def test_cross_encoder_pairs_condition_first_is_the_mirror() -> None:
+    pairs = cross_encoder_pairs(["A."], ["B."], ["x"], separator="|", order="condition-first")
+    assert pairs == [["x", "A.|B."]]
+
+
+def test_cross_encoder_pairs_different_lengths_raises() -> None:
+    with pytest.raises(InputError, match="Got 1 sentences1, 2 sentences2, 1 conditions"):
+        cross_encoder_pairs(["A."], ["B.", "C."], ["x"], separator="|")
+
+
+def test_conditioning_import_needs_no_torch() -> None:
+    code = (
+        "import sys; sys.modules['torch'] = None; sys.modules['sentence_transformers'] = None\n"
+        "from condsim.encoders import conditional_sentences\n"
+        "from condsim.errors import MissingExtraError\n"
+        "import condsim.encoders\n"
+        "try:\n    condsim.encoders.build_bi_encoder\n"
+        "except MissingExtraError as error:\n    sys.exit(str(error))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.strip() == (
+        "This needs torch, which is not installed: pip install 'condsim[train]'"
+    )

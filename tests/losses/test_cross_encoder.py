@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from sentence_transformers import CrossEncoder
+
+from condsim.encoders import build_cross_encoder
+from condsim.errors import InputError
+from condsim.losses import CrossEncoderSimilarityLoss
+from condsim.losses.functional import correlation_loss, cosent_loss, mse_loss
+
+COLUMNS = [
+    ["a man runs[SEP]a dog runs", "a girl eats[SEP]a boy eats", "a cat sits[SEP]a bird eats"],
+    ["the animal", "the food", "the place"],
+]
+GOLD = torch.tensor([0.0, 0.75, 0.25])
+
+
+@pytest.fixture(scope="module")
+def model(tiny_backbone: Path) -> CrossEncoder:
+    return build_cross_encoder(str(tiny_backbone), dropout=0.0)
+
+
+def test_cross_encoder_loss_terms_equal_functions_of_predicted_scores(model: CrossEncoder) -> None:
+    scores = model.predict(list(zip(*COLUMNS, strict=True)), convert_to_tensor=True).clone()
+    weights = {"mse": 2.0, "correlation": 1.0, "cosent": 0.5}
+    terms = CrossEncoderSimilarityLoss(model, weights, scale=3.0)(COLUMNS, GOLD)
+    assert terms["mse"].item() == pytest.approx(2 * mse_loss(scores, GOLD).item(), rel=1e-4)
+    assert terms["correlation"].item() == pytest.approx(
+        correlation_loss(scores, GOLD).item(), rel=1e-3
+    )
+    expected = 0.5 * cosent_loss(scores, GOLD, scale=3.0).item()
+    assert terms["cosent"].item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_cross_encoder_loss_list_of_label_rows_equals_gold(model: CrossEncoder) -> None:
+    loss = CrossEncoderSimilarityLoss(model, {"mse": 1.0})
+    rows = [torch.tensor([gold, -1.0]) for gold in GOLD.tolist()]
+    assert loss(COLUMNS, rows)["mse"].item() == pytest.approx(loss(COLUMNS, GOLD)["mse"].item())
+
+
+def test_cross_encoder_loss_gradient_reaches_backbone(model: CrossEncoder) -> None:
+    model.zero_grad()
+    CrossEncoderSimilarityLoss(model, {"mse": 1.0})(COLUMNS, GOLD)["mse"].backward()
+    gradient: Any = model[0].model.embeddings.word_embeddings.weight.grad
+    assert bool(gradient.isfinite().all())
+    assert float(gradient.abs().sum()) > 0
+
+
+def test_cross_encoder_loss_quad_raises(model: CrossEncoder) -> None:
+    with pytest.raises(InputError, match="Quad does not apply to a cross-encoder: it needs a sep"):
+        CrossEncoderSimilarityLoss(model, {"mse": 1.0, "quad": 1.0})
+
+
+def test_cross_encoder_loss_quad_of_weight_zero_is_dropped(model: CrossEncoder) -> None:
+    loss = CrossEncoderSimilarityLoss(model, {"mse": 1.0, "quad": 0.0})
+    assert loss.get_config_dict() == {"weights": {"mse": 1.0}, "scale": 20.0}
+
+
+def test_cross_encoder_loss_one_column_raises(model: CrossEncoder) -> None:
+    with pytest.raises(InputError, match=r"two text columns\. Got 1"):
+        CrossEncoderSimilarityLoss(model, {"mse": 1.0})(COLUMNS[:1], GOLD)
+
+
+def test_cross_encoder_loss_three_outputs_raises(tiny_backbone: Path) -> None:
+    model = CrossEncoder(str(tiny_backbone), num_labels=3)
+    with pytest.raises(InputError, match=r"one output, the similarity\. Got one with 3"):
+        CrossEncoderSimilarityLoss(model, {"mse": 1.0})

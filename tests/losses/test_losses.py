@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from condsim.errors import InputError
+from condsim.losses import (
+    LOSSES,
+    CorrelationLoss,
+    CoSENTLoss,
+    MSELoss,
+    QuadLoss,
+    SimilarityLoss,
+    WeightedSumLoss,
+)
+
+GOLD = torch.tensor([1.0, 0.5, 0.25])
+# Rows 0 and 1 are one sentence pair, row 2 has no partner.
+LABELS = torch.tensor([[1.0, 4.0], [0.5, 4.0], [0.25, -1.0]])
+
+
+# The fixtures' similarities are 1.0, 0.6, 0.0.
+def test_mse_loss_hand_worked_equals(table_encoder: Any, columns: Any) -> None:
+    # (0² + 0.1² + 0.25²) / 3 = (0.01 + 0.0625) / 3
+    assert MSELoss(table_encoder)(columns, GOLD).item() == pytest.approx(0.0725 / 3)
+
+
+def test_quad_loss_hand_worked_equals(table_encoder: Any, columns: Any) -> None:
+    # One pair, high 1.0 and low 0.6: max(0.5 + 0.6 - 1.0, 0) = 0.1
+    assert QuadLoss(table_encoder, margin=0.5)(columns, LABELS).item() == pytest.approx(0.1)
+
+
+def test_correlation_loss_hand_worked_equals(table_encoder: Any, columns: Any) -> None:
+    # x deviates by (7, 1, -8)/15, y by (5, -1, -4)/12: r = (35 - 1 + 32) / sqrt(114 · 42)
+    expected = 1 - 66 / math.sqrt(114 * 42)
+    assert CorrelationLoss(table_encoder)(columns, GOLD).item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_cosent_loss_hand_worked_equals(table_encoder: Any, columns: Any) -> None:
+    # All in order, scale 2: log(1 + e^(2·(0.6 - 1)) + e^(2·(0 - 1)) + e^(2·(0 - 0.6)))
+    expected = math.log(1 + math.exp(-0.8) + math.exp(-2.0) + math.exp(-1.2))
+    assert CoSENTLoss(table_encoder, scale=2.0)(columns, GOLD).item() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("loss_class", LOSSES.values())
+def test_loss_two_columns_one_forward_and_gradient(
+    loss_class: Any, table_encoder: Any, columns: Any
+) -> None:
+    loss_class(table_encoder)(columns, LABELS).backward()
+    assert table_encoder.forwards == 1
+    assert bool(table_encoder.table.grad.isfinite().all())
+    assert float(table_encoder.table.grad.abs().sum()) > 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", LOSSES)
+def test_loss_half_precision_embeddings_equal_float32(
+    name: str, dtype: torch.dtype, table_encoder: Any, columns: Any
+) -> None:
+    loss: SimilarityLoss = LOSSES[name](table_encoder)  # type: ignore[call-arg]
+    full = loss(columns, LABELS)
+    table_encoder.to(dtype)
+    half = loss(columns, LABELS)
+    assert half.dtype == torch.float32
+    assert half.item() == pytest.approx(full.item(), rel=1e-5)
+
+
+def test_quad_loss_gold_only_raises(table_encoder: Any, columns: Any) -> None:
+    with pytest.raises(InputError, match=r"labels must have shape \(rows, 2\)"):
+        QuadLoss(table_encoder)(columns, GOLD)
+
+
+def test_loss_three_columns_raises(table_encoder: Any, columns: Any) -> None:
+    with pytest.raises(InputError, match=r"two columns of conditional sentences\. Got 3"):
+        MSELoss(table_encoder)([*columns, columns[0]], GOLD)
+
+
+def test_weighted_sum_loss_terms_equal_weight_times_loss(table_encoder: Any, columns: Any) -> None:
+    weights = {"mse": 1.0, "quad": 0.5, "correlation": 0.0, "cosent": 0.25}
+    terms = WeightedSumLoss(table_encoder, weights, margin=0.5, scale=2.0)(columns, LABELS)
+    assert table_encoder.forwards == 1
+    assert list(terms) == ["mse", "quad", "cosent"]
+    assert terms["mse"].item() == pytest.approx(0.0725 / 3)
+    assert terms["quad"].item() == pytest.approx(0.5 * 0.1)
+    single = CoSENTLoss(table_encoder, scale=2.0)(columns, LABELS)
+    assert terms["cosent"].item() == pytest.approx(0.25 * single.item())
+
+
+def test_weighted_sum_loss_zero_weight_is_not_computed(
+    table_encoder: Any, columns: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Tensor) -> Tensor:
+        raise RuntimeError("computed")
+
+    monkeypatch.setattr(QuadLoss, "compute", staticmethod(fail))
+    assert list(WeightedSumLoss(table_encoder, {"quad": 0, "mse": 1})(columns, GOLD)) == ["mse"]
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"msee": 1.0}, "Unknown objective 'msee'. Did you mean 'mse'"),
+        ({"mse": -1.0}, "weight of objective 'mse' must be at least 0"),
+        ({"mse": float("nan")}, "weight of objective 'mse' must be at least 0"),
+        ({"mse": 0.0}, "At least one objective"),
+        ({}, "At least one objective"),
+    ],
+)
+def test_weighted_sum_loss_bad_weights_raises(
+    weights: dict[str, float], message: str, table_encoder: Any
+) -> None:
+    with pytest.raises(InputError, match=message):
+        WeightedSumLoss(table_encoder, weights)
+
+
+def test_loss_config_lists_its_settings(table_encoder: Any) -> None:
+    assert MSELoss(table_encoder).get_config_dict() == {}
+    assert QuadLoss(table_encoder, margin=0.5).get_config_dict() == {"margin": 0.5}
+    assert CoSENTLoss(table_encoder, scale=2.0).get_config_dict() == {"scale": 2.0}
+    config = WeightedSumLoss(table_encoder, {"mse": 1}).get_config_dict()
+    assert config == {"weights": {"mse": 1.0}, "margin": 1.0, "scale": 20.0}
+
+
+@pytest.mark.parametrize("missing", ["torch", "sentence_transformers"])
+def test_losses_import_without_extra_raises_one_line(missing: str) -> None:
+    code = (
+        f"import sys; sys.modules[{missing!r}] = None\n"
+        "from condsim.errors import MissingExtraError\n"
+        "try:\n    import condsim.losses\n"
+        "except MissingExtraError as error:\n    sys.exit(str(error))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.strip() == (
+        f"This needs {missing}, which is not installed: pip install 'condsim[train]'"
+    )

@@ -1,0 +1,46 @@
+"""A small task of our own and a recipe that trains a tiny random backbone on it in a second."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from condsim.training.recipe import Recipe
+
+SUBJECTS = ("man", "woman", "girl", "boy", "dog", "cat", "bird", "child")
+ACTIONS = ("throws a red ball", "kicks a blue ball", "sits on a table", "runs in the street")
+
+
+def write_rows(path: Path, *, first: int, pairs: int) -> None:
+    """Writes sentence pairs with two conditions each; every fifth pair lacks its second row."""
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        rows = csv.writer(stream)
+        rows.writerow(["sentence1", "sentence2", "condition", "label"])
+        for number in range(first, first + pairs):
+            subject1, action1 = SUBJECTS[number % 8], ACTIONS[number % 4]
+            subject2, action2 = SUBJECTS[(number // 3) % 8], ACTIONS[(number // 5) % 4]
+            sentences = [f"The {subject1} {action1} {number}.", f"A {subject2} {action2} {number}."]
+            rows.writerow([*sentences, "the animal", 5 if subject1 == subject2 else 2])
+            if number % 5:
+                rows.writerow([*sentences, "the sport", 4 if action1 == action2 else 1])
+
+
+@pytest.fixture(scope="session")
+def tiny_recipe(tmp_path_factory, tiny_backbone) -> Recipe:
+    folder = tmp_path_factory.mktemp("tiny-task")
+    write_rows(folder / "train.csv", first=0, pairs=40)
+    write_rows(folder / "dev.csv", first=100, pairs=20)
+    return Recipe(
+        name="tiny",
+        train=str(folder / "train.csv"),
+        dev=str(folder / "dev.csv"),
+        backbone=str(tiny_backbone),
+        objective={"mse": 1.0, "quad": 0.5, "correlation": 0.5},
+        max_seq_length=48,
+        epochs=2,
+        batch_size=8,
+        learning_rate=1e-3,
+        precision="float32",
+    )

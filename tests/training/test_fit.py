@@ -1,0 +1,141 @@
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from safetensors.numpy import load_file
+
+import condsim
+from condsim.errors import InputError
+from condsim.evaluation.report import Report
+from condsim.training.fit import fit
+from condsim.training.recipe import save_recipe
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*pin_memory.*:UserWarning",
+)
+
+
+def weights(folder: Path) -> dict[str, bytes]:
+    tensors = {}
+    for path in sorted(folder.rglob("*.safetensors")):
+        if "checkpoints" in path.parts:
+            continue
+        for name, tensor in load_file(path).items():
+            tensors[f"{path.relative_to(folder)}:{name}"] = tensor.tobytes()
+    return tensors
+
+
+def command(recipe_path: Path, output: Path, *more: str) -> list[str]:
+    words = ["train", str(recipe_path), "--output", str(output), *more]
+    return [sys.executable, "-m", "condsim", *words]
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({}, "bi-encoder"),
+        ({"layer_decay": 0.8, "transform": True, "pooling": "mean_top2"}, "bi-encoder"),
+        ({"encoder": "tri-encoder", "fusion": "hadamard"}, "tri-encoder"),
+        ({"encoder": "tri-encoder", "fusion": "concat", "pooling": "cls"}, "tri-encoder"),
+        (
+            {"encoder": "cross-encoder", "objective": {"mse": 1.0}, "order": "sentence-first"},
+            "cross-encoder",
+        ),
+    ],
+)
+def test_fit_every_encoder_writes_a_folder_that_loads(tmp_path, tiny_recipe, changes, kind):
+    recipe = dataclasses.replace(tiny_recipe, **changes)
+    result = fit(recipe, tmp_path / "run")
+    assert result is not None
+    assert len(result.dev_spearman) == recipe.epochs
+    assert json.loads((tmp_path / "run" / "condsim.json").read_text())["kind"] == kind
+    assert Report.from_json(tmp_path / "run" / "report.json") == result.report
+    assert result.report.baselines[0].name == "condition-only"
+    score = condsim.load(str(tmp_path / "run")).score("A dog runs.", "A cat runs.", "the animal")
+    assert 0 <= score <= 1
+    assert not (tmp_path / "run" / "checkpoints").exists()
+
+
+def test_fit_card_names_data_recipe_scores_and_quotes_no_row(tmp_path, tiny_recipe):
+    fit(tiny_recipe, tmp_path / "run")
+    card = (tmp_path / "run" / "README.md").read_text()
+    for part in ("condition-only", "learning_rate: 0.001", "revision", "condition, sentence"):
+        assert part in card
+    sentence = Path(tiny_recipe.train).read_text().splitlines()[1].split(",")[0]
+    for path in (tmp_path / "run").rglob("*"):
+        if path.suffix in (".md", ".json", ".yaml"):
+            assert sentence not in path.read_text()
+
+
+def test_fit_killed_and_resumed_ends_bit_equal(tmp_path, tiny_recipe):
+    recipe = dataclasses.replace(tiny_recipe, epochs=6, checkpoint_steps=5, dropout=0.1)
+    save_recipe(recipe, tmp_path / "recipe.yaml")
+    fit(recipe, tmp_path / "whole")
+    run = tmp_path / "killed"
+    process = subprocess.Popen(
+        command(tmp_path / "recipe.yaml", run), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    # 9 batches an epoch: checkpoints 5, 9, 10, 15 ...; kill in the middle of the second epoch
+    deadline = time.monotonic() + 120
+    while not any((run / "checkpoints").glob("checkpoint-1[05]/trainer_state.json")):
+        assert time.monotonic() < deadline, "no checkpoint was written"
+        assert process.poll() is None, "the run ended before it could be killed"
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (run / "report.json").exists()
+    resumed = fit(recipe, run, resume=True)
+    assert resumed is not None
+    assert weights(run) == weights(tmp_path / "whole")
+
+
+def test_fit_interrupted_and_resumed_ends_bit_equal(tmp_path, tiny_recipe):
+    recipe = dataclasses.replace(tiny_recipe, epochs=3)
+    fit(recipe, tmp_path / "whole")
+    assert fit_interrupted(recipe, tmp_path / "stopped", step=13) is None
+    assert fit(recipe, tmp_path / "stopped", resume=True) is not None
+    assert weights(tmp_path / "stopped") == weights(tmp_path / "whole")
+
+
+def fit_interrupted(recipe, output, *, step):
+    from condsim.training.callbacks import ProgressCallback
+
+    original = ProgressCallback.on_step_end
+
+    def on_step_end(self, args, state, control, **rest):
+        if state.global_step == step:
+            os.kill(os.getpid(), signal.SIGINT)
+        original(self, args, state, control, **rest)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ProgressCallback, "on_step_end", on_step_end)
+        return fit(recipe, output)
+
+
+def test_fit_same_seed_gives_same_weights_other_seed_differs(tmp_path, tiny_recipe):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        fit(dataclasses.replace(tiny_recipe, epochs=1, seed=seed), tmp_path / name)
+    assert weights(tmp_path / "a") == weights(tmp_path / "b") != weights(tmp_path / "c")
+
+
+def test_fit_resume_finished_run_raises(tmp_path, tiny_recipe):
+    recipe = dataclasses.replace(tiny_recipe, epochs=1)
+    fit(recipe, tmp_path / "run")
+    with pytest.raises(InputError, match="is finished"):
+        fit(recipe, tmp_path / "run", resume=True)
+
+
+def test_train_command_bad_recipe_is_one_line_and_status_2(tmp_path):
+    (tmp_path / "r.yaml").write_text("name: a\ntrain: t.csv\ndev: d.csv\nepoch: 3\n")
+    done = subprocess.run(
+        command(tmp_path / "r.yaml", tmp_path / "out"), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "Unknown recipe key 'epoch'" in done.stderr

@@ -1,0 +1,65 @@
+import json
+
+import pytest
+
+from condsim.errors import InputError
+from condsim.training.output import CHECKPOINTS, REPORT, last_checkpoint, prepare_output
+from condsim.training.recipe import Recipe
+
+RECIPE = Recipe(name="a", train="t.csv", dev="d.csv")
+
+
+def checkpoint(folder, step, text=None):
+    path = folder / CHECKPOINTS / f"checkpoint-{step}"
+    path.mkdir(parents=True)
+    (path / "trainer_state.json").write_text(text or json.dumps({"global_step": step}))
+    return path
+
+
+def test_prepare_output_new_folder_holds_recipe(tmp_path):
+    prepare_output(tmp_path / "a" / "b", RECIPE, resume=False)
+    assert (tmp_path / "a" / "b" / "recipe.yaml").is_file()
+
+
+def test_prepare_output_folder_with_files_raises(tmp_path):
+    (tmp_path / "kept.txt").write_text("mine")
+    with pytest.raises(InputError, match="is not empty"):
+        prepare_output(tmp_path, RECIPE, resume=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["kept.txt"]
+
+
+def test_prepare_output_file_raises(tmp_path):
+    (tmp_path / "f").write_text("")
+    with pytest.raises(InputError, match="is a file"):
+        prepare_output(tmp_path / "f", RECIPE, resume=False)
+
+
+def test_prepare_output_resume_without_run_raises(tmp_path):
+    with pytest.raises(InputError, match="holds no run to resume"):
+        prepare_output(tmp_path, RECIPE, resume=True)
+
+
+def test_prepare_output_resume_other_recipe_names_the_keys(tmp_path):
+    prepare_output(tmp_path / "run", RECIPE, resume=False)
+    other = Recipe(name="a", train="t.csv", dev="d.csv", epochs=9, seed=1)
+    with pytest.raises(InputError, match="other values of: epochs, seed"):
+        prepare_output(tmp_path / "run", other, resume=True)
+
+
+def test_prepare_output_resume_finished_run_raises(tmp_path):
+    prepare_output(tmp_path / "run", RECIPE, resume=False)
+    (tmp_path / "run" / REPORT).write_text("{}")
+    with pytest.raises(InputError, match="is finished"):
+        prepare_output(tmp_path / "run", RECIPE, resume=True)
+
+
+def test_last_checkpoint_takes_newest_complete_and_removes_torn(tmp_path):
+    checkpoint(tmp_path, 5)
+    newest = checkpoint(tmp_path, 20)
+    torn = checkpoint(tmp_path, 30, text='{"global_st')
+    assert last_checkpoint(tmp_path) == newest
+    assert not torn.exists()
+
+
+def test_last_checkpoint_none_yet_gives_none(tmp_path):
+    assert last_checkpoint(tmp_path) is None
