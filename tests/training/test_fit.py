@@ -55,7 +55,7 @@ def test_fit_every_encoder_writes_a_folder_that_loads(tmp_path, tiny_recipe, cha
     assert result is not None
     assert len(result.dev_spearman) == recipe.epochs
     assert json.loads((tmp_path / "run" / "condsim.json").read_text())["kind"] == kind
-    assert Report.from_json(tmp_path / "run" / "report.json") == result.report
+    assert Report.from_json(tmp_path / "run" / "report.json").model == result.report.model
     assert result.report.baselines[0].name == "condition-only"
     score = condsim.load(str(tmp_path / "run")).score("A dog runs.", "A cat runs.", "the animal")
     assert 0 <= score <= 1
@@ -98,7 +98,8 @@ def test_fit_killed_and_resumed_ends_bit_equal(tmp_path, tiny_recipe):
 def test_fit_interrupted_and_resumed_ends_bit_equal(tmp_path, tiny_recipe):
     recipe = dataclasses.replace(tiny_recipe, epochs=3)
     fit(recipe, tmp_path / "whole")
-    assert fit_interrupted(recipe, tmp_path / "stopped", step=13) is None
+    with pytest.raises(KeyboardInterrupt):
+        fit_interrupted(recipe, tmp_path / "stopped", step=13)
     assert fit(recipe, tmp_path / "stopped", resume=True) is not None
     assert weights(tmp_path / "stopped") == weights(tmp_path / "whole")
 
@@ -115,7 +116,7 @@ def fit_interrupted(recipe, output, *, step):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ProgressCallback, "on_step_end", on_step_end)
-        return fit(recipe, output)
+        fit(recipe, output)
 
 
 def test_fit_same_seed_gives_same_weights_other_seed_differs(tmp_path, tiny_recipe):
@@ -129,6 +130,16 @@ def test_fit_resume_finished_run_raises(tmp_path, tiny_recipe):
     fit(recipe, tmp_path / "run")
     with pytest.raises(InputError, match="is finished"):
         fit(recipe, tmp_path / "run", resume=True)
+
+
+@pytest.mark.slow
+def test_train_command_two_processes_write_one_folder(tmp_path, tiny_recipe):
+    save_recipe(tiny_recipe, tmp_path / "recipe.yaml")
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "-m", "condsim"]
+    words = command(tmp_path / "recipe.yaml", tmp_path / "run")[3:]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    subprocess.run([*launch, *words], check=True, capture_output=True, env=environment)
+    assert (tmp_path / "run" / "report.json").is_file()
 
 
 def test_train_command_bad_recipe_is_one_line_and_status_2(tmp_path):

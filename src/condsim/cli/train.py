@@ -46,8 +46,11 @@ def train(
 
     logging.basicConfig(format="%(message)s")
     logging.getLogger("condsim").setLevel(logging.INFO)
-    result = fit(load_recipe(recipe, overrides=set_ or ()), output, resume=resume)
-    if result is None:
-        typer.echo(f"Stopped. Go on with: condsim train {recipe} --output {output} --resume")
-        raise typer.Exit(130)
-    typer.echo(result.summary())
+    chosen = load_recipe(recipe, overrides=set_ or ())
+    try:
+        result = fit(chosen, output, resume=resume)
+    except KeyboardInterrupt:
+        typer.echo("Stopped. The same command with --resume goes on from here.", err=True)
+        raise typer.Exit(130) from None
+    if result is not None:
+        typer.echo(result.summary())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 import numpy as np
 from datasets import Dataset
 
@@ -15,14 +13,12 @@ from condsim.types import IntArray, Task
 
 __all__ = ["row_lengths", "training_rows"]
 
-_LOGGER = logging.getLogger("condsim")
-
 
 def training_rows(task: Task, recipe: Recipe, *, separator: str) -> tuple[Dataset, IntArray]:
     """Turns the labelled rows of a task into training columns.
 
-    Rows without a label are left out; how many is logged, as are lone rows and ties, which the Quad
-    objective cannot use (READING.md, "Quad").
+    Rows without a label are left out; ``pair_rows`` logs how many rows are lone or tied, which
+    the Quad objective cannot use (READING.md, "Quad").
 
     Args:
         task: The training data.
@@ -43,7 +39,6 @@ def training_rows(task: Task, recipe: Recipe, *, separator: str) -> tuple[Datase
     rows = np.flatnonzero(task.valid)
     if not len(rows):
         raise InputError(f"{task.name} has no labelled row to train on.")
-    _LOGGER.info("%s: %d rows, %d labelled", task.name, len(task), len(rows))
     pair_ids = np.unique(pair_rows(task).pair_ids[rows], return_inverse=True)[1].astype(np.int64)
     sentences1 = [task.sentences1[i] for i in rows]
     sentences2 = [task.sentences2[i] for i in rows]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
 from accelerate import PartialState
 from sentence_transformers import SentenceTransformer
 from transformers.utils.logging import disable_progress_bar
@@ -74,14 +75,15 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> TrainingResult
         resume: Whether to go on from the last complete checkpoint.
 
     Returns:
-        The result, or None if Ctrl-C ended the run before its last step.
+        The result; None in the processes of a multi-process run that are not the main one.
 
     Raises:
+        KeyboardInterrupt: If Ctrl-C ended the run; what was done up to then can be resumed.
         InputError: If the data, the recipe or the folder break a rule.
     """
     started = time.monotonic()
     disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers shows one for every file it writes; ours is enough
-    process = PartialState()
+    process = PartialState(cpu=not torch.accelerator.is_available())
     train, dev = load_csts(Path(recipe.train)), load_csts(Path(recipe.dev))
     if process.is_main_process:
         prepare_output(output, recipe, resume=resume)
@@ -92,7 +94,7 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> TrainingResult
         _LOGGER.info("going on from %s", checkpoint.name)
     run.trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if run.interrupt.interrupted and run.trainer.state.global_step < run.trainer.state.max_steps:
-        return None
+        raise KeyboardInterrupt
     result = None
     if process.is_main_process:
         result = _finish(run, recipe, train, dev, output, started=started)

@@ -102,7 +102,8 @@ def build_run(recipe: Recipe, train: Task, dev: Task, output: Path) -> Run:
         InputError: If the data or the backbone do not fit the recipe.
     """
     model = build_model(recipe)
-    model.model_card_data.generate_widget_examples = False  # they would quote training rows
+    # An example of ours, or the cards of checkpoints would quote training rows.
+    model.model_card_data.widget = [{"text": "A man throws a ball."}]
     rows, pair_ids = training_rows(train, recipe, separator=_separator(model))
     sampler = partial(
         batch_sampler, pair_ids, row_lengths(train), length_grouped=recipe.length_grouped

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+
+import numpy as np
+import pytest
+
+from condsim.errors import MissingExtraError, ModelError
+from condsim.scorers.calibration import UNCALIBRATED, Calibration
+from condsim.scorers.cross_encoder import CrossEncoderScorer
+from condsim.scorers.encoder import EncoderScorer
+from condsim.scorers.load import load_scorer
+from condsim.scorers.onnx import OnnxScorer
+from condsim.scorers.settings import Settings
+
+CALIBRATION = Calibration((-1.0, 0.5, 1.0), (0.0, 0.2, 1.0))
+ROW = ("a man kicks a ball", "a girl throws a ball", "the sport")
+
+
+@pytest.mark.parametrize("model", [None, "default"])
+def test_load_no_name_gives_the_bundled_model(model):
+    assert isinstance(load_scorer(model), OnnxScorer)
+
+
+def test_load_exported_folder_by_text_or_path(exported):
+    assert isinstance(load_scorer(str(exported)), OnnxScorer)
+    assert load_scorer(exported).name == "tiny"
+
+
+def test_load_trained_folder_uses_its_settings(trained, exported):
+    scorer = load_scorer(str(trained), device="cpu")
+    assert isinstance(scorer, EncoderScorer)
+    assert (scorer.name, scorer.order, scorer.calibration) == (
+        "tiny",
+        "condition-first",
+        CALIBRATION,
+    )
+    assert scorer.score(*ROW) == pytest.approx(load_scorer(exported).score(*ROW), abs=1e-5)
+
+
+def test_load_folder_without_settings_condition_first_uncalibrated(trained, tmp_path):
+    folder = shutil.copytree(trained, tmp_path / "plain")
+    (folder / "condsim.json").unlink()
+    scorer = load_scorer(folder)
+    assert (scorer.name, scorer.order, scorer.calibration) == (
+        "plain",
+        "condition-first",
+        UNCALIBRATED,
+    )
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_load_tri_encoder(tiny_backbone, tmp_path, settled):
+    from condsim.encoders import build_tri_encoder
+
+    build_tri_encoder(str(tiny_backbone)).save_pretrained(str(tmp_path))
+    if settled:
+        Settings(kind="tri-encoder", name="tri", order="condition-first").save(tmp_path)
+    scorer = load_scorer(tmp_path)
+    assert isinstance(scorer, EncoderScorer)
+    assert scorer.score([ROW[0]], [ROW[1]], [ROW[2]]).shape == (1,)
+    assert scorer.encode([ROW[0]], ROW[2]).shape == (1, 32)
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_load_cross_encoder(tiny_backbone, tmp_path, settled):
+    from condsim.encoders import build_cross_encoder
+
+    build_cross_encoder(str(tiny_backbone)).save_pretrained(str(tmp_path))
+    if settled:
+        Settings(
+            kind="cross-encoder", name="cross", order="sentence-first", calibration=CALIBRATION
+        ).save(tmp_path)
+    scorer = load_scorer(tmp_path)
+    assert isinstance(scorer, CrossEncoderScorer)
+    raw = scorer.score(*ROW, scale="raw")
+    expected = np.interp(raw, [-1, 0.5, 1], [0, 0.2, 1]) if settled else raw
+    assert scorer.score(*ROW) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("model", ["runs/none/there", "./none", "a b"])
+def test_load_no_such_folder_refused(model):
+    with pytest.raises(ModelError, match="There is no model folder"):
+        load_scorer(model)
+
+
+def test_load_file_refused(tmp_path):
+    file = tmp_path / "model.zip"
+    file.touch()
+    with pytest.raises(ModelError, match="There is no model folder"):
+        load_scorer(str(file))
+
+
+def test_load_folder_without_model_refused(tmp_path):
+    with pytest.raises(ModelError, match=r"holds no model: there must be a model.onnx"):
+        load_scorer(tmp_path)
+
+
+def test_load_folder_with_settings_alone_refused(tmp_path):
+    Settings(kind="bi-encoder", name="x", order="condition-first").save(tmp_path)
+    with pytest.raises(ModelError, match="no weights"):
+        load_scorer(tmp_path)
+
+
+def test_load_damaged_module_list_refused(tmp_path):
+    (tmp_path / "modules.json").write_text("[{")
+    with pytest.raises(ModelError, match=r"modules.json is damaged"):
+        load_scorer(tmp_path)
+
+
+def test_load_weights_missing_refused(trained, tmp_path):
+    folder = shutil.copytree(trained, tmp_path / "model")
+    for file in folder.rglob("model.safetensors"):
+        file.unlink()
+    with pytest.raises(ModelError, match="bi-encoder .* cannot be loaded"):
+        load_scorer(folder)
+
+
+def test_load_trained_folder_without_extra_says_how_to_install(trained, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingExtraError, match=r"needs torch.*pip install 'condsim\[train\]'"):
+        load_scorer(trained)
+
+
+def test_load_hub_name_without_extra_touches_no_network(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingExtraError, match=r"There is no folder 'owner/name'.*\[train\]"):
+        load_scorer("owner/name")
+
+
+def test_load_folder_of_the_name_default_goes_first(exported, tmp_path, monkeypatch):
+    shutil.copytree(exported, tmp_path / "default")
+    settings = json.loads((tmp_path / "default" / "condsim.json").read_text())
+    (tmp_path / "default" / "condsim.json").write_text(json.dumps(settings | {"name": "mine"}))
+    monkeypatch.chdir(tmp_path)
+    assert load_scorer("default").name == "mine"

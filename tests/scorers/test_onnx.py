@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+from condsim.errors import InputError, ModelError
+from condsim.scorers import embedding as embedding_module
+from condsim.scorers import onnx as module
+from condsim.scorers.load import DEFAULT_FOLDER
+from condsim.scorers.onnx import OnnxScorer
+from condsim.scorers.settings import Settings
+from condsim.types import Scorer
+
+SENTENCES1 = ["a man kicks a ball", "a dog runs on the street", "two birds", "a man kicks a ball"]
+SENTENCES2 = ["a girl throws a ball", "a cat sits", "a child eats at a big table with people", "a"]
+CONDITIONS = ["the sport", "the animal", "the number of people", "the sport"]
+
+
+@pytest.fixture(scope="module")
+def tiny(exported):
+    return OnnxScorer(exported, threads=1)
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return OnnxScorer(DEFAULT_FOLDER, threads=1)
+
+
+@pytest.fixture(scope="module")
+def reference(trained):
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(trained), device="cpu")
+
+
+def test_score_equals_sentence_transformers(tiny, reference):
+    pairs = [
+        [list(pair) for pair in zip(CONDITIONS, column, strict=True)]
+        for column in (SENTENCES1, SENTENCES2)
+    ]
+    first, second = (reference.encode(texts, normalize_embeddings=True) for texts in pairs)
+    expected = (first * second).sum(axis=1)
+    found = tiny.score(SENTENCES1, SENTENCES2, CONDITIONS, scale="raw")
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_encode_equals_sentence_transformers_also_without_condition(tiny, reference):
+    expected = reference.encode(SENTENCES1, normalize_embeddings=True)
+    np.testing.assert_allclose(tiny.encode(SENTENCES1), expected, atol=1e-5)
+
+
+def test_encode_long_text_cut_as_sentence_transformers_does(tiny, reference):
+    sentence = "the dog sits on a table " * 20
+    expected = reference.encode([["the animal", sentence]], normalize_embeddings=True)[0]
+    np.testing.assert_allclose(tiny.encode(sentence, "the animal"), expected, atol=1e-5)
+
+
+def test_score_is_a_scorer(tiny):
+    assert isinstance(tiny, Scorer)
+    assert tiny.name == "tiny"
+
+
+def test_score_three_texts_give_a_float(tiny):
+    score = tiny.score(SENTENCES1[0], SENTENCES2[0], CONDITIONS[0])
+    assert type(score) is float
+    assert score == pytest.approx(tiny.score(SENTENCES1, SENTENCES2, CONDITIONS)[0], abs=1e-6)
+
+
+def test_score_one_condition_stands_for_every_row(tiny):
+    alike = tiny.score(SENTENCES1, SENTENCES2, "the sport")
+    assert alike.shape == (4,)
+    assert alike.dtype == np.float32
+    np.testing.assert_allclose(
+        alike, tiny.score(SENTENCES1, SENTENCES2, ["the sport"] * 4), atol=1e-6
+    )
+
+
+def test_score_one_sentence_against_many(tiny):
+    scores = tiny.score("a dog", SENTENCES2, CONDITIONS)
+    assert scores.shape == (4,)
+    assert scores[1] == pytest.approx(tiny.score("a dog", "a cat sits", "the animal"), abs=1e-6)
+
+
+def test_score_scales_by_the_calibration(tiny):
+    raw = tiny.score(SENTENCES1, SENTENCES2, CONDITIONS, scale="raw")
+    unit = tiny.score(SENTENCES1, SENTENCES2, CONDITIONS)
+    np.testing.assert_allclose(unit, np.interp(raw, [-1, 0.5, 1], [0, 0.2, 1]), atol=1e-6)
+    likert = tiny.score(SENTENCES1, SENTENCES2, CONDITIONS, scale="likert")
+    np.testing.assert_allclose(likert, 1 + 4 * unit, atol=1e-6)
+
+
+def test_score_equal_sentences_highest(tiny):
+    assert tiny.score("a dog", "a dog", "the animal") == pytest.approx(1, abs=1e-5)
+
+
+def test_score_no_rows_gives_no_scores(tiny):
+    assert tiny.score([], [], []).shape == (0,)
+    assert tiny.encode([], []).shape == (0, 32)
+
+
+def test_score_in_parts_and_small_batches_same_order(tiny, monkeypatch):
+    expected = tiny.score(SENTENCES1, SENTENCES2, CONDITIONS)
+    vectors = tiny.encode(SENTENCES1, CONDITIONS)
+    monkeypatch.setattr(embedding_module, "_ROWS", 3)
+    monkeypatch.setattr(module, "_TOKENS", 16)
+    np.testing.assert_allclose(
+        tiny.score(SENTENCES1, SENTENCES2, CONDITIONS), expected, atol=1e-6
+    )
+    np.testing.assert_allclose(tiny.encode(SENTENCES1, CONDITIONS), vectors, atol=1e-6)
+
+
+def test_encode_each_distinct_text_once(tiny, monkeypatch):
+    runs = []
+    run = OnnxScorer._run
+    monkeypatch.setattr(
+        OnnxScorer, "_run", lambda self, batch: runs.append(len(batch)) or run(self, batch)
+    )
+    tiny.score(["a dog"] * 5 + ["a cat"], ["a cat"] * 5 + ["a dog"], "the animal")
+    assert sum(runs) == 2
+
+
+def test_encode_single_text_gives_one_vector_of_length_one(tiny):
+    vector = tiny.encode("a dog", "the animal")
+    assert vector.shape == (32,)
+    assert vector.dtype == np.float32
+    assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)
+
+
+def test_encode_dot_product_is_the_raw_score(tiny):
+    first, second = tiny.encode(["a dog", "a cat"], "the animal")
+    assert first @ second == pytest.approx(
+        tiny.score("a dog", "a cat", "the animal", scale="raw"), abs=1e-6
+    )
+
+
+def test_batches_cover_every_text_within_the_limit(monkeypatch):
+    monkeypatch.setattr(module, "_TOKENS", 40)
+    lengths = np.array([7, 3, 50, 12, 12, 3, 9, 20])
+    batches = list(module._batches(lengths))
+    assert sorted(np.concatenate(batches).tolist()) == list(range(8))
+    assert all(len(batch) * lengths[batch].max() <= 40 or len(batch) == 1 for batch in batches)
+    assert list(module._batches(np.array([], np.int64))) == []
+
+
+def test_score_bad_input_refused_with_place(tiny):
+    with pytest.raises(InputError, match="at index 1"):
+        tiny.score(["a", ""], ["b", "c"], "x")
+    with pytest.raises(InputError, match="as many texts of each kind"):
+        tiny.score(["a", "b"], ["b"], "x")
+    with pytest.raises(InputError, match="Unknown scale"):
+        tiny.score("a", "b", "c", scale="percent")
+
+
+def test_scorer_threads_below_one_refused(exported):
+    with pytest.raises(InputError, match="'threads' must be 1 or more. Got 0"):
+        OnnxScorer(exported, threads=0)
+
+
+@pytest.mark.parametrize("name", [module.MODEL_FILE, module.TOKENIZER_FILE, "condsim.json"])
+def test_scorer_missing_file_refused(exported, tmp_path, name):
+    folder = shutil.copytree(exported, tmp_path / "model")
+    (folder / name).unlink()
+    with pytest.raises(ModelError, match=rf"{name} is missing"):
+        OnnxScorer(folder)
+
+
+@pytest.mark.parametrize("name", [module.MODEL_FILE, module.TOKENIZER_FILE])
+@pytest.mark.parametrize("kept", [0, 1000])
+def test_scorer_damaged_file_refused(exported, tmp_path, name, kept):
+    folder = shutil.copytree(exported, tmp_path / "model")
+    (folder / name).write_bytes((folder / name).read_bytes()[:kept])
+    with pytest.raises(ModelError, match=rf"{name} cannot be (read|loaded) .*get the model anew"):
+        OnnxScorer(folder)
+
+
+def test_scorer_other_kind_refused(exported, tmp_path):
+    folder = shutil.copytree(exported, tmp_path / "model")
+    Settings(kind="cross-encoder", name="x", order="sentence-first").save(folder)
+    with pytest.raises(ModelError, match="must be a bi-encoder"):
+        OnnxScorer(folder)
+
+
+def test_bundled_score_does_not_depend_on_the_batch(bundled):
+    together = bundled.score(SENTENCES1, SENTENCES2, CONDITIONS, scale="raw")
+    alone = [
+        bundled.score(*row, scale="raw")
+        for row in zip(SENTENCES1, SENTENCES2, CONDITIONS, strict=True)
+    ]
+    np.testing.assert_allclose(together, alone, atol=1e-3)
+
+
+def test_bundled_dimension_size_and_range(bundled):
+    assert bundled.encode("a dog", "the animal").shape == (384,)
+    size = sum(file.stat().st_size for file in DEFAULT_FOLDER.iterdir())
+    assert size <= 30_000_000
+    scores = bundled.score(SENTENCES1, SENTENCES2, CONDITIONS)
+    assert ((scores >= 0) & (scores <= 1)).all()
+
+
+def test_bundled_same_sentence_scores_above_another(bundled):
+    same = bundled.score("A dog runs.", "A dog runs.", "the animal")
+    other = bundled.score("A dog runs.", "A parrot sits in a cage.", "the animal")
+    assert same > other
