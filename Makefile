@@ -20,7 +20,7 @@ $(VENV)/.dev: pyproject.toml constraints.txt $(VENV)/.core
 	touch $@
 
 demo: $(VENV)/.core
-	$(BIN)/condsim score --file examples/pairs.csv
+	$(BIN)/condsim score --file examples/pairs.csv --table
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

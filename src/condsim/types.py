@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -52,6 +52,17 @@ class Task:
         """Labels mapped linearly to [0, 1], ``(n,)``; NaN where unlabelled."""
         low, high = self.label_range
         return ((self.labels - low) / (high - low)).astype(np.float32)
+
+    def labelled(self) -> Task:
+        """The task without its unlabelled rows."""
+        rows = np.flatnonzero(self.valid)
+        return replace(
+            self,
+            sentences1=tuple(self.sentences1[row] for row in rows),
+            sentences2=tuple(self.sentences2[row] for row in rows),
+            conditions=self.conditions and tuple(self.conditions[row] for row in rows),
+            labels=self.labels[rows],
+        )
 
 
 @runtime_checkable

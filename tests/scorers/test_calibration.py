@@ -75,7 +75,9 @@ def test_fit_calibration_error_near_isotonic_regression(rows):
     raw, gold = rows
     best = IsotonicRegression().fit(raw, gold).predict(raw)
     fitted = fit_calibration(raw, gold).apply(raw)
-    assert ((fitted - gold) ** 2).mean() < ((best - gold) ** 2).mean() * 1.1  # in sample, it overfits
+    assert ((fitted - gold) ** 2).mean() < (
+        (best - gold) ** 2
+    ).mean() * 1.1  # in sample, it overfits
     assert ((fitted - gold) ** 2).mean() < ((raw - gold) ** 2).mean()
 
 

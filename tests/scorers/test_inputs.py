@@ -39,13 +39,13 @@ def test_check_rows_lengths_differ_refused():
 
 @pytest.mark.parametrize("empty", ["", "  ", "\n"])
 def test_check_rows_empty_text_refused_with_index(empty):
-    with pytest.raises(InputError, match="'sentences2' must have text.* at index 1"):
+    with pytest.raises(InputError, match=r"'sentences2' must have text.* at index 1"):
         check_rows("c", sentences1=["a", "b"], sentences2=["c", empty])
 
 
 @pytest.mark.parametrize("wrong", [None, 3, b"bytes", ["a"]])
 def test_check_rows_no_text_refused_with_index(wrong):
-    with pytest.raises(InputError, match="'conditions' must be a str.* at index 0"):
+    with pytest.raises(InputError, match=r"'conditions' must be a str.* at index 0"):
         check_rows([wrong], sentences=["a"])
 
 
@@ -68,7 +68,7 @@ def test_distinct_no_conditions_shares_sentences():
 
 
 def test_check_scale_unknown_lists_near_names():
-    with pytest.raises(InputError, match="Unknown scale 'likerd'. Did you mean 'likert'"):
+    with pytest.raises(InputError, match=r"Unknown scale 'likerd'. Did you mean 'likert'"):
         check_scale("likerd")
 
 

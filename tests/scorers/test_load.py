@@ -114,7 +114,7 @@ def test_load_weights_missing_refused(trained, tmp_path):
     folder = shutil.copytree(trained, tmp_path / "model")
     for file in folder.rglob("model.safetensors"):
         file.unlink()
-    with pytest.raises(ModelError, match="bi-encoder .* cannot be loaded"):
+    with pytest.raises(ModelError, match=r"bi-encoder .* cannot be loaded"):
         load_scorer(folder)
 
 
@@ -136,3 +136,14 @@ def test_load_folder_of_the_name_default_goes_first(exported, tmp_path, monkeypa
     (tmp_path / "default" / "condsim.json").write_text(json.dumps(settings | {"name": "mine"}))
     monkeypatch.chdir(tmp_path)
     assert load_scorer("default").name == "mine"
+
+
+def test_load_name_that_the_hub_does_not_give_refused(monkeypatch):
+    import sentence_transformers
+
+    def refuse(name, *, device):
+        raise OSError(f"{name} is not to be had\nmore lines")
+
+    monkeypatch.setattr(sentence_transformers, "SentenceTransformer", refuse)
+    with pytest.raises(ModelError, match=r"no folder 'owner/name', and the Hub .* to be had$"):
+        load_scorer("owner/name")

@@ -105,9 +105,7 @@ def test_score_in_parts_and_small_batches_same_order(tiny, monkeypatch):
     vectors = tiny.encode(SENTENCES1, CONDITIONS)
     monkeypatch.setattr(embedding_module, "_ROWS", 3)
     monkeypatch.setattr(module, "_TOKENS", 16)
-    np.testing.assert_allclose(
-        tiny.score(SENTENCES1, SENTENCES2, CONDITIONS), expected, atol=1e-6
-    )
+    np.testing.assert_allclose(tiny.score(SENTENCES1, SENTENCES2, CONDITIONS), expected, atol=1e-6)
     np.testing.assert_allclose(tiny.encode(SENTENCES1, CONDITIONS), vectors, atol=1e-6)
 
 
@@ -154,7 +152,7 @@ def test_score_bad_input_refused_with_place(tiny):
 
 
 def test_scorer_threads_below_one_refused(exported):
-    with pytest.raises(InputError, match="'threads' must be 1 or more. Got 0"):
+    with pytest.raises(InputError, match=r"'threads' must be 1 or more. Got 0"):
         OnnxScorer(exported, threads=0)
 
 

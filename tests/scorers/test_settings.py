@@ -59,7 +59,7 @@ def test_settings_missing_file_refused(tmp_path):
 @pytest.mark.parametrize("text", ["", "{", "\x00"])
 def test_settings_no_json_refused(tmp_path, text):
     (tmp_path / FILE_NAME).write_text(text)
-    with pytest.raises(ModelError, match="no valid JSON"):
+    with pytest.raises(ModelError, match="cannot be read as JSON"):
         Settings.load(tmp_path)
 
 

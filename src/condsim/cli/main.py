@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from condsim.cli import data, encode, evaluate, info, predict, score, train
+from condsim.cli import data, encode, evaluate, export, info, predict, score, train
 from condsim.errors import CondSimError
 
 __all__ = ["app", "run"]
@@ -23,6 +23,7 @@ app.command()(encode.encode)
 app.command()(train.train)
 app.command()(evaluate.evaluate)
 app.command()(predict.predict)
+app.command()(export.export)
 app.command()(info.info)
 app.add_typer(data.app, name="data", help="Look at data files.")
 

@@ -155,7 +155,7 @@ def _records(path: Path) -> Iterator[Record]:
     """Yields the checked rows with all their columns, in the order of the file's first row."""
     order = _columns_of(path)
     others = [name for name in order if name not in (*_COLUMNS, "score")]
-    checked = (
+    checked: Iterator[Record] = (
         {"sentence1": row.sentence1, "sentence2": row.sentence2, "condition": row.condition}
         for row in iter_csts(path, labels=False)
     )

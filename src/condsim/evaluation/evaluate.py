@@ -117,19 +117,13 @@ def evaluate(
 
 def _valid_rows(task: Task) -> Task:
     """The task with the rows that have a label only."""
-    rows = np.flatnonzero(task.valid)
-    if rows.size < FEWEST_ROWS:
+    valid = task.labelled()
+    if len(valid) < FEWEST_ROWS:
         raise InputError(
             f"{task.name}: an evaluation needs at least {FEWEST_ROWS} rows with a label. "
-            f"Got {rows.size} among {len(task)} rows; give a file with labels."
+            f"Got {len(valid)} among {len(task)} rows; give a file with labels."
         )
-    return replace(
-        task,
-        sentences1=tuple(task.sentences1[row] for row in rows),
-        sentences2=tuple(task.sentences2[row] for row in rows),
-        conditions=task.conditions and tuple(task.conditions[row] for row in rows),
-        labels=task.labels[rows],
-    )
+    return valid
 
 
 def _predict(entry: Scorer | str, task: Task, *, seed: int) -> tuple[ModelResult, Float64Array]:

@@ -114,9 +114,10 @@ class CrossEncoderScorer:
             separator=self._separator,
             order=self.order,
         )
+        texts = [(first, second) for first, second in pairs]
         outputs = (
-            self.model.predict(pairs, batch_size=self._batch_size, show_progress_bar=False)
-            if pairs
+            self.model.predict(texts, batch_size=self._batch_size, show_progress_bar=False)
+            if texts
             else ()
         )
         raw = np.asarray(outputs, dtype=np.float32).reshape(len(pairs))

@@ -57,7 +57,7 @@ class EncoderScorer(EmbeddingScorer):
     def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
         """Embeds texts or pairs; sentence-transformers sorts them by length itself."""
         vectors = self.model.encode(
-            texts,  # type: ignore[arg-type]
+            texts,
             batch_size=self._batch_size,
             show_progress_bar=False,
             normalize_embeddings=True,

@@ -70,7 +70,7 @@ def check_rows(conditions: Texts | None, **sentences: Texts) -> Rows:
     return Rows(tuple(columns.values()), condition_column, single=not wide)
 
 
-def _column(name: str, texts: object) -> Sequence[str]:
+def _column(name: str, texts: Texts) -> Sequence[str]:
     """Checks one column; a single text counts as a column of one."""
     if isinstance(texts, str):
         texts = (texts,)

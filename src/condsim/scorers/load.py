@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from condsim.scorers.cross_encoder import CrossEncoderScorer
     from condsim.scorers.encoder import EncoderScorer
 
-__all__ = ["DEFAULT_FOLDER", "load_scorer"]
+__all__ = ["DEFAULT_FOLDER", "kind_of", "load_scorer"]
 
 DEFAULT_FOLDER = Path(__file__).resolve().parent.parent / "assets" / "default"
 """The folder of the model that ships with condsim."""
 
-_HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+_HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 _MODULES = "modules.json"
 
 
@@ -98,7 +98,11 @@ def _load_trained(
     settings = None
     if folder is not None and (folder / FILE_NAME).is_file():
         settings = Settings.load(folder)
-    kind: Kind = settings.kind if settings else _kind_of(folder)
+    kind: Kind = "bi-encoder"  # what a Hub name is taken for
+    if settings is not None:
+        kind = settings.kind
+    elif folder is not None:
+        kind = kind_of(folder)
     loaded = _load(library, model, kind, device=device)
     name = settings.name if settings else Path(model).name
     calibration: Calibration | None = settings.calibration if settings else None
@@ -113,10 +117,18 @@ def _load_trained(
     return EncoderScorer(loaded, name=name, order=order, calibration=calibration or UNCALIBRATED)
 
 
-def _kind_of(folder: Path | None) -> Kind:
-    """Tells the kind of a model that brings no settings; a Hub name is taken for an encoder."""
-    if folder is None:
-        return "bi-encoder"
+def kind_of(folder: Path) -> Kind:
+    """Tells the kind of a sentence-transformers folder that brings no settings.
+
+    Args:
+        folder: A folder with ``modules.json``.
+
+    Returns:
+        The kind.
+
+    Raises:
+        ModelError: If the list of modules is damaged.
+    """
     config = folder / "config_sentence_transformers.json"
     try:
         modules = json.loads((folder / _MODULES).read_text(encoding="utf-8"))
@@ -143,4 +155,7 @@ def _load(library: Any, model: str, kind: Kind, *, device: str | None) -> Any:  
         if isinstance(error, ModelError):
             raise
         reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise ModelError(f"The {kind} {model!r} cannot be loaded: {reason}") from error
+        what = f"The {kind} {model!r} cannot be loaded"
+        if not Path(model).is_dir():
+            what = f"There is no folder {model!r}, and the Hub gives no model of that name"
+        raise ModelError(f"{what}: {reason}") from error

@@ -36,14 +36,12 @@ def training_rows(task: Task, recipe: Recipe, *, separator: str) -> tuple[Datase
     """
     if task.conditions is None:
         raise InputError(f"{task.name} has no conditions; the column 'condition' is needed.")
-    rows = np.flatnonzero(task.valid)
+    rows = task.labelled()
     if not len(rows):
         raise InputError(f"{task.name} has no labelled row to train on.")
-    pair_ids = np.unique(pair_rows(task).pair_ids[rows], return_inverse=True)[1].astype(np.int64)
-    sentences1 = [task.sentences1[i] for i in rows]
-    sentences2 = [task.sentences2[i] for i in rows]
-    conditions = [task.conditions[i] for i in rows]
-    gold = task.gold[rows].tolist()
+    pair_ids = pair_rows(rows).pair_ids
+    sentences1, sentences2, conditions = rows.sentences1, rows.sentences2, rows.conditions or ()
+    gold = rows.gold.tolist()
     if recipe.encoder == "cross-encoder":
         pairs = cross_encoder_pairs(
             sentences1, sentences2, conditions, separator=separator, order=recipe.order
@@ -71,11 +69,12 @@ def row_lengths(task: Task) -> IntArray:
     Returns:
         Characters of the longer sentence and the condition together, ``(labelled rows,)``.
     """
-    conditions = task.conditions or ("",) * len(task)
+    rows = task.labelled()
+    conditions = rows.conditions or ("",) * len(rows)
     lengths = [
         max(len(first), len(second)) + len(condition)
         for first, second, condition in zip(
-            task.sentences1, task.sentences2, conditions, strict=True
+            rows.sentences1, rows.sentences2, conditions, strict=True
         )
     ]
-    return np.array(lengths, dtype=np.int64)[task.valid]
+    return np.array(lengths, dtype=np.int64)

@@ -40,12 +40,7 @@ class DevEvaluator(BaseEvaluator):
         super().__init__()  # type: ignore[no-untyped-call]
         self.primary_metric = "spearman"
         self._recipe = recipe
-        rows = np.flatnonzero(dev.valid)
-        conditions = dev.conditions or ("",) * len(dev)
-        self._sentences1 = [dev.sentences1[i] for i in rows]
-        self._sentences2 = [dev.sentences2[i] for i in rows]
-        self._conditions = [conditions[i] for i in rows]
-        self._gold = dev.gold[rows]
+        self._dev = dev.labelled()
 
     def __call__(
         self,
@@ -65,7 +60,8 @@ class DevEvaluator(BaseEvaluator):
         Returns:
             ``{"spearman": value in [-1, 1]}``; 0 when every score is the same.
         """
+        dev = self._dev
         scores = scorer_of(model, self._recipe).score(
-            self._sentences1, self._sentences2, self._conditions, scale="raw"
+            dev.sentences1, dev.sentences2, dev.conditions, scale="raw"
         )
-        return {"spearman": float(np.nan_to_num(spearman(scores, self._gold)))}
+        return {"spearman": float(np.nan_to_num(spearman(scores, dev.gold)))}

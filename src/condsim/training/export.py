@@ -20,6 +20,7 @@ from condsim.encoders.conditioning import Order, conditional_sentences
 from condsim.errors import InputError, ModelError, unknown_name
 from condsim.files import replacing
 from condsim.scorers.calibration import Calibration
+from condsim.scorers.load import kind_of
 from condsim.scorers.onnx import MODEL_FILE, TOKENIZER_FILE
 from condsim.scorers.settings import FILE_NAME, Fact, Settings
 from condsim.training.export_samples import SAMPLES
@@ -141,10 +142,11 @@ def _settings(source: Path) -> Settings:
         raise ModelError(
             f"{source} is no folder that sentence-transformers wrote (there is no modules.json)."
         )
-    if not (source / FILE_NAME).is_file():
+    if (source / FILE_NAME).is_file():
+        settings = Settings.load(source)
+    else:
         order: Order = "condition-first"
-        return Settings(kind="bi-encoder", name=source.resolve().name, order=order)
-    settings = Settings.load(source)
+        settings = Settings(kind=kind_of(source), name=source.resolve().name, order=order)
     if settings.kind != "bi-encoder":
         raise ModelError(
             f"{source} is a {settings.kind}; only a bi-encoder can be exported, for its embedding "

@@ -9,7 +9,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import torch
 from accelerate import PartialState
 from sentence_transformers import SentenceTransformer
@@ -133,15 +132,11 @@ def _finish(
 
 def _calibrate(model: Model, recipe: Recipe, dev: Task) -> Calibration:
     """Fits the map from raw similarity to [0, 1] on the dev file."""
-    rows = np.flatnonzero(dev.valid)
-    conditions = dev.conditions or ("",) * len(dev)
+    rows = dev.labelled()
     raw = scorer_of(model, recipe).score(
-        [dev.sentences1[i] for i in rows],
-        [dev.sentences2[i] for i in rows],
-        [conditions[i] for i in rows],
-        scale="raw",
+        rows.sentences1, rows.sentences2, rows.conditions, scale="raw"
     )
-    return fit_calibration(raw, dev.gold[rows])
+    return fit_calibration(raw, rows.gold)
 
 
 def _settings(model: Model, recipe: Recipe, calibration: Calibration) -> Settings:

@@ -174,7 +174,8 @@ def _smoothing(weights: list[_Floats], magnitude: _Floats) -> _Floats:
     factors = np.maximum(magnitude, _SMALLEST) ** _ALPHA / np.maximum(weight, _SMALLEST) ** (
         1 - _ALPHA
     )
-    return (factors / factors.mean()).astype(np.float32)
+    smooth: _Floats = (factors / factors.mean()).astype(np.float32)
+    return smooth
 
 
 def _weight_steps(weight: _Floats) -> _Floats:
@@ -187,7 +188,8 @@ def _weight_steps(weight: _Floats) -> _Floats:
     pairs = even.reshape(-1, 2, weight.shape[1])  # (K / 2, 2, N)
     positive, negative = np.maximum(pairs, 0).sum(axis=1), np.maximum(-pairs, 0).sum(axis=1)
     largest = np.maximum(positive, negative).max(axis=0)
-    return (np.maximum(largest, _SMALLEST**2) / 127).astype(np.float32)
+    steps: _Floats = (np.maximum(largest, _SMALLEST**2) / 127).astype(np.float32)
+    return steps
 
 
 def _is_table(tensor: TensorProto) -> bool:

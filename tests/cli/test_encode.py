@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from condsim.cli import encode_file as module
+from condsim.cli.encode import encode
+from condsim.errors import InputError, ModelError
+from condsim.scorers.load import load_scorer
+
+APP = typer.Typer(rich_markup_mode="markdown")
+APP.command()(encode)
+
+ROWS = [
+    ("A dog runs.", "the animal"),
+    ("Two birds, one tree.", "the number"),
+    ("A cat.", "the pet"),
+]
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "in.tsv"
+    lines = ["sentence\tcondition", *("\t".join(row) for row in ROWS)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(APP, [str(argument) for argument in arguments])
+
+
+def test_encode_npy_has_a_row_for_each_sentence(file, tmp_path):
+    result = invoke("--file", file, "--output", tmp_path / "out.npy")
+    assert result.exit_code == 0
+    assert "3 embeddings of dimension 384" in result.stderr
+    found = np.load(tmp_path / "out.npy")
+    assert (found.shape, found.dtype) == ((3, 384), np.float32)
+    sentences, conditions = zip(*ROWS, strict=True)
+    np.testing.assert_allclose(found, load_scorer().encode(sentences, conditions), atol=1e-3)
+
+
+def test_encode_npz_holds_the_same_array(file, tmp_path, monkeypatch):
+    invoke("--file", file, "--output", tmp_path / "out.npy")
+    monkeypatch.setattr(module, "ROWS", 2)
+    invoke("--file", file, "--output", tmp_path / "out.npz")
+    with np.load(tmp_path / "out.npz") as archive:
+        np.testing.assert_allclose(archive["embeddings"], np.load(tmp_path / "out.npy"), atol=1e-3)
+
+
+def test_encode_column_of_a_file_of_pairs(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text("sentence1,sentence2,condition\nA dog.,A cat.,the animal\n", "utf-8")
+    invoke("--file", path, "--column", "sentence2", "--output", tmp_path / "out.npy")
+    expected = load_scorer().encode(["A cat."], "the animal")
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, atol=1e-6)
+
+
+def test_encode_other_suffix_refused(file, tmp_path):
+    error = invoke("--file", file, "--output", tmp_path / "out.txt").exception
+    assert isinstance(error, InputError)
+    assert "must be .npy or .npz" in str(error)
+
+
+def test_encode_missing_column_refused(file, tmp_path):
+    error = invoke(
+        "--file", file, "--column", "sentence1", "--output", tmp_path / "o.npy"
+    ).exception
+    assert isinstance(error, InputError)
+    assert "column 'sentence1' is missing" in str(error)
+
+
+def test_encode_empty_cell_refused_and_nothing_written(file, tmp_path):
+    file.write_text(file.read_text() + "\tthe animal\n")
+    error = invoke("--file", file, "--output", tmp_path / "out.npy").exception
+    assert isinstance(error, InputError)
+    assert "row 4, column 'sentence'" in str(error)
+    assert not (tmp_path / "out.npy").exists()
+
+
+def test_encode_cross_encoder_refused(file, tmp_path, tiny_backbone):
+    from condsim.encoders import build_cross_encoder
+
+    build_cross_encoder(str(tiny_backbone)).save_pretrained(str(tmp_path / "cross"))
+    error = invoke(
+        "--file", file, "--output", tmp_path / "out.npy", "--model", tmp_path / "cross"
+    ).exception
+    assert isinstance(error, ModelError)
+    assert "has no embeddings" in str(error)
+
+
+def test_encode_help_shows_examples():
+    assert "condsim encode --file sentences.csv" in invoke("--help").stdout

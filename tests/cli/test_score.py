@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from condsim.cli import score_file as module
+from condsim.cli.score import score
+from condsim.errors import InputError, ModelError
+from condsim.scorers.load import load_scorer
+
+APP = typer.Typer(rich_markup_mode="markdown")
+APP.command()(score)
+
+PAIRS = Path(__file__).resolve().parents[2] / "examples" / "pairs.csv"
+ROW = ("A man throws a ball.", "A girl kicks a ball.", "the sport")
+
+
+class NumberScorer:
+    """Scores by the number at the end of the condition."""
+
+    name = "number"
+
+    def __init__(self):
+        self.blocks = []
+
+    def score(self, sentences1, sentences2, conditions, *, scale):
+        self.blocks.append(len(conditions))
+        self.scale = scale
+        return np.asarray([float(text.split()[-1]) for text in conditions], np.float32)
+
+
+@pytest.fixture
+def numbers(monkeypatch):
+    made = NumberScorer()
+    monkeypatch.setattr(module, "load_scorer", lambda model: made)
+    return made
+
+
+def invoke(*arguments, stdin=None):
+    return CliRunner().invoke(
+        APP, [str(argument) for argument in arguments], input=stdin, catch_exceptions=True
+    )
+
+
+def fault(*arguments, stdin=None):
+    """The error that the command line prints as one line."""
+    return invoke(*arguments, stdin=stdin).exception
+
+
+def write(path, numbers, *, header="sentence1,sentence2,condition", after=""):
+    lines = [header, *(f"A lamp.,A bulb.,aspect {number}{after}" for number in numbers)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_score_one_pair_prints_the_score_alone():
+    result = invoke(*ROW)
+    assert result.exit_code == 0
+    assert float(result.stdout) == pytest.approx(load_scorer().score(*ROW), abs=6e-4)
+
+
+def test_score_likert_is_one_to_five():
+    value = float(invoke(*ROW, "--scale", "likert").stdout)
+    assert value == pytest.approx(load_scorer().score(*ROW, scale="likert"), abs=6e-4)
+
+
+def test_score_example_file_tables_every_pair_once():
+    result = invoke("--file", PAIRS, "--table")
+    assert result.exit_code == 0
+    with PAIRS.open(encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    for row in rows:
+        assert result.stdout.count(row["sentence1"]) == 1
+        assert row["condition"] in result.stdout
+
+
+def test_score_example_file_has_two_conditions_of_each_pair():
+    with PAIRS.open(encoding="utf-8") as stream:
+        pairs = [(row["sentence1"], row["sentence2"]) for row in csv.DictReader(stream)]
+    assert 6 <= len(set(pairs)) <= 8
+    assert pairs[::2] == pairs[1::2]
+
+
+def test_score_table_bars_follow_the_scores(tmp_path, numbers):
+    result = invoke("--file", write(tmp_path / "in.csv", [1.0, 0.25, 0]), "--table")
+    bars = [
+        line.count("█") + line.count("#") for line in result.stdout.splitlines() if "aspect" in line
+    ]
+    assert bars == [20, 5, 1]
+
+
+def test_score_table_of_many_rows_says_what_it_leaves_out(tmp_path, numbers, monkeypatch):
+    monkeypatch.setattr(module, "SHOWN", 3)
+    result = invoke("--file", write(tmp_path / "in.csv", range(9)), "--table")
+    assert result.stdout.count("aspect") == 3
+    assert "first 3 rows; --output FILE writes all" in result.stderr
+    assert sum(numbers.blocks) == 4
+
+
+def test_score_file_without_terminal_gives_tab_separated_rows(tmp_path, numbers):
+    result = invoke("--file", write(tmp_path / "in.csv", [0.5, 0.25]))
+    assert result.stdout == (
+        "sentence1\tsentence2\tcondition\tscore\n"
+        "A lamp.\tA bulb.\taspect 0.5\t0.5\n"
+        "A lamp.\tA bulb.\taspect 0.25\t0.25\n"
+    )
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+def test_score_output_keeps_the_columns_and_adds_the_score(tmp_path, numbers, suffix):
+    header = "id,sentence1,sentence2,condition,label"
+    file = tmp_path / "in.csv"
+    file.write_text(f'{header}\n7,"A, ""B"".",C.,aspect 0.1,-1\n8,D.,E.,aspect 0.9,\n', "utf-8")
+    output = tmp_path / f"out{suffix}"
+    result = invoke("--file", file, "--output", output, "--scale", "likert")
+    assert result.exit_code == 0
+    assert "2 rows scored" in result.stderr
+    assert numbers.scale == "likert"
+    text = output.read_text("utf-8")
+    if suffix == ".jsonl":
+        rows = [json.loads(line) for line in text.splitlines()]
+    else:
+        quoting = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if suffix == ".tsv" else {}
+        rows = list(csv.DictReader(io.StringIO(text), **quoting))
+    assert list(rows[0]) == [*header.split(","), "score"]
+    assert [row["id"] for row in rows] == ["7", "8"]
+    assert [float(row["score"]) for row in rows] == [0.1, 0.9]
+    assert rows[0]["sentence1"] == 'A, "B".'
+
+
+def test_score_jsonl_input_keeps_its_plain_columns(tmp_path, numbers):
+    file = tmp_path / "in.jsonl"
+    row = {"sentence1": "A.", "sentence2": "B.", "condition": "aspect 1", "id": 3, "tags": ["x"]}
+    file.write_text(json.dumps(row) + "\n", "utf-8")
+    invoke("--file", file, "--output", tmp_path / "out.jsonl")
+    found = json.loads((tmp_path / "out.jsonl").read_text("utf-8"))
+    del row["tags"]
+    assert found == row | {"score": 1.0}
+
+
+def test_score_old_score_column_replaced(tmp_path, numbers):
+    header = "sentence1,sentence2,condition,score"
+    file = write(tmp_path / "in.csv", [0.5], header=header, after=",9")
+    assert invoke("--file", file).stdout.splitlines()[1].endswith("\t0.5")
+
+
+def test_score_many_rows_in_blocks(tmp_path, numbers, monkeypatch):
+    monkeypatch.setattr(module._scored, "__kwdefaults__", {"block": 4})
+    file = write(tmp_path / "in.csv", range(10))
+    invoke("--file", file, "--output", tmp_path / "out.tsv")
+    assert numbers.blocks == [4, 4, 2]
+    scores = [line.split("\t")[-1] for line in (tmp_path / "out.tsv").read_text().splitlines()[1:]]
+    assert [float(score) for score in scores] == list(range(10))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sentence1\tsentence2\tcondition\nA.\tB.\taspect 0.5\n",
+        '{"sentence1": "A.", "sentence2": "B.", "condition": "aspect 0.5"}\n',
+    ],
+)
+def test_score_standard_input_tsv_or_jsonl(numbers, text):
+    assert invoke("--file", "-", stdin=text).stdout.splitlines()[1] == "A.\tB.\taspect 0.5\t0.5"
+
+
+def test_score_bad_row_leaves_no_output(tmp_path, numbers):
+    file = write(tmp_path / "in.csv", [0.5])
+    file.write_text(file.read_text() + "A.,,aspect 1\n")
+    output = tmp_path / "out.csv"
+    output.write_text("old")
+    error = fault("--file", file, "--output", output)
+    assert isinstance(error, InputError)
+    assert "row 2 (line 3), column 'sentence2'" in str(error)
+    assert output.read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", "out.csv"]
+
+
+def test_score_output_over_its_input_refused(tmp_path, numbers):
+    file = write(tmp_path / "in.csv", [0.5])
+    (tmp_path / "link.csv").symlink_to(file)
+    for output in (file, tmp_path / "link.csv"):
+        assert "is the input itself" in str(fault("--file", file, "--output", output))
+    assert file.read_text().startswith("sentence1")
+
+
+def test_score_output_of_unknown_suffix_refused(tmp_path, numbers):
+    error = fault("--file", write(tmp_path / "in.csv", [1]), "--output", tmp_path / "out.xlsx")
+    assert "must be one of .csv, .tsv, .jsonl" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "Give two sentences and a condition, or --file"),
+        (ROW[:2], "Give two sentences and a condition, or --file"),
+        ((*ROW, "--file", "x.csv"), "not both"),
+        ((*ROW, "--output", "x.csv"), "go with --file"),
+        ((*ROW, "--table"), "go with --file"),
+        (("--file", "x.csv", "--table", "--output", "y.csv"), "not both"),
+        (("--file", "none.csv"), "no such file"),
+        (("", *ROW[1:]), "must have text"),
+    ],
+)
+def test_score_arguments_that_do_not_fit_refused(arguments, message):
+    error = fault(*arguments)
+    assert isinstance(error, InputError)
+    assert message in str(error)
+
+
+def test_score_unknown_model_refused(tmp_path):
+    error = fault(*ROW, "--model", tmp_path / "none")
+    assert isinstance(error, ModelError)
+    assert "There is no model folder" in str(error)
+
+
+def test_score_help_shows_examples():
+    assert "condsim score --file pairs.csv" in invoke("--help").stdout

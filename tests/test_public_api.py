@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import doctest
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import condsim
+
+PROJECT = Path(__file__).resolve().parents[1]
+
+
+def modules_after(code):
+    """Names of the modules that a fresh process has imported after running ``code``."""
+    script = f"import sys\n{code}\nprint(' '.join(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True, cwd=PROJECT
+    )
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_public_names_are_pinned():
+    assert set(condsim.__all__) == {
+        "CondSimError",
+        "InputError",
+        "MissingExtraError",
+        "ModelError",
+        "OnnxScorer",
+        "Report",
+        "Scorer",
+        "Task",
+        "__version__",
+        "load",
+    }
+    assert dir(condsim) == sorted(condsim.__all__)
+
+
+@pytest.mark.parametrize("name", condsim.__all__)
+def test_public_name_can_be_had(name):
+    assert getattr(condsim, name) is not None
+
+
+def test_unknown_name_refused_as_python_does():
+    with pytest.raises(AttributeError, match="module 'condsim' has no attribute 'lod'"):
+        condsim.lod  # noqa: B018
+
+
+def test_import_is_instant():
+    loaded = modules_after("import condsim")
+    assert not loaded & {"numpy", "onnxruntime", "tokenizers", "torch", "typer", "rich"}
+
+
+def test_default_model_scores_without_torch():
+    loaded = modules_after("import condsim\nassert condsim.load().score('a', 'b', 'c') >= 0")
+    heavy = {"torch", "transformers", "sentence_transformers", "sklearn", "scipy", "pandas"}
+    assert not loaded & heavy
+    assert "onnxruntime" in loaded
+
+
+def test_command_line_starts_without_torch():
+    loaded = modules_after("import condsim.cli.main")
+    assert not loaded & {"torch", "transformers", "sentence_transformers", "sklearn", "scipy"}
+
+
+def test_version_is_that_of_the_project():
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))
+    assert project["project"]["version"] == condsim.__version__
+
+
+def test_docstring_example_runs():
+    assert doctest.testmod(condsim).failed == 0
