@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -54,8 +55,9 @@ def print_table(results: Sequence[Result], console: Console) -> None:
         results: The results.
         console: Where to print.
     """
-    table = Table(title="condsim benchmarks")
-    for name in ("benchmark", "measured", "peer"):
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("benchmark", no_wrap=True)
+    for name in ("measured", "peer"):
         table.add_column(name)
     for name in ("ours", "theirs", "ratio", "bar", "met"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -73,7 +75,8 @@ def print_table(results: Sequence[Result], console: Console) -> None:
     console.print(table)
     for result in results:
         for note in result.notes:
-            console.print(f"{result.benchmark} ({result.measured}): {note}", markup=False)
+            line = f"{result.benchmark}, {result.measured}: {note}."
+            console.print(line, style="dim", markup=False)
 
 
 def write_json(

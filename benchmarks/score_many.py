@@ -55,27 +55,29 @@ class Peer:
 
     def plain(self, task: Task) -> FloatArray:
         """Cosines, (n,): the first sentences are encoded, then the second."""
-        columns = [self._encode(pairs) for pairs in self._columns(task)]
+        columns = [self.encode(pairs) for pairs in self.columns(task)]
         return _cosines(columns[0], columns[1])
 
     def distinct(self, task: Task) -> FloatArray:
         """Cosines, (n,): both columns in one call, each distinct conditional sentence once."""
-        first, second = self._columns(task)
+        first, second = self.columns(task)
         place: dict[tuple[str, ...], int] = {}
         where = [place.setdefault(tuple(pair), len(place)) for pair in (*first, *second)]
-        vectors = self._encode([list(pair) for pair in place])
+        vectors = self.encode([list(pair) for pair in place])
         return _cosines(vectors[where[: len(first)]], vectors[where[len(first) :]])
 
-    def _columns(self, task: Task) -> tuple[Pairs, Pairs]:
+    def columns(self, task: Task) -> tuple[Pairs, Pairs]:
+        """Conditional sentences of both columns, n each."""
         conditions = task.conditions or ()
         return (
             conditional_sentences(task.sentences1, conditions, order=self.order),
             conditional_sentences(task.sentences2, conditions, order=self.order),
         )
 
-    def _encode(self, pairs: Pairs) -> FloatArray:
+    def encode(self, pairs: Pairs) -> FloatArray:
+        """Embeddings of length 1, (n, dim)."""
         vectors = self.model.encode(
-            pairs,  # type: ignore[arg-type]
+            pairs,
             batch_size=self.batch_size,
             normalize_embeddings=True,
             show_progress_bar=False,
@@ -104,9 +106,7 @@ def run(peer: PeerModel, data: Path, *, quick: bool) -> list[Result]:
     other = _best_peer(peer, order=scorer.order, task=task)
 
     def score() -> FloatArray:
-        return scorer.score(
-            task.sentences1, task.sentences2, task.conditions or (), scale="raw"
-        )
+        return scorer.score(task.sentences1, task.sentences2, task.conditions or (), scale="raw")
 
     def plain() -> FloatArray:
         return other.plain(task)
@@ -131,7 +131,7 @@ def run(peer: PeerModel, data: Path, *, quick: bool) -> list[Result]:
         Result(
             benchmark="score_many",
             measured=f"{len(task):,} rows, {usable_cores()} cores",
-            peer=f"{library}, {how}",
+            peer=f"{library} ({how})",
             unit="rows/s",
             ours=speed[score],
             theirs=speed[side],
@@ -140,7 +140,7 @@ def run(peer: PeerModel, data: Path, *, quick: bool) -> list[Result]:
             bar=BAR if speed[side] == fastest else None,
             notes=(used,) if side is plain else (),
         )
-        for side, how in ((plain, "each column"), (distinct, "distinct texts"))
+        for side, how in ((plain, "each column"), (distinct, "distinct"))
     ]
     results.append(_agreement(scores[score], scores[plain], peer))
     results.append(memory_result(quick=quick))
@@ -150,13 +150,12 @@ def run(peer: PeerModel, data: Path, *, quick: bool) -> list[Result]:
 def _best_peer(peer: PeerModel, *, order: Order, task: Task) -> Peer:
     """Loads the peer and chooses the batch size that is fastest on the first rows."""
     model = SentenceTransformer(str(peer.folder), device="cpu", local_files_only=True)
-    head = Peer(model, order, 32)
-    pairs = head._columns(task)[0][:_TRIAL_ROWS]
+    pairs = Peer(model, order, _BATCH_SIZES[0]).columns(task)[0][:_TRIAL_ROWS]
     seconds = dict.fromkeys(_BATCH_SIZES, float("inf"))
     for _ in range(2):
         for size in _BATCH_SIZES:
             start = time.perf_counter()
-            Peer(model, order, size)._encode(pairs)
+            Peer(model, order, size).encode(pairs)
             seconds[size] = min(seconds[size], time.perf_counter() - start)
     return Peer(model, order, min(seconds, key=lambda size: seconds[size]))
 
@@ -177,8 +176,8 @@ def _agreement(ours: FloatArray, theirs: FloatArray, peer: PeerModel) -> Result:
         )
     return Result(
         benchmark="score_many",
-        measured="mean difference of int8 scores, against what is allowed",
-        peer="the float32 scores",
+        measured="difference int8 makes",
+        peer="what is allowed",
         unit="cosine",
         ours=mean,
         theirs=MEAN_TOLERANCE,

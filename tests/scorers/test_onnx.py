@@ -109,6 +109,15 @@ def test_score_in_parts_and_small_batches_same_order(tiny, monkeypatch):
     np.testing.assert_allclose(tiny.encode(SENTENCES1, CONDITIONS), vectors, atol=1e-6)
 
 
+def test_score_batches_side_by_side_same_scores(exported, tiny, monkeypatch):
+    expected = tiny.score(SENTENCES1, SENTENCES2, CONDITIONS)
+    monkeypatch.setattr(module, "_TOKENS", 8)
+    scorer = OnnxScorer(exported, threads=3)
+    np.testing.assert_allclose(
+        scorer.score(SENTENCES1, SENTENCES2, CONDITIONS), expected, atol=1e-6
+    )
+
+
 def test_encode_each_distinct_text_once(tiny, monkeypatch):
     runs = []
     run = OnnxScorer._run

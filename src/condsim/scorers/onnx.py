@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ __all__ = ["MODEL_FILE", "TOKENIZER_FILE", "OnnxScorer"]
 MODEL_FILE = "model.onnx"
 TOKENIZER_FILE = "tokenizer.json"
 
-_TOKENS = 1024  # in one run, padding included: the activations stay in the processor's cache
+_TOKENS = 512  # in one run, padding included: the activations stay in the processor's cache
 _DEFAULT_LENGTH = 128  # tokens, where the model does not say
 
 
@@ -41,7 +42,7 @@ class OnnxScorer(EmbeddingScorer):
 
         Args:
             folder: The model folder.
-            threads: Threads of one run, 1 or more; as many as there are processors if None.
+            threads: Batches run side by side, 1 or more; as many as there are processors if None.
 
         Raises:
             InputError: If the number of threads is below 1.
@@ -58,7 +59,8 @@ class OnnxScorer(EmbeddingScorer):
         self._tokenizer, self._padding = _load_tokenizer(
             folder / TOKENIZER_FILE, self.settings.max_seq_length or _DEFAULT_LENGTH
         )
-        self._session = _load_session(folder / MODEL_FILE, threads or _processors())
+        self._threads = threads or _processors()
+        self._session = _load_session(folder / MODEL_FILE)
         self._inputs = frozenset(item.name for item in self._session.get_inputs())
         super().__init__(
             name=self.settings.name,
@@ -73,8 +75,18 @@ class OnnxScorer(EmbeddingScorer):
         encodings = self._tokenizer.encode_batch_fast(pairs)
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         lengths = np.array([len(encoding) for encoding in encodings], dtype=np.int64)
-        for batch in _batches(lengths):
+
+        def fill(batch: IntArray) -> None:
             vectors[batch] = self._run([encodings[i] for i in batch])
+
+        batches = list(_batches(lengths))
+        if len(batches) == 1 or self._threads == 1:
+            for batch in batches:
+                fill(batch)
+        else:
+            # Whole batches side by side; splitting each operator of one batch is slower.
+            with ThreadPoolExecutor(self._threads) as pool:
+                list(pool.map(fill, batches))
         return vectors
 
     def _run(self, encodings: list[Encoding]) -> FloatArray:
@@ -136,15 +148,13 @@ def _load_tokenizer(path: Path, max_length: int) -> tuple[Tokenizer, int]:
     return tokenizer, padding
 
 
-def _load_session(path: Path, threads: int) -> onnxruntime.InferenceSession:
-    """Opens a model."""
+def _load_session(path: Path) -> onnxruntime.InferenceSession:
+    """Opens a model that runs in the thread that calls it."""
     if not path.is_file():
         raise ModelError(f"{path} is missing; get the model anew.")
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    # Waiting threads would otherwise burn processor time that another process could use.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3
     try:
         session = onnxruntime.InferenceSession(

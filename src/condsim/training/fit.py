@@ -106,7 +106,7 @@ def _finish(
 ) -> TrainingResult:
     calibration = _calibrate(run.model, recipe, dev)
     run.model.save_pretrained(str(output), create_model_card=False)
-    _settings(run.model, recipe, calibration).save(output)
+    _settings(run.model, recipe, calibration, train, dev).save(output)
     report = evaluate(
         load_scorer(str(output)), dev, condition_only=ConditionOnlyScorer().fit_task(train)
     )
@@ -139,7 +139,9 @@ def _calibrate(model: Model, recipe: Recipe, dev: Task) -> Calibration:
     return fit_calibration(raw, rows.gold)
 
 
-def _settings(model: Model, recipe: Recipe, calibration: Calibration) -> Settings:
+def _settings(
+    model: Model, recipe: Recipe, calibration: Calibration, train: Task, dev: Task
+) -> Settings:
     dimension = None
     if isinstance(model, SentenceTransformer):
         dimension = model.get_embedding_dimension()
@@ -150,7 +152,12 @@ def _settings(model: Model, recipe: Recipe, calibration: Calibration) -> Setting
         calibration=calibration,
         dimension=dimension,
         max_seq_length=recipe.max_seq_length,
-        facts={"parameters": sum(weight.numel() for weight in model.parameters())},
+        facts={
+            "parameters": sum(weight.numel() for weight in model.parameters()),
+            "base_model": recipe.backbone,
+            "training_data": f"{train.name} {train.revision}",
+            "dev_data": f"{dev.name} {dev.revision}",
+        },
     )
 
 

@@ -48,7 +48,8 @@ class Recipe:
         warmup: Share of the steps in [0, 1) over which the learning rate rises.
         weight_decay: Weight decay of AdamW, not on biases and layer norms.
         max_grad_norm: Gradients are clipped to this norm.
-        average_epochs: Average the weights of this many last epochs; 1 keeps the best epoch.
+        siblings: File of rows ``group, text``; texts of one group tell of the same thing.
+        sibling_rate: Share in [0, 1] of the sentences with siblings that one of them replaces.
         length_grouped: Whether batches hold rows of like length.
         precision: ``auto`` is bfloat16 where the processor has it, else float32.
         checkpoint_steps: Steps between checkpoints within an epoch; 0 saves after each epoch only.
@@ -78,7 +79,8 @@ class Recipe:
     warmup: float = 0.1
     weight_decay: float = 0.0
     max_grad_norm: float = 1.0
-    average_epochs: int = 1
+    siblings: str | None = None
+    sibling_rate: float = 0.0
     length_grouped: bool = True
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     checkpoint_steps: int = 0
@@ -96,11 +98,9 @@ class Recipe:
         self._check("layer_decay", 0 < self.layer_decay <= 1, "in (0, 1]")
         self._check("warmup", 0 <= self.warmup < 1, "in [0, 1)")
         self._check("dropout", self.dropout is None or 0 <= self.dropout < 1, "in [0, 1)")
+        self._check("sibling_rate", 0 <= self.sibling_rate <= 1, "in [0, 1]")
         self._check("weight_decay", self.weight_decay >= 0, "at least 0")
         self._check("checkpoint_steps", self.checkpoint_steps >= 0, "at least 0")
-        self._check(
-            "average_epochs", 1 <= self.average_epochs <= self.epochs, "between 1 and 'epochs'"
-        )
         for term, weight in self.objective.items():
             if term not in _OBJECTIVES:
                 raise unknown_name("objective", term, _OBJECTIVES)

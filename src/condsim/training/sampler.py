@@ -52,7 +52,9 @@ class PairBatchSampler(DefaultBatchSampler):
         batch_size: Rows in a batch, at least 2 where rows come in pairs.
         seed: Seed of the order.
         length_grouped: Whether to sort by length at all.
-        drop_last: Leave out the last batch when it is not full (multi-process training).
+        drop_last: Leave out the last round of batches that not every process gets.
+        variants: How many variants of the ``n`` rows the data set holds, one after the other; an
+            epoch draws from its own, and from the first again after the last.
 
     Raises:
         InputError: If there are no rows.
@@ -67,15 +69,20 @@ class PairBatchSampler(DefaultBatchSampler):
         seed: int,
         length_grouped: bool = True,
         drop_last: bool = False,
+        variants: int = 1,
     ) -> None:
         """See the class."""
         if len(pair_ids) == 0:
             raise InputError("There are no labelled rows to train on.")
-        super().__init__(range(len(pair_ids)), batch_size=batch_size, drop_last=drop_last)
+        super().__init__(
+            range(variants * len(pair_ids)), batch_size=batch_size, drop_last=drop_last
+        )
         # accelerate would leave out every batch that is not of exactly this size.
         self.batch_size = None  # type: ignore[assignment]
         self.seed = seed
         self.epoch = 0
+        self._rows = len(pair_ids)
+        self._variants = variants
         self._groups = group_rows(pair_ids, batch_size=batch_size)
         self._sizes = np.array([len(group) for group in self._groups])
         self._lengths = np.array([int(lengths[group].max()) for group in self._groups])
@@ -93,10 +100,11 @@ class PairBatchSampler(DefaultBatchSampler):
     def __iter__(self) -> Iterator[list[int]]:
         """Yields the row indices of each batch of the epoch."""
         generator = np.random.default_rng((self.seed, self.epoch))
+        first = self._rows * (self.epoch % self._variants)
         order = self._order(generator)
         queues = {size: iter(order[self._sizes[order] == size]) for size in set(self._sizes)}
         batches = [
-            [row for size in slot for row in self._groups[next(queues[size])].tolist()]
+            [first + row for size in slot for row in self._groups[next(queues[size])].tolist()]
             for slot in self._slots
         ]
         for index in generator.permutation(len(batches)):
@@ -136,7 +144,7 @@ def batch_sampler(
     Args:
         pair_ids: Sentence pair of each row, ``(n,)``.
         lengths: Length of each row in any unit, ``(n,)``.
-        dataset: The rows; only their number matters, and it is that of ``pair_ids``.
+        dataset: The rows, one variant of all ``n`` after the other; only their number matters.
         batch_size: Rows in a batch.
         drop_last: Leave out the last round of batches that not every process gets.
         seed: Seed of the order.
@@ -154,4 +162,5 @@ def batch_sampler(
         seed=seed,
         length_grouped=length_grouped,
         drop_last=drop_last,
+        variants=len(dataset) // len(pair_ids),
     )

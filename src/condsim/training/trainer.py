@@ -28,8 +28,9 @@ from condsim.encoders import (
 )
 from condsim.errors import InputError
 from condsim.losses import CrossEncoderSimilarityLoss, WeightedSumLoss
+from condsim.tasks import pair_rows
 from condsim.training.callbacks import CheckpointCallback, InterruptCallback, ProgressCallback
-from condsim.training.dataset import row_lengths, training_rows
+from condsim.training.dataset import epoch_variants, row_lengths, training_rows
 from condsim.training.evaluator import DevEvaluator, Model
 from condsim.training.output import CHECKPOINTS
 from condsim.training.precision import uses_bfloat16
@@ -104,9 +105,14 @@ def build_run(recipe: Recipe, train: Task, dev: Task, output: Path) -> Run:
     model = build_model(recipe)
     # An example of ours, or the cards of checkpoints would quote training rows.
     model.model_card_data.widget = [{"text": "A man throws a ball."}]
-    rows, pair_ids = training_rows(train, recipe, separator=_separator(model))
+    rows = train.labelled()
+    if not len(rows):
+        raise InputError(f"{train.name} has no labelled row to train on.")
+    pair_ids = pair_rows(rows).pair_ids
+    variants = epoch_variants(rows, recipe, dev=dev)
+    dataset = training_rows(variants, pair_ids, recipe, separator=_separator(model))
     sampler = partial(
-        batch_sampler, pair_ids, row_lengths(train), length_grouped=recipe.length_grouped
+        batch_sampler, pair_ids, row_lengths(rows), length_grouped=recipe.length_grouped
     )
     interrupt = InterruptCallback()
     callbacks = [interrupt, ProgressCallback()]
@@ -119,7 +125,7 @@ def build_run(recipe: Recipe, train: Task, dev: Task, output: Path) -> Run:
         trainer = SentenceTransformerTrainer(
             model=model,
             args=SentenceTransformerTrainingArguments(**arguments),
-            train_dataset=rows,
+            train_dataset=dataset,
             loss=WeightedSumLoss(model, terms, margin=recipe.margin, scale=recipe.scale),
             evaluator=DevEvaluator(dev, recipe),
             callbacks=callbacks,
@@ -128,7 +134,7 @@ def build_run(recipe: Recipe, train: Task, dev: Task, output: Path) -> Run:
         trainer = CrossEncoderTrainer(
             model=model,
             args=CrossEncoderTrainingArguments(**arguments),
-            train_dataset=rows,
+            train_dataset=dataset,
             loss=CrossEncoderSimilarityLoss(model, terms, scale=recipe.scale),
             evaluator=DevEvaluator(dev, recipe),
             callbacks=callbacks,

@@ -1,0 +1,105 @@
+"""``python -m benchmarks``: runs the benchmarks and prints one table."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from benchmarks.machine import facts, limit_cores
+from benchmarks.result import Result, print_table, write_json
+from benchmarks.rows import DATA
+from condsim.errors import CondSimError
+
+
+class Name(StrEnum):
+    """The benchmarks, in the order they are run in."""
+
+    SCORE_ONE = "score_one"
+    SCORE_MANY = "score_many"
+    TRAIN_EPOCH = "train_epoch"
+
+
+def main(
+    only: Annotated[
+        list[Name] | None, typer.Option(help="Run this one; may be given again.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few rows and repeats: minutes become one, and noise.")
+    ] = False,
+    json: Annotated[
+        Path | None, typer.Option(help="Write results and machine facts to this file.")
+    ] = None,
+    cores: Annotated[int, typer.Option(min=1, help="Cores that both sides may use.")] = 2,
+    data: Annotated[
+        Path, typer.Option(help="C-STS training file; rows are generated if it is missing.")
+    ] = DATA,
+    peer_model: Annotated[
+        Path, typer.Option(help="The default model in float32, which the peer scores with.")
+    ] = Path("models/condsim-minilm"),
+    backbone: Annotated[
+        str | None,
+        typer.Option(help="Folder of the model to train.", show_default="all-MiniLM-L6-v2"),
+    ] = None,
+    train_rows: Annotated[
+        int, typer.Option(min=0, help="Rows of the training epoch; 0 for all.")
+    ] = 3072,
+) -> None:
+    """Compare condsim with its peers; the exit status says nothing of who won."""
+    used = limit_cores(cores)
+    machine = facts()
+    console = Console()
+    results: list[Result] = []
+    for name in only or list(Name):
+        console.print(f"running {name.value} ...")
+        results += _run(
+            name,
+            quick=quick,
+            data=data,
+            peer_folder=peer_model,
+            backbone=backbone,
+            train_rows=768 if quick else train_rows,
+        )
+    print_table(results, console)
+    console.print(f"{used} of {machine['cores']} cores, {machine['processor']}", markup=False)
+    if json is not None:
+        settings = {"quick": quick, "data": data.is_file(), "peer_model": str(peer_model)}
+        write_json(json, results, machine=machine, settings=settings)
+
+
+def _run(
+    name: Name,
+    *,
+    quick: bool,
+    data: Path,
+    peer_folder: Path,
+    backbone: str | None,
+    train_rows: int,
+) -> list[Result]:
+    """Runs one benchmark; torch is imported only now, when the number of cores is settled."""
+    if name is Name.TRAIN_EPOCH:
+        from benchmarks import train_epoch
+
+        return train_epoch.run(backbone, data, rows=train_rows)
+    from benchmarks.models import peer_model
+
+    peer = peer_model(peer_folder)
+    if name is Name.SCORE_ONE:
+        from benchmarks import score_one
+
+        return score_one.run(peer, quick=quick)
+    from benchmarks import score_many
+
+    return score_many.run(peer, data, quick=quick)
+
+
+if __name__ == "__main__":
+    try:
+        typer.run(main)
+    except CondSimError as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(2)

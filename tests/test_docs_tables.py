@@ -1,0 +1,128 @@
+"""Holds the tables and links of the README and the docs against the code."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+import typer
+import yaml
+
+import condsim
+from condsim.cli.main import app
+from condsim.evaluation.metrics import METRICS
+from condsim.evaluation.report import Report
+from condsim.losses import LOSSES
+from condsim.training.recipe import Recipe, load_recipe
+
+PROJECT = Path(__file__).resolve().parents[1]
+PAGES = [
+    *(PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted(PROJECT.glob("docs/*.md")),
+]
+CSTS = PROJECT.parent / "shared" / "data" / "csts-reannotated"
+
+
+def table(page: str, head: str) -> list[list[str]]:
+    """Cells of the rows of the table whose first column has this head."""
+    lines = (PROJECT / page).read_text("utf-8").splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith(f"| {head} |"))
+    rows = []
+    for line in lines[start + 2 :]:
+        if not line.startswith("|"):
+            break
+        cells = re.split(r"(?<!\\)\|", line)[1:-1]
+        rows.append([cell.strip().strip("`") for cell in cells])
+    return rows
+
+
+def test_training_table_is_the_recipe():
+    rows = {cells[0]: cells[1] for cells in table("docs/training.md", "key")}
+    fields = dataclasses.fields(Recipe)
+    assert list(rows) == [field.name for field in fields]
+    for field in fields:
+        if field.default_factory is not dataclasses.MISSING:
+            expected = field.default_factory()
+        elif field.default is dataclasses.MISSING:
+            assert rows[field.name] == "required"
+            continue
+        else:
+            expected = field.default
+        assert yaml.safe_load(rows[field.name].replace("3e-5", "3.0e-5")) == expected, field.name
+
+
+def test_objectives_table_is_the_losses():
+    assert [cells[0] for cells in table("docs/training.md", "objective")] == list(LOSSES)
+
+
+def test_paper_table_is_the_recipes():
+    rows = table("docs/training.md", "recipe")
+    files = sorted((PROJECT / "recipes" / "csts").glob("*.yaml"))
+    assert sorted(cells[0] for cells in rows) == [file.stem for file in files]
+    for stem, rate, decay, transform, objective, fusion, spearman, _test in rows:
+        path = PROJECT / "recipes" / "csts" / f"{stem}.yaml"
+        recipe = load_recipe(path)
+        assert recipe.learning_rate == float(rate), stem
+        assert recipe.weight_decay == float(decay), stem
+        assert recipe.transform is (transform == "yes"), stem
+        assert "+".join(sorted(recipe.objective)) == objective, stem
+        assert (recipe.fusion if recipe.encoder == "tri-encoder" else "-") == fusion, stem
+        assert f"{spearman} Spearman" in path.read_text("utf-8"), stem
+
+
+def test_evaluation_tables_are_the_report():
+    assert [cells[0] for cells in table("docs/evaluation.md", "figure")] == list(METRICS)
+    fields = ["format", *(field.name for field in dataclasses.fields(Report))]
+    assert [cells[0] for cells in table("docs/evaluation.md", "field")] == fields
+
+
+def test_api_tables_are_the_public_names():
+    assert sorted(cells[0] for cells in table("docs/api.md", "name")) == sorted(condsim.__all__)
+    for cells in table("docs/api.md", "import"):
+        module, _, name = cells[0].rpartition(".")
+        assert name in importlib.import_module(module).__all__, cells[0]
+
+
+def test_every_command_is_in_the_map():
+    listed = [cells[0] for cells in table("docs/index.md", "command")]
+    commands = typer.main.get_command(app).commands
+    names = [
+        f"{name} {sub}" for name in commands for sub in getattr(commands[name], "commands", ())
+    ]
+    names += [name for name in commands if not hasattr(commands[name], "commands")]
+    assert sorted(listed) == sorted(f"condsim {name}" for name in names)
+
+
+def anchors(page: Path) -> set[str]:
+    """Names of the headings of a page, as GitHub makes them."""
+    heads = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("name", [str(page.relative_to(PROJECT)) for page in PAGES])
+def test_page_links_lead_somewhere(name):
+    page = PROJECT / name
+    text = re.sub(r"```.*?```|<!--.*?-->", "", page.read_text("utf-8"), flags=re.DOTALL)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if link.startswith(("http://", "https://")):
+            continue
+        target, _, anchor = link.partition("#")
+        file = (page.parent / target).resolve() if target else page
+        assert file.exists(), f"{name}: there is no {target}"
+        assert not anchor or anchor in anchors(file), f"{name}: no heading {link}"
+
+
+def test_no_row_of_csts_is_quoted():
+    if not CSTS.is_dir():
+        pytest.skip("the C-STS files are not here")
+    pages = [*PAGES, *sorted((PROJECT / "examples").glob("*.*"))]
+    quoted = "\n".join(page.read_text("utf-8") for page in pages).lower()
+    for file in ("train.csv", "dev.csv"):
+        with (CSTS / file).open(encoding="utf-8", newline="") as stream:
+            for row in csv.DictReader(stream):
+                for column in ("sentence1", "sentence2"):
+                    assert row[column].strip().lower() not in quoted, row[column]
