@@ -29,7 +29,7 @@ def main(
         list[Name] | None, typer.Option(help="Run this one; may be given again.")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few rows and repeats: minutes become one, and noise.")
+        bool, typer.Option("--quick", help="Few rows and repeats: a trial, not a measurement.")
     ] = False,
     json: Annotated[
         Path | None, typer.Option(help="Write results and machine facts to this file.")
@@ -52,7 +52,7 @@ def main(
     """Compare condsim with its peers; the exit status says nothing of who won."""
     used = limit_cores(cores)
     machine = facts()
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 120)
     results: list[Result] = []
     for name in only or list(Name):
         console.print(f"running {name.value} ...")

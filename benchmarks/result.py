@@ -59,15 +59,19 @@ def print_table(results: Sequence[Result], console: Console) -> None:
     table.add_column("benchmark", no_wrap=True)
     for name in ("measured", "peer"):
         table.add_column(name)
-    for name in ("ours", "theirs", "ratio", "bar", "met"):
+    for name in ("ours", "theirs"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("unit", no_wrap=True)
+    for name in ("ratio", "bar", "met"):
         table.add_column(name, justify="right", no_wrap=True)
     for result in results:
         table.add_row(
             result.benchmark,
             result.measured,
             result.peer,
-            _figure(result.ours, result.unit),
-            _figure(result.theirs, result.unit),
+            _figure(result.ours),
+            _figure(result.theirs),
+            result.unit,
             f"{result.ratio:.2f}x",
             "-" if result.bar is None else f"{result.bar:g}x",
             {True: "[green]yes[/]", False: "[red]no[/]", None: "-"}[result.met],
@@ -106,6 +110,6 @@ def write_json(
         partial.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
-def _figure(value: float, unit: str) -> str:
-    """A figure with three digits that count, and its unit."""
-    return f"{value:,.0f} {unit}" if abs(value) >= 100 else f"{value:.3g} {unit}"
+def _figure(value: float) -> str:
+    """A figure with three digits that count."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -24,9 +24,21 @@ Row = tuple[str, str, str, int]
 
 _SLOTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "age": ("the age of the person", ("young", "old", "teenage", "middle-aged", "very small")),
-    "person": ("the kind of person", ("man", "woman", "boy", "girl", "cyclist", "farmer", "nurse")),
-    "colour": ("the color of the clothes", ("red", "blue", "green", "white", "black", "striped")),
-    "garment": ("the clothing", ("jacket", "shirt", "helmet and gloves", "apron", "woollen hat")),
+    "person": (
+        "the kind of person",
+        (
+            *("man", "woman", "boy", "girl", "cyclist", "farmer", "nurse", "waiter", "painter"),
+            *("soldier", "teacher", "tourist", "fisherman", "dancer"),
+        ),
+    ),
+    "colour": (
+        "the color of the clothes",
+        ("red", "blue", "green", "white", "black", "striped", "yellow", "brown", "pink", "grey"),
+    ),
+    "garment": (
+        "the clothing",
+        ("jacket", "shirt", "helmet", "apron", "woollen hat", "scarf", "raincoat", "uniform"),
+    ),
     "activity": (
         "the activity",
         (
@@ -179,12 +191,12 @@ def _sentence(slots: dict[str, str], random_state: random.Random) -> str:
     """Makes a sentence of the slots, leaving out some of its parts."""
     words = f"The {slots['age']} {slots['person']} in the {slots['colour']} {slots['garment']}"
     words = f"{words} {slots['activity']}"
-    if random_state.random() < 0.55:
+    if random_state.random() < 0.35:
         words = f"{words} {slots['place']}"
-    if random_state.random() < 0.3:
+    if random_state.random() < 0.15:
         words = f"{words} {slots['time']}"
-    if random_state.random() < 0.3:
+    if random_state.random() < 0.12:
         words = f"{words} while {slots['watcher']}"
-    if random_state.random() < 0.2:
+    if random_state.random() < 0.08:
         words = f"{words} and {slots['number']} {slots['animal']} can be heard far away"
     return f"{words}."

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from condsim.cli import data, encode, evaluate, export, info, predict, score, train
+from condsim.cli import average, data, encode, evaluate, export, info, predict, score, train
 from condsim.errors import CondSimError
 
 __all__ = ["app", "run"]
@@ -21,6 +21,7 @@ app = typer.Typer(
 app.command()(score.score)
 app.command()(encode.encode)
 app.command()(train.train)
+app.command()(average.average)
 app.command()(evaluate.evaluate)
 app.command()(predict.predict)
 app.command()(export.export)

@@ -11,19 +11,12 @@ from pathlib import Path
 
 import torch
 from accelerate import PartialState
-from sentence_transformers import SentenceTransformer
 from transformers.utils.logging import disable_progress_bar
 
-from condsim.evaluation.evaluate import evaluate
 from condsim.evaluation.report import Report
 from condsim.files import replacing
-from condsim.scorers.baselines import ConditionOnlyScorer
-from condsim.scorers.calibration import Calibration, fit_calibration
-from condsim.scorers.load import load_scorer
-from condsim.scorers.settings import Settings
 from condsim.tasks import load_csts
-from condsim.training.card import model_card
-from condsim.training.evaluator import Model, scorer_of
+from condsim.training.finish import write_model
 from condsim.training.output import CHECKPOINTS, HISTORY, REPORT, last_checkpoint, prepare_output
 from condsim.training.recipe import Recipe
 from condsim.training.trainer import Run, build_run
@@ -81,7 +74,8 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> TrainingResult
         InputError: If the data, the recipe or the folder break a rule.
     """
     started = time.monotonic()
-    disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers shows one for every file it writes; ours is enough
+    # transformers shows a bar for every file it writes; ours is enough
+    disable_progress_bar()  # type: ignore[no-untyped-call]
     process = PartialState(cpu=not torch.accelerator.is_available())
     train, dev = load_csts(Path(recipe.train)), load_csts(Path(recipe.dev))
     if process.is_main_process:
@@ -104,12 +98,7 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> TrainingResult
 def _finish(
     run: Run, recipe: Recipe, train: Task, dev: Task, output: Path, *, started: float
 ) -> TrainingResult:
-    calibration = _calibrate(run.model, recipe, dev)
-    run.model.save_pretrained(str(output), create_model_card=False)
-    _settings(run.model, recipe, calibration, train, dev).save(output)
-    report = evaluate(
-        load_scorer(str(output)), dev, condition_only=ConditionOnlyScorer().fit_task(train)
-    )
+    report = write_model(run.model, recipe, output, train=train, dev=dev)
     history = tuple(
         100 * entry["eval_spearman"]
         for entry in run.trainer.state.log_history
@@ -121,44 +110,11 @@ def _finish(
         dev_spearman=history,
         seconds=time.monotonic() - started,
     )
-    with replacing(output / "README.md") as partial:
-        partial.write_text(model_card(recipe, report, train=train), encoding="utf-8")
     with replacing(output / HISTORY) as partial:
         partial.write_text(json.dumps(_record(recipe, result, train), indent=2), encoding="utf-8")
     shutil.rmtree(output / CHECKPOINTS, ignore_errors=True)
     report.to_json(output / REPORT)
     return result
-
-
-def _calibrate(model: Model, recipe: Recipe, dev: Task) -> Calibration:
-    """Fits the map from raw similarity to [0, 1] on the dev file."""
-    rows = dev.labelled()
-    raw = scorer_of(model, recipe).score(
-        rows.sentences1, rows.sentences2, rows.conditions, scale="raw"
-    )
-    return fit_calibration(raw, rows.gold)
-
-
-def _settings(
-    model: Model, recipe: Recipe, calibration: Calibration, train: Task, dev: Task
-) -> Settings:
-    dimension = None
-    if isinstance(model, SentenceTransformer):
-        dimension = model.get_embedding_dimension()
-    return Settings(
-        kind=recipe.encoder,
-        name=recipe.name,
-        order=recipe.order,
-        calibration=calibration,
-        dimension=dimension,
-        max_seq_length=recipe.max_seq_length,
-        facts={
-            "parameters": sum(weight.numel() for weight in model.parameters()),
-            "base_model": recipe.backbone,
-            "training_data": f"{train.name} {train.revision}",
-            "dev_data": f"{dev.name} {dev.revision}",
-        },
-    )
 
 
 def _record(recipe: Recipe, result: TrainingResult, train: Task) -> dict[str, object]:

@@ -1,0 +1,102 @@
+"""Averages the weights of models trained from one backbone (a "model soup").
+
+Runs that differ in seed or settings but start from the same pre-trained weights mostly end in one
+basin; the mean of their weights is then often better than each, at the cost of one model
+(Wortsman et al., 2022, "Model soups", uniform soup). Not from the papers condsim implements.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from condsim.errors import InputError
+from condsim.evaluation.report import Report
+from condsim.files import replacing
+from condsim.scorers.encoder import EncoderScorer
+from condsim.scorers.load import load_scorer
+from condsim.tasks import load_csts
+from condsim.training.evaluator import Model
+from condsim.training.finish import write_model
+from condsim.training.output import HISTORY, RECIPE, REPORT, prepare_output
+from condsim.training.recipe import Recipe, load_recipe
+
+__all__ = ["average_models", "average_weights"]
+
+
+def average_weights(models: Sequence[Model]) -> None:
+    """Gives the first model the mean of the weights of all.
+
+    Args:
+        models: Two models or more of one architecture; the first is changed.
+
+    Raises:
+        InputError: If there are fewer than two, or their weights differ in name or shape.
+    """
+    if len(models) < 2:
+        raise InputError(f"An average needs two models or more. Got {len(models)}.")
+    states = [model.state_dict() for model in models]
+    shapes = [{name: tuple(value.shape) for name, value in state.items()} for state in states]
+    for number, shape in enumerate(shapes[1:], start=2):
+        if shape != shapes[0]:
+            names = sorted(set(shapes[0].items()) ^ set(shape.items()))
+            raise InputError(
+                f"Only models of one architecture can be averaged. Model {number} differs from the "
+                f"first in {names[0][0]!r}."
+            )
+    with torch.no_grad():
+        for name, value in states[0].items():
+            if value.is_floating_point():
+                mean = torch.stack([state[name].double() for state in states]).mean(dim=0)
+                value.copy_(mean)
+
+
+def average_models(runs: Sequence[Path], output: Path, *, name: str | None = None) -> Report:
+    """Averages finished runs into a new model folder, calibrated and measured on their dev file.
+
+    Args:
+        runs: Output folders of ``condsim train``, two or more.
+        output: A folder that is new or empty.
+        name: Name of the model; that of the first run if None.
+
+    Returns:
+        The evaluation on the dev file.
+
+    Raises:
+        InputError: If a folder is no finished run, or the runs differ in what they would score.
+    """
+    recipes = [_finished(run) for run in runs]
+    recipe = replace(recipes[0], name=name or recipes[0].name)
+    for run, other in zip(runs, recipes, strict=True):
+        for key in ("encoder", "backbone", "order", "pooling", "fusion", "dev"):
+            if getattr(other, key) != getattr(recipe, key):
+                raise InputError(
+                    f"{run} cannot be averaged with {runs[0]}: their recipes differ in '{key}'."
+                )
+    train, dev = load_csts(Path(recipe.train)), load_csts(Path(recipe.dev))
+    models = [_model(run) for run in runs]
+    average_weights(models)
+    prepare_output(output, recipe, resume=False)
+    report = write_model(models[0], recipe, output, train=train, dev=dev)
+    members = {str(run): member.to_dict() for run, member in zip(runs, recipes, strict=True)}
+    with replacing(output / HISTORY) as partial:
+        partial.write_text(json.dumps({"average_of": members}, indent=2), encoding="utf-8")
+    report.to_json(output / REPORT)
+    return report
+
+
+def _finished(run: Path) -> Recipe:
+    if not (run / REPORT).is_file():
+        raise InputError(f"{run} is no finished run of 'condsim train' (there is no {REPORT}).")
+    return load_recipe(run / RECIPE)
+
+
+def _model(run: Path) -> Model:
+    scorer = load_scorer(str(run), device="cpu")
+    if not isinstance(scorer, EncoderScorer):
+        raise InputError(f"{run} is no bi- or tri-encoder; only those can be averaged.")
+    return scorer.model

@@ -1,0 +1,64 @@
+"""What every model folder gets before it is done: calibration, settings, evaluation, card."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sentence_transformers import SentenceTransformer
+
+from condsim.evaluation.evaluate import evaluate
+from condsim.evaluation.report import Report
+from condsim.files import replacing
+from condsim.scorers.baselines import ConditionOnlyScorer
+from condsim.scorers.calibration import fit_calibration
+from condsim.scorers.load import load_scorer
+from condsim.scorers.settings import Settings
+from condsim.training.card import model_card
+from condsim.training.evaluator import Model, scorer_of
+from condsim.training.recipe import Recipe
+from condsim.types import Task
+
+__all__ = ["write_model"]
+
+
+def write_model(model: Model, recipe: Recipe, output: Path, *, train: Task, dev: Task) -> Report:
+    """Writes a trained model with its settings and card, and measures what was written.
+
+    Args:
+        model: The trained model.
+        recipe: The recipe it came from.
+        output: The folder to write to.
+        train: The training data; the condition-only baseline is fitted on it.
+        dev: The data to calibrate and measure on.
+
+    Returns:
+        The evaluation on ``dev``, of the model as loaded from the folder.
+    """
+    rows = dev.labelled()
+    raw = scorer_of(model, recipe).score(
+        rows.sentences1, rows.sentences2, rows.conditions, scale="raw"
+    )
+    dimension = None
+    if isinstance(model, SentenceTransformer):
+        dimension = model.get_embedding_dimension()
+    model.save_pretrained(str(output), create_model_card=False)
+    Settings(
+        kind=recipe.encoder,
+        name=recipe.name,
+        order=recipe.order,
+        calibration=fit_calibration(raw, rows.gold),
+        dimension=dimension,
+        max_seq_length=recipe.max_seq_length,
+        facts={
+            "parameters": sum(weight.numel() for weight in model.parameters()),
+            "base_model": recipe.backbone,
+            "training_data": f"{train.name} {train.revision}",
+            "dev_data": f"{dev.name} {dev.revision}",
+        },
+    ).save(output)
+    report = evaluate(
+        load_scorer(str(output)), dev, condition_only=ConditionOnlyScorer().fit_task(train)
+    )
+    with replacing(output / "README.md") as partial:
+        partial.write_text(model_card(recipe, report, train=train), encoding="utf-8")
+    return report

@@ -1,0 +1,60 @@
+import dataclasses
+
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+
+import condsim
+from condsim.errors import InputError
+from condsim.evaluation.report import Report
+from condsim.training.average import average_models, average_weights
+from condsim.training.fit import fit
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory, tiny_recipe):
+    folder = tmp_path_factory.mktemp("runs")
+    for seed in (1, 2):
+        fit(dataclasses.replace(tiny_recipe, epochs=1, seed=seed), folder / str(seed))
+    return [folder / "1", folder / "2"]
+
+
+def test_average_weights_two_models_gives_the_mean(runs):
+    models = [SentenceTransformer(str(run)) for run in runs]
+    before = [{k: v.clone() for k, v in model.state_dict().items()} for model in models]
+    average_weights(models)
+    for name, value in models[0].state_dict().items():
+        expected = (before[0][name] + before[1][name]) / 2
+        torch.testing.assert_close(value, expected.to(value.dtype))
+
+
+def test_average_weights_one_model_raises(runs):
+    with pytest.raises(InputError, match="two models or more"):
+        average_weights([SentenceTransformer(str(runs[0]))])
+
+
+def test_average_weights_other_architecture_raises(runs, tmp_path, tiny_recipe):
+    fit(dataclasses.replace(tiny_recipe, epochs=1, transform=True), tmp_path / "other")
+    models = [SentenceTransformer(str(runs[0])), SentenceTransformer(str(tmp_path / "other"))]
+    with pytest.raises(InputError, match=r"one architecture.*differs from the first"):
+        average_weights(models)
+
+
+def test_average_models_writes_a_folder_that_loads(runs, tmp_path):
+    report = average_models(runs, tmp_path / "mean", name="mean")
+    assert Report.from_json(tmp_path / "mean" / "report.json").model == report.model
+    model = condsim.load(str(tmp_path / "mean"))
+    assert model.name == "mean"
+    assert 0 <= model.score("A dog runs.", "A cat runs.", "the animal") <= 1
+
+
+def test_average_models_unfinished_run_raises(runs, tmp_path):
+    with pytest.raises(InputError, match="no finished run"):
+        average_models([runs[0], tmp_path], tmp_path / "mean")
+
+
+def test_average_models_other_order_raises(runs, tmp_path, tiny_recipe):
+    other = dataclasses.replace(tiny_recipe, epochs=1, order="sentence-first")
+    fit(other, tmp_path / "other")
+    with pytest.raises(InputError, match="differ in 'order'"):
+        average_models([runs[0], tmp_path / "other"], tmp_path / "mean")
