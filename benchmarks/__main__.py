@@ -81,6 +81,9 @@ def _run(
     train_rows: int,
 ) -> list[Result]:
     """Runs one benchmark; torch is imported only now, when the number of cores is settled."""
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()  # type: ignore[no-untyped-call]  # one for every model loaded
     if name is Name.TRAIN_EPOCH:
         from benchmarks import train_epoch
 

@@ -11,11 +11,9 @@ from condsim.encoders import resolve_backbone
 from condsim.errors import ModelError
 from condsim.types import Task
 
-__all__ = ["DEFAULT_PEER", "MINILM", "PeerModel", "peer_model", "random_backbone", "train_backbone"]
+__all__ = ["MINILM", "PeerModel", "peer_model", "random_backbone", "train_backbone"]
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
-DEFAULT_PEER = Path("models/condsim-minilm")
-"""The default model of condsim as sentence-transformers loads it."""
 
 _VOCABULARY = 30522  # that of MiniLM: the embeddings' gradient and update cost time too
 

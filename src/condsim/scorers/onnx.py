@@ -79,7 +79,7 @@ class OnnxScorer(EmbeddingScorer):
         def fill(batch: IntArray) -> None:
             vectors[batch] = self._run([encodings[i] for i in batch])
 
-        batches = list(_batches(lengths))
+        batches = list(_batches(lengths))[::-1]  # the longest first, so that none trails behind
         if len(batches) == 1 or self._threads == 1:
             for batch in batches:
                 fill(batch)
