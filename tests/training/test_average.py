@@ -48,6 +48,17 @@ def test_average_models_writes_a_folder_that_loads(runs, tmp_path):
     assert 0 <= model.score("A dog runs.", "A cat runs.", "the animal") <= 1
 
 
+def test_average_models_float16_is_half_the_size_and_loads_as_float32(runs, tmp_path):
+    average_models(runs, tmp_path / "whole")
+    average_models(runs, tmp_path / "half", float16=True)
+    sizes = [(tmp_path / name / "model.safetensors").stat().st_size for name in ("whole", "half")]
+    assert sizes[1] < 0.6 * sizes[0]
+    whole, half = (SentenceTransformer(str(tmp_path / name)) for name in ("whole", "half"))
+    for one, other in zip(whole.parameters(), half.parameters(), strict=True):
+        assert other.dtype == torch.float32
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
+
+
 def test_average_models_unfinished_run_raises(runs, tmp_path):
     with pytest.raises(InputError, match="no finished run"):
         average_models([runs[0], tmp_path], tmp_path / "mean")

@@ -16,6 +16,9 @@ def average(
     runs: Annotated[list[Path], typer.Argument(help="Output folders of `condsim train`.")],
     output: Annotated[Path, typer.Option(help="Folder for the model, its card and its report.")],
     name: Annotated[str | None, typer.Option(help="Name of the model.")] = None,
+    float16: Annotated[
+        bool, typer.Option("--float16", help="Store the weights in half the bytes.")
+    ] = False,
 ) -> None:
     """Average the weights of runs that started from the same backbone.
 
@@ -28,6 +31,6 @@ def average(
     require("sentence_transformers", extra="train")
     from condsim.training.average import average_models
 
-    report = average_models(runs, output, name=name)
+    report = average_models(runs, output, name=name, float16=float16)
     figure = report.model.metrics["spearman"]
     typer.echo(f"{output}: dev Spearman {figure.value:.1f} [{figure.low:.1f}, {figure.high:.1f}]")

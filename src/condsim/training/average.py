@@ -55,13 +55,16 @@ def average_weights(models: Sequence[Model]) -> None:
                 value.copy_(mean)
 
 
-def average_models(runs: Sequence[Path], output: Path, *, name: str | None = None) -> Report:
+def average_models(
+    runs: Sequence[Path], output: Path, *, name: str | None = None, float16: bool = False
+) -> Report:
     """Averages finished runs into a new model folder, calibrated and measured on their dev file.
 
     Args:
         runs: Output folders of ``condsim train``, two or more.
         output: A folder that is new or empty.
         name: Name of the model; that of the first run if None.
+        float16: Whether the weights are stored in half the bytes (and used as float32 still).
 
     Returns:
         The evaluation on the dev file.
@@ -81,7 +84,7 @@ def average_models(runs: Sequence[Path], output: Path, *, name: str | None = Non
     models = [_model(run) for run in runs]
     average_weights(models)
     prepare_output(output, recipe, resume=False)
-    report = write_model(models[0], recipe, output, train=train, dev=dev)
+    report = write_model(models[0], recipe, output, train=train, dev=dev, float16=float16)
     members = {str(run): member.to_dict() for run, member in zip(runs, recipes, strict=True)}
     with replacing(output / HISTORY) as partial:
         partial.write_text(json.dumps({"average_of": members}, indent=2), encoding="utf-8")

@@ -15,13 +15,16 @@ from condsim.scorers.load import load_scorer
 from condsim.scorers.settings import Settings
 from condsim.training.card import model_card
 from condsim.training.evaluator import Model, scorer_of
+from condsim.training.half import store_as_float16
 from condsim.training.recipe import Recipe
 from condsim.types import Task
 
 __all__ = ["write_model"]
 
 
-def write_model(model: Model, recipe: Recipe, output: Path, *, train: Task, dev: Task) -> Report:
+def write_model(
+    model: Model, recipe: Recipe, output: Path, *, train: Task, dev: Task, float16: bool = False
+) -> Report:
     """Writes a trained model with its settings and card, and measures what was written.
 
     Args:
@@ -30,6 +33,7 @@ def write_model(model: Model, recipe: Recipe, output: Path, *, train: Task, dev:
         output: The folder to write to.
         train: The training data; the condition-only baseline is fitted on it.
         dev: The data to calibrate and measure on.
+        float16: Whether the weights are stored in half the bytes (and used as float32 still).
 
     Returns:
         The evaluation on ``dev``, of the model as loaded from the folder.
@@ -42,6 +46,8 @@ def write_model(model: Model, recipe: Recipe, output: Path, *, train: Task, dev:
     if isinstance(model, SentenceTransformer):
         dimension = model.get_embedding_dimension()
     model.save_pretrained(str(output), create_model_card=False)
+    if float16:
+        store_as_float16(output)
     Settings(
         kind=recipe.encoder,
         name=recipe.name,
