@@ -143,14 +143,16 @@ def kind_of(folder: Path) -> Kind:
 
 def _load(library: Any, model: str, kind: Kind, *, device: str | None) -> Any:  # noqa: ANN401
     """Loads the model itself; ``library`` is sentence_transformers, imported late."""
-    try:
-        if kind == "tri-encoder":
-            from condsim.encoders import load_tri_encoder
+    from condsim.encoders import load_tri_encoder
+    from condsim.encoders.quiet import without_progress_bars
 
-            encoder = load_tri_encoder(model)
-            return encoder if device is None else encoder.to(device)
-        loader = library.CrossEncoder if kind == "cross-encoder" else library.SentenceTransformer
-        return loader(model, device=device)
+    loader = library.CrossEncoder if kind == "cross-encoder" else library.SentenceTransformer
+    try:
+        with without_progress_bars():
+            if kind == "tri-encoder":
+                encoder = load_tri_encoder(model)
+                return encoder if device is None else encoder.to(device)
+            return loader(model, device=device)
     except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
         if isinstance(error, ModelError):
             raise

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import torch
 
+from condsim.encoders.quiet import without_progress_bars
 from condsim.errors import InputError
 from condsim.evaluation.report import Report
 from condsim.files import replacing
@@ -55,6 +56,7 @@ def average_weights(models: Sequence[Model]) -> None:
                 value.copy_(mean)
 
 
+@without_progress_bars()
 def average_models(
     runs: Sequence[Path], output: Path, *, name: str | None = None, float16: bool = False
 ) -> Report:
@@ -84,7 +86,9 @@ def average_models(
     models = [_model(run) for run in runs]
     average_weights(models)
     prepare_output(output, recipe, resume=False)
-    report = write_model(models[0], recipe, output, train=train, dev=dev, float16=float16)
+    report = write_model(
+        models[0], recipe, output, train=train, dev=dev, runs=len(runs), float16=float16
+    )
     members = {str(run): member.to_dict() for run, member in zip(runs, recipes, strict=True)}
     with replacing(output / HISTORY) as partial:
         partial.write_text(json.dumps({"average_of": members}, indent=2), encoding="utf-8")

@@ -18,7 +18,7 @@ _INPUTS = {
 }
 
 
-def model_card(recipe: Recipe, report: Report, *, train: Task) -> str:
+def model_card(recipe: Recipe, report: Report, *, train: Task, runs: int = 1) -> str:
     """Writes a model card in Markdown.
 
     No row of the training data is quoted: C-STS asks that its rows not be published.
@@ -27,6 +27,7 @@ def model_card(recipe: Recipe, report: Report, *, train: Task) -> str:
         recipe: The recipe of the model.
         report: Its evaluation on the dev file.
         train: The training data; only its name, revision and number of rows are used.
+        runs: How many runs the weights are the mean of.
 
     Returns:
         The text of ``README.md``, with the front matter that the Hub reads.
@@ -35,8 +36,12 @@ def model_card(recipe: Recipe, report: Report, *, train: Task) -> str:
     if recipe.order == "sentence-first":
         first, second = second, first
     inputs = _INPUTS[recipe.encoder].format(first=first, second=second)
+    average = ""
+    if runs > 1:
+        average = f"The weights are the mean of {runs} runs; `training.json` has their recipes. "
     front = yaml.safe_dump(
         {
+            **({"license": recipe.license} if recipe.license else {}),
             "library_name": "sentence-transformers",
             "pipeline_tag": "sentence-similarity",
             "base_model": recipe.backbone,
@@ -51,6 +56,7 @@ def model_card(recipe: Recipe, report: Report, *, train: Task) -> str:
 
 How similar are two texts, *with respect to a condition*? A {recipe.encoder} made with
 [condsim](https://pypi.org/project/condsim/). It takes {inputs}.
+{average}
 
 ```python
 import condsim

@@ -17,6 +17,7 @@ from sentence_transformers.base.modules import Transformer
 
 from condsim import __version__
 from condsim.encoders.conditioning import Order, conditional_sentences
+from condsim.encoders.quiet import without_progress_bars
 from condsim.errors import InputError, ModelError, unknown_name
 from condsim.files import replacing
 from condsim.scorers.calibration import Calibration
@@ -54,6 +55,7 @@ class ExportResult:
     cosine_worst: float
 
 
+@without_progress_bars()
 def export_onnx(
     model_folder: Path | str,
     output_folder: Path | str,

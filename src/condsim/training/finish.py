@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from sentence_transformers import SentenceTransformer
@@ -23,7 +24,14 @@ __all__ = ["write_model"]
 
 
 def write_model(
-    model: Model, recipe: Recipe, output: Path, *, train: Task, dev: Task, float16: bool = False
+    model: Model,
+    recipe: Recipe,
+    output: Path,
+    *,
+    train: Task,
+    dev: Task,
+    runs: int = 1,
+    float16: bool = False,
 ) -> Report:
     """Writes a trained model with its settings and card, and measures what was written.
 
@@ -33,6 +41,7 @@ def write_model(
         output: The folder to write to.
         train: The training data; the condition-only baseline is fitted on it.
         dev: The data to calibrate and measure on.
+        runs: How many runs the weights are the mean of.
         float16: Whether the weights are stored in half the bytes (and used as float32 still).
 
     Returns:
@@ -48,7 +57,7 @@ def write_model(
     model.save_pretrained(str(output), create_model_card=False)
     if float16:
         store_as_float16(output)
-    Settings(
+    settings = Settings(
         kind=recipe.encoder,
         name=recipe.name,
         order=recipe.order,
@@ -60,11 +69,15 @@ def write_model(
             "base_model": recipe.backbone,
             "training_data": f"{train.name} {train.revision}",
             "dev_data": f"{dev.name} {dev.revision}",
+            **({"license": recipe.license} if recipe.license else {}),
         },
-    ).save(output)
+    )
+    settings.save(output)
     report = evaluate(
         load_scorer(str(output)), dev, condition_only=ConditionOnlyScorer().fit_task(train)
     )
+    spearman = round(report.model.metrics["spearman"].value, 1)
+    replace(settings, facts={**settings.facts, "dev_spearman_float32": spearman}).save(output)
     with replacing(output / "README.md") as partial:
-        partial.write_text(model_card(recipe, report, train=train), encoding="utf-8")
+        partial.write_text(model_card(recipe, report, train=train, runs=runs), encoding="utf-8")
     return report

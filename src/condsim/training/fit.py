@@ -11,8 +11,8 @@ from pathlib import Path
 
 import torch
 from accelerate import PartialState
-from transformers.utils.logging import disable_progress_bar
 
+from condsim.encoders.quiet import without_progress_bars
 from condsim.evaluation.report import Report
 from condsim.files import replacing
 from condsim.tasks import load_csts
@@ -53,6 +53,7 @@ class TrainingResult:
         )
 
 
+@without_progress_bars()
 def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> TrainingResult | None:
     """Trains by a recipe and writes the model folder.
 
@@ -74,8 +75,6 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> TrainingResult
         InputError: If the data, the recipe or the folder break a rule.
     """
     started = time.monotonic()
-    # transformers shows a bar for every file it writes; ours is enough
-    disable_progress_bar()  # type: ignore[no-untyped-call]
     process = PartialState(cpu=not torch.accelerator.is_available())
     train, dev = load_csts(Path(recipe.train)), load_csts(Path(recipe.dev))
     if process.is_main_process:

@@ -30,6 +30,7 @@ class Recipe:
         dev: File the best epoch is chosen on; never a test file.
         encoder: How sentences and condition meet (C-STS §4.1).
         backbone: Hub name or local folder of a pre-trained model.
+        license: Licence of the model, as the Hub names it (``apache-2.0``), for its card.
         order: Whether the condition or the sentence (a cross-encoder: both sentences) comes first.
         pooling: How token states become one vector.
         transform: Whether a dense layer follows the pooling (C-STS A.3, "w/ MLP").
@@ -61,6 +62,7 @@ class Recipe:
     dev: str
     encoder: Literal["bi-encoder", "tri-encoder", "cross-encoder"] = "bi-encoder"
     backbone: str = "sentence-transformers/all-MiniLM-L6-v2"
+    license: str | None = None
     order: Literal["condition-first", "sentence-first"] = "condition-first"
     pooling: Literal["cls", "mean", "mean_top2", "mean_first_last"] = "mean"
     transform: bool = False
