@@ -74,7 +74,7 @@ def test_fit_card_names_data_recipe_scores_and_quotes_no_row(tmp_path, tiny_reci
 
 
 def test_fit_killed_and_resumed_ends_bit_equal(tmp_path, tiny_recipe):
-    recipe = dataclasses.replace(tiny_recipe, epochs=6, checkpoint_steps=5, dropout=0.1)
+    recipe = dataclasses.replace(tiny_recipe, epochs=10, checkpoint_steps=5, dropout=0.1)
     save_recipe(recipe, tmp_path / "recipe.yaml")
     fit(recipe, tmp_path / "whole")
     run = tmp_path / "killed"
@@ -135,10 +135,15 @@ def test_fit_resume_finished_run_raises(tmp_path, tiny_recipe):
 @pytest.mark.slow
 def test_train_command_two_processes_write_one_folder(tmp_path, tiny_recipe):
     save_recipe(tiny_recipe, tmp_path / "recipe.yaml")
-    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "-m", "condsim"]
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     words = command(tmp_path / "recipe.yaml", tmp_path / "run")[3:]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    subprocess.run([*launch, *words], check=True, capture_output=True, env=environment)
+    subprocess.run(
+        [*launch, "--nproc_per_node=2", "-m", "condsim", *words],
+        check=True,
+        capture_output=True,
+        env=environment,
+    )
     assert (tmp_path / "run" / "report.json").is_file()
 
 
