@@ -69,7 +69,7 @@ def last_checkpoint(output: Path) -> Path | None:
         try:
             state = json.loads((folder / "trainer_state.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            shutil.rmtree(folder)
+            shutil.rmtree(folder, ignore_errors=True)  # another process may be at it too
         else:
             complete[int(state["global_step"])] = folder
     return complete[max(complete)] if complete else None

@@ -118,7 +118,6 @@ def build_run(recipe: Recipe, train: Task, dev: Task, output: Path) -> Run:
     callbacks = [interrupt, ProgressCallback()]
     if recipe.checkpoint_steps:
         callbacks.append(CheckpointCallback(recipe.checkpoint_steps))
-    terms = {name: weight for name, weight in recipe.objective.items() if weight}
     arguments = _arguments(recipe, output, sampler, model)
     trainer: SentenceTransformerTrainer | CrossEncoderTrainer
     if isinstance(model, SentenceTransformer):
@@ -126,7 +125,7 @@ def build_run(recipe: Recipe, train: Task, dev: Task, output: Path) -> Run:
             model=model,
             args=SentenceTransformerTrainingArguments(**arguments),
             train_dataset=dataset,
-            loss=WeightedSumLoss(model, terms, margin=recipe.margin, scale=recipe.scale),
+            loss=WeightedSumLoss(model, recipe.objective, margin=recipe.margin, scale=recipe.scale),
             evaluator=DevEvaluator(dev, recipe),
             callbacks=callbacks,
         )
@@ -135,7 +134,7 @@ def build_run(recipe: Recipe, train: Task, dev: Task, output: Path) -> Run:
             model=model,
             args=CrossEncoderTrainingArguments(**arguments),
             train_dataset=dataset,
-            loss=CrossEncoderSimilarityLoss(model, terms, scale=recipe.scale),
+            loss=CrossEncoderSimilarityLoss(model, recipe.objective, scale=recipe.scale),
             evaluator=DevEvaluator(dev, recipe),
             callbacks=callbacks,
         )
