@@ -55,7 +55,17 @@ class Task:
 
     def labelled(self) -> Task:
         """The task without its unlabelled rows."""
-        rows = np.flatnonzero(self.valid)
+        return self.take(np.flatnonzero(self.valid))
+
+    def take(self, rows: IntArray) -> Task:
+        """Some rows of the task.
+
+        Args:
+            rows: Indices of the rows, ``(m,)``.
+
+        Returns:
+            A task of those rows, in that order.
+        """
         return replace(
             self,
             sentences1=tuple(self.sentences1[row] for row in rows),

@@ -11,7 +11,10 @@ from typer.testing import CliRunner
 
 from condsim.cli.evaluate import evaluate
 from condsim.errors import InputError
-from condsim.evaluation import Report
+from condsim.evaluation import Report, over_estimation
+from condsim.scorers.load import DEFAULT_FOLDER
+from condsim.scorers.onnx import OnnxScorer
+from condsim.tasks import load_csts
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(evaluate)
@@ -137,3 +140,79 @@ def test_evaluate_help_has_examples():
     result = CliRunner().invoke(APP, ["--help"], env={"COLUMNS": "200", "TERM": "dumb"})
     assert result.exit_code == 0
     assert "condsim evaluate --data dev.csv" in result.output
+
+
+def test_evaluate_over_estimation_is_printed_and_in_the_json(data, tmp_path):
+    output = tmp_path / "report.json"
+    options = ("--data", data, "--resamples", 20, "--over-estimation")
+    result = invoke(*options, "--against", "worse", "--json", output)
+    assert result.exit_code == 0
+    report = Report.from_json(output)
+    # the long condition (22 characters) scores .44 at gold 1, the short one (8) .16 at gold 0
+    found = report.model.over_estimation
+    assert (found.pairs, found.either) == (11, 0)
+    assert (found.high_error, found.low_error) == pytest.approx((-0.56, 0.16))
+    assert report.against.over_estimation.high_error == pytest.approx(-1.44)
+    lines = [line.split() for line in result.output.splitlines()]
+    assert ["default", "0", "0", "0", "0.0", "-0.560", "+0.160"] in lines
+    assert ["worse", "0", "0", "0", "0.0", "-1.440", "-0.160"] in lines
+    assert "| worse | 0 | 0 | 0 |" in invoke(*options, "--against", "worse", "--markdown").output
+
+
+def test_evaluate_plot_is_written_and_nothing_scored_twice(data, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    score, names = LengthScorer.score, []
+
+    def counting(self, *rows):
+        names.append(self.name)
+        return score(self, *rows)
+
+    monkeypatch.setattr(LengthScorer, "score", counting)
+    picture = tmp_path / "over.png"
+    options = ("--data", data, "--resamples", 20, "--over-estimation")
+    for more in ((), ("--against", "worse")):
+        result = invoke(*options, *more, "--plot", picture)
+        assert result.exit_code == 0
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        picture.unlink()
+    assert names == ["default", "default", "worse"]
+
+
+def test_evaluate_plot_bad_options_are_early_errors(data, tmp_path, loaded):
+    for options, message in (
+        (("--plot", tmp_path / "p.png"), "give --over-estimation as well"),
+        (("--over-estimation", "--plot", tmp_path / "p.pdf"), "must end in .png"),
+        (("--over-estimation", "--plot", tmp_path / "none" / "p.png"), "does not exist"),
+        (("--over-estimation", "--plot", tmp_path), "is a folder"),
+    ):
+        result = invoke("--data", data, *options)
+        assert isinstance(result.exception, InputError)
+        assert message in str(result.exception)
+    assert loaded == []
+
+
+def test_evaluate_over_estimation_without_pairs_is_one_line(tmp_path):
+    path = tmp_path / "single.csv"
+    rows = [f"Lamp {row}.,A bulb.,the size,{row + 1}" for row in range(4)]
+    path.write_text("\n".join(["sentence1,sentence2,condition,label", *rows]) + "\n")
+    result = invoke("--data", path, "--over-estimation")
+    assert isinstance(result.exception, InputError)
+    message = str(result.exception)
+    assert message.startswith("single: over-estimation is counted on pairs of rows")
+    assert "\n" not in message
+
+
+def test_evaluate_over_estimation_with_the_bundled_model(data, tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "condsim.scorers.load")  # the real one
+    output = tmp_path / "report.json"
+    options = ("--data", data, "--resamples", 5, "--over-estimation", "--json", output)
+    assert invoke(*options).exit_code == 0
+    task = load_csts(data)
+    cosines = OnnxScorer(DEFAULT_FOLDER).score(
+        task.sentences1, task.sentences2, task.conditions, scale="raw"
+    )
+    found, expected = Report.from_json(output).model.over_estimation, over_estimation(cosines, task)
+    assert (found.pairs, found.either) == (expected.pairs, expected.either)
+    # without the unlabelled row the batches differ, and int8 with them, a little
+    assert found.high_error == pytest.approx(expected.high_error, abs=0.01)
+    assert found.low_error == pytest.approx(expected.low_error, abs=0.01)

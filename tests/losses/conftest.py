@@ -15,6 +15,9 @@ class TableEncoder(nn.Module):
         self.table = nn.Parameter(vectors.clone())
         self.forwards = 0
 
+    def get_embedding_dimension(self) -> int:
+        return int(self.table.shape[1])
+
     def forward(self, features: dict[str, Any]) -> dict[str, Any]:
         self.forwards += 1
         return {**features, "sentence_embedding": self.table[features["input_ids"][:, 0]]}

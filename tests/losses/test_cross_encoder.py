@@ -51,7 +51,7 @@ def test_cross_encoder_loss_gradient_reaches_backbone(model: CrossEncoder) -> No
 
 
 def test_cross_encoder_loss_quad_raises(model: CrossEncoder) -> None:
-    with pytest.raises(InputError, match="Quad does not apply to a cross-encoder: it needs a sep"):
+    with pytest.raises(InputError, match="'quad' does not apply to a cross-encoder: it needs a"):
         CrossEncoderSimilarityLoss(model, {"mse": 1.0, "quad": 1.0})
 
 

@@ -16,6 +16,7 @@ from condsim.losses import (
     CoSENTLoss,
     MSELoss,
     QuadLoss,
+    RDLLoss,
     SimilarityLoss,
     WeightedSumLoss,
 )
@@ -52,7 +53,11 @@ def test_cosent_loss_hand_worked_equals(table_encoder: Any, columns: Any) -> Non
 def test_loss_two_columns_one_forward_and_gradient(
     loss_class: Any, table_encoder: Any, columns: Any
 ) -> None:
-    loss_class(table_encoder)(columns, LABELS).backward()
+    # RDL wants a pair further apart than its labels: 0.4 against 0.25
+    labels = LABELS if loss_class is not RDLLoss else LABELS.index_fill(1, torch.tensor(0), 0.75)
+    if loss_class is RDLLoss:
+        labels[0, 0] = 1.0
+    loss_class(table_encoder)(columns, labels).backward()
     assert table_encoder.forwards == 1
     assert bool(table_encoder.table.grad.isfinite().all())
     assert float(table_encoder.table.grad.abs().sum()) > 0
@@ -124,7 +129,13 @@ def test_loss_config_lists_its_settings(table_encoder: Any) -> None:
     assert QuadLoss(table_encoder, margin=0.5).get_config_dict() == {"margin": 0.5}
     assert CoSENTLoss(table_encoder, scale=2.0).get_config_dict() == {"scale": 2.0}
     config = WeightedSumLoss(table_encoder, {"mse": 1}).get_config_dict()
-    assert config == {"weights": {"mse": 1.0}, "margin": 1.0, "scale": 20.0}
+    assert config == {
+        "weights": {"mse": 1.0},
+        "margin": 1.0,
+        "scale": 20.0,
+        "tau": 5.0,
+        "sigma": 0.5,
+    }
 
 
 @pytest.mark.parametrize("missing", ["torch", "sentence_transformers"])

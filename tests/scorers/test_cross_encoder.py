@@ -42,6 +42,15 @@ def test_score_no_rows_gives_no_scores(scorer):
     assert scorer.score([], [], []).shape == (0,)
 
 
-def test_score_no_conditions_refused(scorer):
-    with pytest.raises(InputError, match="needs a condition"):
-        scorer.score(["a dog"], ["a cat"])
+@pytest.mark.parametrize("order", ["sentence-first", "condition-first"])
+def test_score_no_conditions_scores_the_two_sentences(model, order):
+    scorer = CrossEncoderScorer(model, name="cross", order=order)
+    expected = model.predict([["a dog", "a cat"], ["a ball", "a dog"]])
+    found = scorer.score(["a dog", "a ball"], ["a cat", "a dog"], None)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert type(scorer.score("a dog", "a cat")) is float
+
+
+def test_score_empty_text_refused(scorer):
+    with pytest.raises(InputError, match="must have text"):
+        scorer.score(["a dog"], [" "])

@@ -64,3 +64,29 @@ def test_encode_no_rows_encodes_nothing(model):
 def test_encoder_unknown_order_refused(model):
     with pytest.raises(InputError, match="Unknown order"):
         EncoderScorer(model, name="some", order="both")
+
+
+def test_score_no_conditions_encodes_plain_sentences(model):
+    scorer = EncoderScorer(model, name="some")
+    # 1 and 3 letters: cos(0.3 - 0.1).
+    np.testing.assert_allclose(
+        scorer.score(["a", "abc"], ["abc", "a"], None), np.cos(0.2), atol=1e-6
+    )
+    assert model.calls == [["a", "abc"]]
+
+
+def test_score_no_conditions_equals_a_bi_encoder_on_the_sentences(tiny_backbone):
+    from condsim.encoders import build_bi_encoder
+
+    encoder = build_bi_encoder(str(tiny_backbone))
+    first, second = encoder.encode(["a dog", "a red ball"], normalize_embeddings=True)
+    score = EncoderScorer(encoder, name="some").score("a dog", "a red ball")
+    assert score == pytest.approx(float(first @ second), abs=1e-6)
+
+
+def test_score_no_conditions_refused_by_a_tri_encoder(tiny_backbone):
+    from condsim.encoders import build_tri_encoder
+
+    scorer = EncoderScorer(build_tri_encoder(str(tiny_backbone)), name="some")
+    with pytest.raises(InputError, match="pair"):
+        scorer.score(["a dog"], ["a red ball"])

@@ -13,7 +13,9 @@ from safetensors.numpy import load_file
 import condsim
 from condsim.errors import InputError
 from condsim.evaluation.report import Report
+from condsim.tasks import load_csts
 from condsim.training.fit import fit
+from condsim.training.inputs import MaskedScorer
 from condsim.training.recipe import save_recipe
 
 pytestmark = pytest.mark.filterwarnings(
@@ -31,6 +33,9 @@ def weights(folder: Path) -> dict[str, bytes]:
     return tensors
 
 
+CCL = {"w-acl": 1.0, "bcl": 1.0, "mse": 1.0, "c-mse": 1.0}
+
+
 def command(recipe_path: Path, output: Path, *more: str) -> list[str]:
     words = ["train", str(recipe_path), "--output", str(output), *more]
     return [sys.executable, "-m", "condsim", *words]
@@ -43,6 +48,9 @@ def command(recipe_path: Path, output: Path, *more: str) -> list[str]:
         ({"layer_decay": 0.8, "transform": True, "pooling": "mean_top2"}, "bi-encoder"),
         ({"encoder": "tri-encoder", "fusion": "hadamard"}, "tri-encoder"),
         ({"encoder": "tri-encoder", "fusion": "concat", "pooling": "cls"}, "tri-encoder"),
+        ({"objective": CCL, "gradient_accumulation": 2}, "bi-encoder"),
+        ({"encoder": "tri-encoder", "fusion": "hadamard", "objective": CCL}, "tri-encoder"),
+        ({"encoder": "tri-encoder", "fusion": "concat", "objective": CCL}, "tri-encoder"),
         (
             {"encoder": "cross-encoder", "objective": {"mse": 1.0}, "order": "sentence-first"},
             "cross-encoder",
@@ -95,8 +103,9 @@ def test_fit_killed_and_resumed_ends_bit_equal(tmp_path, tiny_recipe):
     assert weights(run) == weights(tmp_path / "whole")
 
 
-def test_fit_interrupted_and_resumed_ends_bit_equal(tmp_path, tiny_recipe):
-    recipe = dataclasses.replace(tiny_recipe, epochs=3)
+@pytest.mark.parametrize("objective", [{"mse": 1.0, "quad": 0.5}, CCL])
+def test_fit_interrupted_and_resumed_ends_bit_equal(tmp_path, tiny_recipe, objective):
+    recipe = dataclasses.replace(tiny_recipe, epochs=3, objective=objective, dropout=0.1)
     fit(recipe, tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         fit_interrupted(recipe, tmp_path / "stopped", step=13)
@@ -119,6 +128,68 @@ def fit_interrupted(recipe, output, *, step):
         fit(recipe, output)
 
 
+def test_fit_ccl_saves_no_projection_head(tmp_path, tiny_recipe):
+    fit(dataclasses.replace(tiny_recipe, epochs=1, objective=CCL), tmp_path / "ccl")
+    fit(dataclasses.replace(tiny_recipe, epochs=1), tmp_path / "plain")
+    assert weights(tmp_path / "ccl").keys() == weights(tmp_path / "plain").keys()
+
+
+def test_fit_pairwise_objective_without_pairs_raises(tmp_path, tiny_recipe):
+    rows = Path(tiny_recipe.train).read_text().splitlines()
+    lone = [rows[0], *(row for row in rows[1:] if "the animal" in row)]
+    (tmp_path / "lone.csv").write_text("\n".join(lone) + "\n")
+    recipe = dataclasses.replace(tiny_recipe, train=str(tmp_path / "lone.csv"), objective=CCL)
+    with pytest.raises(InputError, match="lone has no sentence pair with two conditions"):
+        fit(recipe, tmp_path / "run")
+
+
+def test_fit_train_rows_takes_whole_pairs(tmp_path, tiny_recipe):
+    result = fit(dataclasses.replace(tiny_recipe, epochs=1, train_rows=21), tmp_path / "run")
+    assert result is not None
+    assert json.loads((tmp_path / "run" / "training.json").read_text())["train"]["rows"] in (20, 21)
+
+
+def test_fit_condition_only_cross_encoder_ignores_the_sentences(tmp_path, tiny_recipe):
+    recipe = dataclasses.replace(
+        tiny_recipe, encoder="cross-encoder", objective={"mse": 1.0}, inputs="condition"
+    )
+    result = fit(recipe, tmp_path / "run")
+    assert result is not None
+    model = condsim.load(str(tmp_path / "run"))
+    hidden = model.score("-", "-", "the animal", scale="raw")
+    dev = load_csts(Path(recipe.dev)).labelled()
+    given = MaskedScorer(model, "condition").score(
+        dev.sentences1, dev.sentences2, dev.conditions, scale="raw"
+    )
+    animal = [condition == "the animal" for condition in dev.conditions]
+    assert given[animal] == pytest.approx([hidden] * sum(animal), abs=1e-5)
+
+
+def test_fit_task_without_conditions_trains_on_plain_sentences(tmp_path, tiny_recipe):
+    lines = [
+        f"main\tfile\t2012\t{number:04d}\t{number % 6}.0\tA dog runs {number}.\tA cat {number}."
+        for number in range(24)
+    ]
+    (tmp_path / "sts-train.csv").write_text("\n".join(lines) + "\n")
+    for encoder in ("bi-encoder", "cross-encoder"):
+        recipe = dataclasses.replace(
+            tiny_recipe,
+            encoder=encoder,
+            train=str(tmp_path / "sts-train.csv"),
+            dev=str(tmp_path / "sts-train.csv"),
+            objective={"mse": 1.0},
+            epochs=1,
+        )
+        result = fit(recipe, tmp_path / encoder)
+        assert result is not None
+        assert result.report.baselines[0].name == "word-overlap"
+        assert "word-overlap" in result.summary()
+    with pytest.raises(InputError, match="two conditions"):
+        fit(dataclasses.replace(recipe, encoder="bi-encoder", objective=CCL), tmp_path / "ccl")
+    with pytest.raises(InputError, match="a tri-encoder needs"):
+        fit(dataclasses.replace(recipe, encoder="tri-encoder"), tmp_path / "tri")
+
+
 def test_fit_same_seed_gives_same_weights_other_seed_differs(tmp_path, tiny_recipe):
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         fit(dataclasses.replace(tiny_recipe, epochs=1, seed=seed), tmp_path / name)
@@ -134,7 +205,8 @@ def test_fit_resume_finished_run_raises(tmp_path, tiny_recipe):
 
 @pytest.mark.slow
 def test_train_command_two_processes_write_one_folder(tmp_path, tiny_recipe):
-    save_recipe(tiny_recipe, tmp_path / "recipe.yaml")
+    recipe = dataclasses.replace(tiny_recipe, objective={**tiny_recipe.objective, **CCL})
+    save_recipe(recipe, tmp_path / "recipe.yaml")
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     words = command(tmp_path / "recipe.yaml", tmp_path / "run")[3:]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}

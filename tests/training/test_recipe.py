@@ -5,7 +5,11 @@ import pytest
 from condsim.errors import InputError
 from condsim.training.recipe import Recipe, load_recipe, save_recipe
 
-RECIPES = sorted((Path(__file__).parents[2] / "recipes").rglob("*.yaml"))
+RECIPES = sorted(
+    path
+    for path in (Path(__file__).parents[2] / "recipes").rglob("*.yaml")
+    if path.parent.name != "sweeps"
+)
 MINIMAL = "name: a\ntrain: t.csv\ndev: d.csv\n"
 
 
@@ -68,7 +72,7 @@ def test_load_recipe_overrides_change_single_keys(tmp_path):
         (MINIMAL + "objective: {msee: 1}\n", "Unknown objective 'msee'.*'mse'"),
         (MINIMAL + "objective: {mse: 0}\n", "one weight above 0"),
         (MINIMAL + "objective: {mse: -1}\n", "weights of at least 0"),
-        (MINIMAL + "objective: {quad: 1}\nbatch_size: 1\n", "at least 2 for 'quad'"),
+        (MINIMAL + "objective: {quad: 1}\nbatch_size: 1\n", "'batch_size' must be at least 2"),
         (
             MINIMAL + "encoder: cross-encoder\nobjective: {quad: 1}\n",
             "'quad' does not apply to a cross-encoder",

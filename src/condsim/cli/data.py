@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from condsim.tasks import TaskStatistics, describe, load_csts
+from condsim.tasks import TaskStatistics, describe, load_task
 
 __all__ = ["app", "check"]
 
@@ -54,7 +54,7 @@ def check(
     status 2. The statistics are those of the C-STS paper (rows, pairs, labels, lengths in words,
     frequent conditions), and how far apart the two labels of a sentence pair are.
     """
-    statistics = describe(load_csts(file), top=top)
+    statistics = describe(load_task(file), top=top)
     if as_json:
         typer.echo(json.dumps(statistics.to_dict(), ensure_ascii=False, indent=2))
         return

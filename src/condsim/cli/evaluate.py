@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from condsim.errors import InputError
+from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
     from condsim.evaluation import Report
-    from condsim.types import Scorer
+    from condsim.scorers.scored_once import ScoredOnce
+    from condsim.types import Scorer, Task
 
 __all__ = ["evaluate"]
 
@@ -57,6 +59,21 @@ def evaluate(
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the table as Markdown.")
     ] = False,
+    over_estimation: Annotated[
+        bool,
+        typer.Option(
+            "--over-estimation",
+            help="Also count the sentence pairs whose two rows the model drives too far apart.",
+        ),
+    ] = False,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw raw similarity against gold to this PNG file, the model of --against first; "
+            "with --over-estimation.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Measure a model on labelled rows.
 
@@ -71,11 +88,17 @@ def evaluate(
     `condsim evaluate --data dev.csv --train train.csv --baseline word-overlap --json report.json`
 
     `condsim evaluate --data dev.csv --model runs/new --against runs/old --markdown`
+
+    `condsim evaluate --data dev.csv --against runs/old --over-estimation --plot over.png`
     """
-    if json is not None and not json.parent.is_dir():
-        raise InputError(f"--json: the folder {json.parent} does not exist; make it first.")
-    if json is not None and json.is_dir():
-        raise InputError(f"--json: {json} is a folder; give the name of a file to write.")
+    _check_output("--json", json)
+    _check_output("--plot", plot)
+    if plot is not None:
+        if not over_estimation:
+            raise InputError("--plot draws over-estimation; give --over-estimation as well.")
+        if plot.suffix.lower() != ".png":
+            raise InputError(f"--plot: the name must end in .png. Got {plot} instead.")
+        require("matplotlib", extra="train")
     report = _report(
         data,
         model=model,
@@ -84,10 +107,22 @@ def evaluate(
         train=train,
         resamples=resamples,
         seed=seed,
+        over_estimation=over_estimation,
+        plot=plot,
     )
     if json is not None:
         report.to_json(json)
     _print(report, markdown=markdown)
+
+
+def _check_output(option: str, path: Path | None) -> None:
+    """Refuses a file that could not be written, before the models run."""
+    if path is None:
+        return
+    if not path.parent.is_dir():
+        raise InputError(f"{option}: the folder {path.parent} does not exist; make it first.")
+    if path.is_dir():
+        raise InputError(f"{option}: {path} is a folder; give the name of a file to write.")
 
 
 def _report(
@@ -99,42 +134,68 @@ def _report(
     train: Path | None,
     resamples: int,
     seed: int,
+    over_estimation: bool,
+    plot: Path | None,
 ) -> Report:
-    """Loads data and models, the cheap and likely mistakes first, and evaluates."""
+    """Loads data and models, the cheap and likely mistakes first, evaluates and plots."""
     from condsim.evaluation import evaluate as run_evaluation
     from condsim.scorers.baselines import baseline as make_baseline
     from condsim.scorers.load import load_scorer
-    from condsim.tasks import load_csts
+    from condsim.scorers.scored_once import ScoredOnce
+    from condsim.tasks import load_task
 
     for name in baselines:
         make_baseline(name)
-    task = load_csts(data, require_labels=True)
+    task = load_task(data, require_labels=True)
     condition_only: Scorer | None = None
     chosen: list[Scorer | str] = [name for name in dict.fromkeys(baselines)]
     if train is not None:
-        rows = load_csts(train, require_labels=True)
-        condition_only = make_baseline("condition-only", train=rows)
+        rows = load_task(train, require_labels=True)
+        if rows.conditions is not None:
+            condition_only = make_baseline("condition-only", train=rows)
         chosen = [
             make_baseline(str(name), train=rows) for name in chosen if name != "condition-only"
         ]
-    return run_evaluation(
-        load_scorer(model),
+    scorer = ScoredOnce(load_scorer(model))
+    other = None if against is None else ScoredOnce(load_scorer(against))
+    report = run_evaluation(
+        scorer,
         task,
         baselines=chosen,
-        against=None if against is None else load_scorer(against),
+        against=other,
         condition_only=condition_only,
         resamples=resamples,
         seed=seed,
+        over_estimation=over_estimation,
     )
+    if plot is not None:
+        named = {} if other is None or against is None else {against: other}
+        _plot({**named, model or scorer.name: scorer}, task, plot)
+    return report
+
+
+def _plot(scorers: Mapping[str, ScoredOnce], task: Task, path: Path) -> None:
+    """Draws raw similarity against gold, the model that came before on the left."""
+    from condsim.evaluation.plots import predicted_against_gold
+
+    rows = task.labelled()
+    scores = {
+        name: scorer.score(rows.sentences1, rows.sentences2, rows.conditions, scale="raw")
+        for name, scorer in scorers.items()
+    }
+    predicted_against_gold(scores, rows, path)
 
 
 def _print(report: Report, *, markdown: bool) -> None:
     """Prints the table to stdout."""
     from rich.console import Console
 
-    from condsim.evaluation import to_markdown, to_table
+    from condsim.evaluation import over_estimation_table, to_markdown, to_table
 
     if markdown:
         typer.echo(to_markdown(report), nl=False)
-    else:
-        Console().print(to_table(report))
+        return
+    console = Console()
+    console.print(to_table(report))
+    if (counts := over_estimation_table(report)) is not None:
+        console.print(counts)

@@ -6,7 +6,19 @@ import sys
 
 import typer
 
-from condsim.cli import average, data, encode, evaluate, export, info, predict, score, train
+from condsim.cli import (
+    average,
+    data,
+    encode,
+    evaluate,
+    export,
+    info,
+    predict,
+    reproduce,
+    score,
+    sweep,
+    train,
+)
 from condsim.errors import CondSimError
 
 __all__ = ["app", "run"]
@@ -22,6 +34,8 @@ app.command()(score.score)
 app.command()(encode.encode)
 app.command()(train.train)
 app.command()(average.average)
+app.command()(sweep.sweep)
+app.command()(reproduce.reproduce)
 app.command()(evaluate.evaluate)
 app.command()(predict.predict)
 app.command()(export.export)

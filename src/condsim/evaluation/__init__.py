@@ -19,18 +19,22 @@ from condsim.evaluation.correlation import (
     spearman,
 )
 from condsim.evaluation.evaluate import evaluate
+from condsim.evaluation.over_estimation import OverEstimation, over_estimation
 from condsim.evaluation.pair_accuracy import pair_accuracy
 from condsim.evaluation.report import Difference, Metric, ModelResult, Report
-from condsim.evaluation.tables import to_markdown, to_table
+from condsim.evaluation.tables import over_estimation_table, to_markdown, to_table
 
 __all__ = [
     "Difference",
     "Metric",
     "ModelResult",
+    "OverEstimation",
     "Report",
     "bootstrap",
     "evaluate",
     "mean_squared_error",
+    "over_estimation",
+    "over_estimation_table",
     "p_value",
     "pair_accuracy",
     "partial_spearman",

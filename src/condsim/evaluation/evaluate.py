@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +16,12 @@ from numpy.typing import NDArray
 from condsim.errors import InputError, ModelError
 from condsim.evaluation.bootstrap import bootstrap, p_value, percentile_interval
 from condsim.evaluation.metrics import METRICS, Metrics
+from condsim.evaluation.over_estimation import check_pairs, count_over_estimation
 from condsim.evaluation.report import Difference, Metric, ModelResult, Report
 from condsim.scorers.baselines import WordOverlapScorer, baseline
 from condsim.scorers.out_of_fold import out_of_fold
-from condsim.tasks import pair_rows
+from condsim.scorers.scored_once import ScoredOnce
+from condsim.tasks import Pairing, pair_rows
 from condsim.types import Scorer, Task
 
 __all__ = ["evaluate"]
@@ -40,11 +43,13 @@ def evaluate(
     condition_only: Scorer | None = None,
     resamples: int = 1000,
     seed: int = 0,
+    over_estimation: bool = False,
 ) -> Report:
     """Measures a scorer on a task, with the condition-only baseline beside it.
 
     Only rows with a label are scored and counted. The condition-only baseline is always part of
-    the report: conditions alone predict much of a C-STS label.
+    the report: conditions alone predict much of a C-STS label. For a task without conditions there
+    is no such baseline; pair accuracy and partial Spearman are then NaN.
 
     Args:
         scorer: The model.
@@ -54,44 +59,49 @@ def evaluate(
             of fold from ``task`` itself.
         against: A second model, for the paired difference and its p-value.
         condition_only: A fitted condition-only scorer; out-of-fold predictions from ``task``
-            itself by default. The report says which.
+            itself by default. The report says which. Not used for a task without conditions.
         resamples: Number of bootstrap resamples of the sentence pairs, at least 1.
         seed: Seed of the resamples and of the folds.
+        over_estimation: Whether to count the pairs that each scorer drives too far apart, on raw
+            similarities; see `condsim.evaluation.over_estimation`. Nothing is scored twice for it.
 
     Returns:
         The report.
 
     Raises:
-        InputError: If fewer than 3 rows have a label, ``resamples`` is below 1, or a baseline's
-            name is unknown.
+        InputError: If fewer than 3 rows have a label, ``resamples`` is below 1, a baseline's name
+            is unknown, or over-estimation is asked for and no sentence pair has two labels.
         ModelError: If a scorer returns another number of scores than rows, or NaN or infinity.
     """
     valid = _valid_rows(task)
     if resamples < 1:
         raise InputError(f"The number of resamples must be at least 1. Got {resamples}.")
-    chosen: list[Scorer | str] = [CONDITION_ONLY if condition_only is None else condition_only]
-    chosen += [entry for entry in baselines if entry != CONDITION_ONLY]
-    for entry in chosen:
-        if isinstance(entry, str):
-            baseline(entry)  # an unknown name is told before the model runs
-    measured = [_predict(entry, valid, seed=seed) for entry in chosen]
-    measured.append(_predict(scorer, valid, seed=seed))
-    if against is not None:
-        measured.append(_predict(against, valid, seed=seed))
+    chosen = _baselines(valid, baselines, condition_only)
+    pairing = _pairing(valid)
+    if over_estimation:
+        check_pairs(pairing.pairs, valid)
+    entries = [*chosen, scorer, *([] if against is None else [against])]
+    measured = [_predict(entry, valid, seed=seed, raw=over_estimation) for entry in entries]
 
-    pairing = pair_rows(valid)
+    gold = valid.gold.astype(np.float64)
     metrics = Metrics(
-        [scores for _, scores in measured],
-        gold=valid.gold.astype(np.float64),
-        given=measured[0][1],
+        [one.scores for one in measured],
+        gold=gold,
+        given=None if valid.conditions is None else measured[0].scores,
         high=pairing.high,
         low=pairing.low,
     )
     values = metrics.point()  # (scorers, metrics)
     draws = bootstrap(metrics, pairing.pair_ids, resamples=resamples, seed=seed)
     results = [
-        replace(result, metrics=_with_intervals(values[index], draws[index]))
-        for index, (result, _) in enumerate(measured)
+        replace(
+            one.result,
+            metrics=_with_intervals(values[index], draws[index]),
+            over_estimation=None
+            if one.raw is None
+            else count_over_estimation(one.raw, gold, high=pairing.high, low=pairing.low),
+        )
+        for index, one in enumerate(measured)
     ]
     model = len(chosen)
     return Report(
@@ -126,19 +136,51 @@ def _valid_rows(task: Task) -> Task:
     return valid
 
 
-def _predict(entry: Scorer | str, task: Task, *, seed: int) -> tuple[ModelResult, Float64Array]:
-    """Scores the rows with a scorer, or with the baseline of that name.
+def _baselines(
+    task: Task, further: Sequence[Scorer | str], condition_only: Scorer | None
+) -> list[Scorer | str]:
+    """The baselines to measure, the condition-only one first where there are conditions."""
+    chosen = [entry for entry in further if entry != CONDITION_ONLY]
+    for entry in chosen:
+        if isinstance(entry, str):
+            baseline(entry)  # an unknown name is told before the model runs
+    if task.conditions is None:
+        return chosen
+    return [CONDITION_ONLY if condition_only is None else condition_only, *chosen]
 
-    Returns:
-        The result, still without metrics, and the scores, ``(n,)``.
+
+def _pairing(task: Task) -> Pairing:
+    """The pairs; without conditions rows of one sentence pair are one input, not high and low."""
+    pairing = pair_rows(task)
+    if task.conditions is not None:
+        return pairing
+    none = np.zeros(0, dtype=np.int64)
+    return replace(pairing, high=none, low=none)
+
+
+class _Measured(NamedTuple):
+    """What one scorer gave: the result, still without metrics, and scores, ``(n,)``."""
+
+    result: ModelResult
+    scores: Float64Array
+    raw: Float64Array | None
+
+
+def _predict(entry: Scorer | str, task: Task, *, seed: int, raw: bool) -> _Measured:
+    """Scores the rows with a scorer, or with the baseline of that name; ``raw``: also uncalibrated.
+
+    What out-of-fold baselines predict is gold itself, so for them both are the same.
     """
     if isinstance(entry, str):
         scorer = baseline(entry)
         if not isinstance(scorer, WordOverlapScorer):
-            scores = out_of_fold(task, name=entry, folds=FOLDS, seed=seed)
-            return ModelResult(entry, {}, fitted_on=OUT_OF_FOLD), scores.astype(np.float64)
+            out = out_of_fold(task, name=entry, folds=FOLDS, seed=seed).astype(np.float64)
+            result = ModelResult(entry, {}, fitted_on=OUT_OF_FOLD)
+            return _Measured(result, out, out if raw else None)
         entry = scorer
-    scores = np.asarray(entry.score(task.sentences1, task.sentences2, task.conditions))
+    once = ScoredOnce(entry) if raw else None
+    rows = (task.sentences1, task.sentences2, task.conditions)
+    scores = np.asarray((once or entry).score(*rows))
     if scores.shape != (len(task),):
         raise ModelError(
             f"{entry.name}: score must return one number for each row, ({len(task)},). "
@@ -156,7 +198,11 @@ def _predict(entry: Scorer | str, task: Task, *, seed: int) -> tuple[ModelResult
         revision=getattr(entry, "revision", None),
         fitted_on=getattr(entry, "fitted_on", None),
     )
-    return result, scores.astype(np.float64)
+    return _Measured(
+        result,
+        scores.astype(np.float64),
+        None if once is None else once.score(*rows, scale="raw").astype(np.float64),
+    )
 
 
 def _with_intervals(values: Float64Array, draws: Float64Array) -> dict[str, Metric]:

@@ -39,7 +39,7 @@ class Metrics:
         scores: Sequence[Float64Array],
         *,
         gold: Float64Array,
-        given: Float64Array,
+        given: Float64Array | None,
         high: NDArray[np.int64],
         low: NDArray[np.int64],
     ) -> None:
@@ -48,7 +48,8 @@ class Metrics:
         Args:
             scores: The scores of each scorer, each ``(n,)`` and finite.
             gold: Gold similarity in [0, 1], ``(n,)``.
-            given: The condition-only prediction, ``(n,)``, held fixed in the partial Spearman.
+            given: The condition-only prediction, ``(n,)``, held fixed in the partial Spearman; None
+                where there are no conditions, which makes it NaN.
             high: Row of the higher label of each pair whose labels differ, ``(p,)``.
             low: Row of the lower label of each of these pairs, ``(p,)``.
         """
@@ -56,7 +57,8 @@ class Metrics:
         # Centred, so that what counts as constant does not depend on where the scale begins.
         self._gold = gold - gold.mean()
         self._high = high
-        self._gold_ranks, self._given_ranks = ResampledRanks(gold), ResampledRanks(given)
+        self._gold_ranks = ResampledRanks(gold)
+        self._given_ranks = None if given is None else ResampledRanks(given)
         self._score_ranks = [ResampledRanks(values) for values in scores]
         self._errors = [np.square(values - gold) for values in scores]
         self._wins = [pair_wins(values, high=high, low=low) for values in scores]
@@ -70,20 +72,27 @@ class Metrics:
         Returns:
             The values on the scales of :data:`METRICS`, ``(scorers, metrics, b)``.
         """
-        gold_ranks, given_ranks = self._gold_ranks(weights), self._given_ranks(weights)
-        gold_given = weighted_correlation(gold_ranks, given_ranks, weights)
+        gold_ranks = self._gold_ranks(weights)
+        given_ranks = None if self._given_ranks is None else self._given_ranks(weights)
+        absent = np.full(len(weights), np.nan)
+        gold_given = absent
+        if given_ranks is not None:
+            gold_given = weighted_correlation(gold_ranks, given_ranks, weights)
         pair_weights = weights[:, self._high]  # both rows of a pair are drawn together
         values = []
         for index, scores in enumerate(self._scores):
             ranks = self._score_ranks[index](weights)
             spearman = weighted_correlation(ranks, gold_ranks, weights)
-            score_given = weighted_correlation(ranks, given_ranks, weights)
+            partial = absent
+            if given_ranks is not None:
+                score_given = weighted_correlation(ranks, given_ranks, weights)
+                partial = partial_correlation(spearman, score_given, gold_given)
             by_name = {
                 "spearman": 100 * spearman,
                 "pearson": 100 * weighted_correlation(scores, self._gold, weights),
                 "mse": weighted_mean(self._errors[index], weights),
                 "pair_accuracy": 100 * weighted_mean(self._wins[index], pair_weights),
-                "partial_spearman": 100 * partial_correlation(spearman, score_given, gold_given),
+                "partial_spearman": 100 * partial,
             }
             values.append([by_name[name] for name in METRICS])
         return np.asarray(values, dtype=np.float64)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from condsim.errors import InputError
+from condsim.evaluation.over_estimation import OverEstimation
 from condsim.files import replacing
 
 __all__ = ["Difference", "Metric", "ModelResult", "Report"]
@@ -61,12 +62,14 @@ class ModelResult:
             gold in [0, 1]; lower is better), ``pair_accuracy`` (in %).
         revision: Version of the model, if it has one.
         fitted_on: For a fitted baseline, the rows it learnt from.
+        over_estimation: Pairs driven too far apart, if they were counted.
     """
 
     name: str
     metrics: Mapping[str, Metric]
     revision: str | None = None
     fitted_on: str | None = None
+    over_estimation: OverEstimation | None = None
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,7 @@ class Report:
         Raises:
             InputError: If the folder does not exist.
         """
-        content = _without_nan({"format": FORMAT, **asdict(self)})
+        content = _without_nan({"format": FORMAT, **asdict(self, dict_factory=_without_uncounted)})
         text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
         with replacing(Path(path)) as partial:
             partial.write_text(text + "\n", encoding="utf-8")
@@ -166,7 +169,10 @@ def _report(content: Mapping[str, Any]) -> Report:
 
 def _result(content: Mapping[str, Any]) -> ModelResult:
     """Builds a model result from parsed JSON."""
-    return ModelResult(**{**content, "metrics": _figures(Metric, content["metrics"])})
+    fields = {**content, "metrics": _figures(Metric, content["metrics"])}
+    if content.get("over_estimation") is not None:
+        fields["over_estimation"] = OverEstimation(**content["over_estimation"])
+    return ModelResult(**fields)
 
 
 def _figures(kind: Callable[..., Figure], content: Mapping[str, Any]) -> dict[str, Figure]:
@@ -175,6 +181,11 @@ def _figures(kind: Callable[..., Figure], content: Mapping[str, Any]) -> dict[st
         name: kind(**{key: math.nan if value is None else value for key, value in figure.items()})
         for name, figure in content.items()
     }
+
+
+def _without_uncounted(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The fields, over-estimation only where it was counted: older versions read the rest."""
+    return {name: value for name, value in items if (name, value) != ("over_estimation", None)}
 
 
 def _without_nan(value: object) -> object:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rich import box
 from rich.table import Table
@@ -12,7 +12,9 @@ from rich.text import Text
 from condsim.evaluation.metrics import METRICS
 from condsim.evaluation.report import Difference, Metric, ModelResult, Report
 
-__all__ = ["to_markdown", "to_table"]
+__all__ = ["over_estimation_table", "to_markdown", "to_table"]
+
+OVER_ESTIMATION_HEADS = ("Eq. 16", "Eq. 17", "Either", "% of pairs", "High error", "Low error")
 
 
 def to_table(report: Report) -> Table:
@@ -25,19 +27,7 @@ def to_table(report: Report) -> Table:
         A rich table: the model, the model it is compared with, the baselines, and the comparison;
         each figure with its 95 % interval below it.
     """
-    table = Table(
-        title=Text(f"{report.task} ({report.task_revision})"),
-        caption=Text("\n".join(_notes(report))),
-        caption_justify="left",
-        title_justify="left",
-        box=box.SIMPLE,
-        padding=(0, 1),
-        collapse_padding=True,
-        pad_edge=False,
-    )
-    table.add_column("")
-    for head in METRICS.values():
-        table.add_column(head, justify="right", no_wrap=True)
+    table = _table(f"{report.task} ({report.task_revision})", METRICS.values(), _notes(report))
     for result in _results(report):
         is_model = result is report.model
         table.add_row(
@@ -53,6 +43,25 @@ def to_table(report: Report) -> Table:
     return table
 
 
+def over_estimation_table(report: Report) -> Table | None:
+    """Lays the over-estimation of a report out for the terminal.
+
+    Args:
+        report: The report.
+
+    Returns:
+        A rich table of the model, the one it is compared with and the baselines; None if it was not
+        counted.
+    """
+    if report.model.over_estimation is None:
+        return None
+    table = _table("Over-estimation", OVER_ESTIMATION_HEADS, _over_estimation_notes(report))
+    for result in _results(report):
+        style = "bold" if result is report.model else ""
+        table.add_row(Text(result.name, style=style), *_over_estimation_cells(result))
+    return table
+
+
 def to_markdown(report: Report) -> str:
     """Lays a report out as Markdown.
 
@@ -60,12 +69,10 @@ def to_markdown(report: Report) -> str:
         report: The report.
 
     Returns:
-        A pipe table and the notes below it, ending in a newline.
+        A pipe table and the notes below it, then the same for over-estimation if it was counted,
+        ending in a newline.
     """
-    lines = [
-        "| | " + " | ".join(METRICS.values()) + " |",
-        "|---|" + "---:|" * len(METRICS),
-    ]
+    lines = _head("", METRICS.values())
     for result in _results(report):
         cells = [_with_interval(name, result.metrics[name]) for name in METRICS]
         name = _escape(result.name)
@@ -79,7 +86,32 @@ def to_markdown(report: Report) -> str:
         lines.append(_row(f"difference from {_escape(report.against.name)}", cells))
     lines += ["", f"{_escape(report.task)} ({report.task_revision}).", ""]
     lines += [f"- {_escape(note)}" for note in _notes(report)]
+    if report.model.over_estimation is not None:
+        lines += ["", *_head(" Over-estimation", OVER_ESTIMATION_HEADS)]
+        for result in _results(report):
+            name = _escape(result.name)
+            head = f"**{name}**" if result is report.model else name
+            lines.append(_row(head, _over_estimation_cells(result)))
+        lines += ["", *(f"- {_escape(note)}" for note in _over_estimation_notes(report))]
     return "\n".join(lines) + "\n"
+
+
+def _table(title: str, heads: Iterable[str], notes: Iterable[str]) -> Table:
+    """A table for the terminal without rows yet."""
+    table = Table(
+        title=Text(title),
+        caption=Text("\n".join(notes)),
+        caption_justify="left",
+        title_justify="left",
+        box=box.SIMPLE,
+        padding=(0, 1),
+        collapse_padding=True,
+        pad_edge=False,
+    )
+    table.add_column("")
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True)
+    return table
 
 
 def _results(report: Report) -> Iterator[ModelResult]:
@@ -100,7 +132,8 @@ def _notes(report: Report) -> Iterator[str]:
         "Spearman, Pearson and Partial x 100; MSE of similarity in 0..1, lower is better; "
         f"Pair acc. in % of the {report.contrasting_pairs} pairs whose labels differ"
     )
-    yield "Partial: Spearman once the condition-only prediction is held fixed"
+    if not all(math.isnan(one.metrics["partial_spearman"].value) for one in _results(report)):
+        yield "Partial: Spearman once the condition-only prediction is held fixed"
     for result in report.baselines:
         if result.fitted_on is not None:
             yield f"{result.name} is fitted on {result.fitted_on}"
@@ -151,6 +184,35 @@ def _format(name: str) -> str:
 def _figure(value: float, form: str) -> str:
     """A number, or a dash for NaN."""
     return "-" if math.isnan(value) else format(value, form)
+
+
+def _over_estimation_cells(result: ModelResult) -> list[str]:
+    """The counts of one model, dashes where they are missing."""
+    found = result.over_estimation
+    if found is None:
+        return ["-"] * len(OVER_ESTIMATION_HEADS)
+    counts = [str(count) for count in (found.equation_16, found.equation_17, found.either)]
+    errors = [f"{error:+.3f}" for error in (found.high_error, found.low_error)]
+    return [*counts, f"{100 * found.rate:.1f}", *errors]
+
+
+def _over_estimation_notes(report: Report) -> Iterator[str]:
+    """What a reader needs to know about the counts."""
+    found = report.model.over_estimation
+    if found is None:
+        return
+    yield f"{found.pairs} pairs of rows with the same two sentences and different labels"
+    yield (
+        f"Eq. 16: the high row more than {found.margin:g} above gold, the low row below gold; "
+        "Eq. 17: the mirror"
+    )
+    yield "Of raw similarities, not calibrated ones; error: mean of raw similarity minus gold"
+
+
+def _head(corner: str, heads: Iterable[str]) -> list[str]:
+    """The two head lines of a pipe table."""
+    columns = list(heads)
+    return [f"|{corner} | " + " | ".join(columns) + " |", "|---|" + "---:|" * len(columns)]
 
 
 def _row(head: str, cells: list[str]) -> str:

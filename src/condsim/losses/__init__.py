@@ -11,23 +11,48 @@ from condsim.errors import require
 require("torch", extra="train")
 require("sentence_transformers", extra="train")
 
+from condsim.losses.acl import ACLLoss  # noqa: E402
 from condsim.losses.base import LossOptions, SimilarityLoss, Targets  # noqa: E402
+from condsim.losses.bcl import BCLLoss  # noqa: E402
+from condsim.losses.c_mse import CMSELoss  # noqa: E402
+from condsim.losses.ccl import CCLLoss  # noqa: E402
 from condsim.losses.correlation import CorrelationLoss  # noqa: E402
 from condsim.losses.cosent import CoSENTLoss  # noqa: E402
 from condsim.losses.cross_encoder import CrossEncoderSimilarityLoss  # noqa: E402
+from condsim.losses.fdl import FDLLoss  # noqa: E402
 from condsim.losses.mse import MSELoss  # noqa: E402
+from condsim.losses.paired import PairedLoss  # noqa: E402
+from condsim.losses.projected import ProjectedLoss  # noqa: E402
+from condsim.losses.projection import ProjectionHead  # noqa: E402
 from condsim.losses.quad import QuadLoss  # noqa: E402
-from condsim.losses.weighted_sum import LOSSES, WeightedSumLoss  # noqa: E402
+from condsim.losses.rdl import RDLLoss  # noqa: E402
+from condsim.losses.w_acl import WACLLoss  # noqa: E402
+from condsim.losses.weighted_sum import (  # noqa: E402
+    LOSSES,
+    PROJECTED_LOSSES,
+    WeightedSumLoss,
+)
 
 __all__ = [
     "LOSSES",
+    "PROJECTED_LOSSES",
+    "ACLLoss",
+    "BCLLoss",
+    "CCLLoss",
+    "CMSELoss",
     "CoSENTLoss",
     "CorrelationLoss",
     "CrossEncoderSimilarityLoss",
+    "FDLLoss",
     "LossOptions",
     "MSELoss",
+    "PairedLoss",
+    "ProjectedLoss",
+    "ProjectionHead",
     "QuadLoss",
+    "RDLLoss",
     "SimilarityLoss",
     "Targets",
+    "WACLLoss",
     "WeightedSumLoss",
 ]

@@ -15,7 +15,14 @@ from torch import Tensor, nn
 
 from condsim.errors import InputError
 
-__all__ = ["LossOptions", "SimilarityLoss", "Targets", "embed_batch"]
+__all__ = [
+    "EncodedBatch",
+    "LossOptions",
+    "SimilarityLoss",
+    "Targets",
+    "encode_batch",
+    "second_view",
+]
 
 
 @dataclass(frozen=True)
@@ -25,10 +32,14 @@ class LossOptions:
     Attributes:
         margin: λ of Quad, at least 0 (C-STS §4.1; 1 in READING.md).
         scale: Inverse temperature of CoSENT, above 0.
+        tau: τ of BCL, above 0; divides the cosines (CCL Eq. 10).
+        sigma: σ of BCL in [0, 1] (CCL Eq. 11).
     """
 
     margin: float = 1.0
     scale: float = 20.0
+    tau: float = 5.0
+    sigma: float = 0.5
 
     def __post_init__(self) -> None:
         """Checks the ranges.
@@ -40,6 +51,10 @@ class LossOptions:
             raise InputError(f"The margin of Quad must be at least 0. Got {self.margin} instead.")
         if not (math.isfinite(self.scale) and self.scale > 0):
             raise InputError(f"The scale of CoSENT must be above 0. Got {self.scale} instead.")
+        if not (math.isfinite(self.tau) and self.tau > 0):
+            raise InputError(f"τ of BCL must be above 0. Got {self.tau} instead.")
+        if not 0 <= self.sigma <= 1:
+            raise InputError(f"σ of BCL must be in [0, 1]. Got {self.sigma} instead.")
 
 
 @dataclass(frozen=True)
@@ -87,6 +102,28 @@ class Targets:
             )
         pair_ids = labels[:, 1].detach().round().long() if labels.ndim == 2 else None  # (rows,)
         return cls(gold=gold, pair_ids=pair_ids)
+
+
+@dataclass(frozen=True)
+class EncodedBatch:
+    """A batch behind the encoder.
+
+    Attributes:
+        first: Embeddings of the conditional sentences 1, ``(rows, dim)``.
+        second: Embeddings of the conditional sentences 2, ``(rows, dim)``.
+        targets: The labels.
+        first_features: The preprocessed column 1, for a second view of it.
+    """
+
+    first: Tensor
+    second: Tensor
+    targets: Targets
+    first_features: dict[str, Any]
+
+    @property
+    def similarities(self) -> Tensor:
+        """Cosine of the two embeddings of each row, ``(rows,)`` float32."""
+        return F.cosine_similarity(self.first.float(), self.second.float(), dim=-1)
 
 
 class SimilarityLoss(nn.Module, ABC):
@@ -139,18 +176,18 @@ class SimilarityLoss(nn.Module, ABC):
         Raises:
             InputError: If there are not two columns, or the labels break their rules.
         """
-        similarities, targets = embed_batch(self.model, sentence_features, labels)
-        return self.compute(similarities, targets, self.options)
+        batch = encode_batch(self.model, sentence_features, labels)
+        return self.compute(batch.similarities, batch.targets, self.options)
 
     def get_config_dict(self) -> dict[str, Any]:
         """Settings shown on the model card."""
         return {}
 
 
-def embed_batch(
+def encode_batch(
     model: nn.Module, sentence_features: Iterable[dict[str, Any]], labels: Tensor
-) -> tuple[Tensor, Targets]:
-    """Runs both columns through the model in one forward and takes their cosines.
+) -> EncodedBatch:
+    """Runs both columns through the model in one forward.
 
     Args:
         model: The encoder, possibly wrapped for several devices.
@@ -158,7 +195,7 @@ def embed_batch(
         labels: ``(rows,)`` or ``(rows, 2)``, see ``Targets.from_labels``.
 
     Returns:
-        Similarities ``(rows,)`` and the labels.
+        The embeddings and the labels.
 
     Raises:
         InputError: If there are not two columns, or the labels break their rules.
@@ -169,6 +206,24 @@ def embed_batch(
             "A similarity loss takes two columns of conditional sentences. "
             f"Got {len(columns)} instead."
         )
-    embeddings1, embeddings2 = embed_columns(model, columns, separate_first=False)  # (rows, dim)
-    similarities = F.cosine_similarity(embeddings1.float(), embeddings2.float(), dim=-1)  # (rows,)
-    return similarities, Targets.from_labels(labels, rows=similarities.shape[0])
+    first_features = dict(columns[0])  # a forward adds its outputs to the mapping it is given
+    first, second = embed_columns(model, columns, separate_first=False)  # (rows, dim)
+    targets = Targets.from_labels(labels, rows=first.shape[0])
+    return EncodedBatch(first, second, targets, first_features)
+
+
+def second_view(model: nn.Module, batch: EncodedBatch) -> Tensor:
+    """Encodes the conditional sentences 1 of a batch once more, under fresh dropout (CCL §3.4).
+
+    A forward of its own: in a merged one the tri-encoder would take the two views for repeated
+    texts and encode them once.
+
+    Args:
+        model: The encoder, possibly wrapped for several devices, with dropout.
+        batch: The encoded batch.
+
+    Returns:
+        f'(sentence 1, condition), ``(rows, dim)``.
+    """
+    view: Tensor = model(dict(batch.first_features))["sentence_embedding"]
+    return view

@@ -12,7 +12,13 @@ from torch import Tensor, nn
 
 from condsim.errors import InputError
 from condsim.losses.base import LossOptions, Targets
-from condsim.losses.weighted_sum import checked_weights, weighted_terms
+from condsim.losses.paired import PairedLoss
+from condsim.losses.weighted_sum import (
+    LOSSES,
+    PROJECTED_LOSSES,
+    checked_weights,
+    weighted_terms,
+)
 
 __all__ = ["CrossEncoderSimilarityLoss"]
 
@@ -20,8 +26,9 @@ __all__ = ["CrossEncoderSimilarityLoss"]
 class CrossEncoderSimilarityLoss(nn.Module):
     """A weighted sum of objectives over the raw score of a cross-encoder (C-STS §4.1).
 
-    The score is used as it is, with no activation, as the similarity in [0, 1]. Quad does not
-    apply: it needs an encoding of each sentence under its condition, which a cross-encoder has not.
+    The score is used as it is, with no activation, as the similarity in [0, 1]. Quad and the losses
+    of CCL do not apply: they need an encoding of each sentence under its condition, which a
+    cross-encoder has not.
 
     Inputs:
         | columns                                                        | labels            |
@@ -40,17 +47,18 @@ class CrossEncoderSimilarityLoss(nn.Module):
             scale: Inverse temperature of CoSENT, above 0.
 
         Raises:
-            InputError: If Quad is asked for, a name is unknown, a weight negative or no weight
-                above 0, the scale not above 0, or the model has more than one output.
+            InputError: If an objective does not apply, a name is unknown, a weight negative or no
+                weight above 0, the scale not above 0, or the model has more than one output.
         """
         super().__init__()
         self.weights = checked_weights(weights)
-        if "quad" in self.weights:
-            raise InputError(
-                "Quad does not apply to a cross-encoder: it needs a separate conditional encoding "
-                "of each sentence (C-STS §4.1). Use mse, correlation or cosent, or a bi- or "
-                "tri-encoder."
-            )
+        for name in self.weights:
+            if name in PROJECTED_LOSSES or issubclass(LOSSES[name], PairedLoss):
+                raise InputError(
+                    f"The objective {name!r} does not apply to a cross-encoder: it needs a "
+                    "separate conditional encoding of each sentence (C-STS §4.1). Use mse, "
+                    "correlation or cosent, or a bi- or tri-encoder."
+                )
         if model.num_labels != 1:
             raise InputError(
                 "The cross-encoder must have one output, the similarity. "

@@ -1,4 +1,4 @@
-"""Any weighted sum of the objectives, with one forward for all of them."""
+"""Any weighted sum of the objectives, with one forward for all of them (BCL takes a second)."""
 
 from __future__ import annotations
 
@@ -11,28 +11,43 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from condsim.errors import InputError, unknown_name
-from condsim.losses.base import LossOptions, SimilarityLoss, Targets, embed_batch
+from condsim.losses.acl import ACLLoss
+from condsim.losses.base import LossOptions, SimilarityLoss, Targets, encode_batch
+from condsim.losses.bcl import BCLLoss
+from condsim.losses.c_mse import CMSELoss
 from condsim.losses.correlation import CorrelationLoss
 from condsim.losses.cosent import CoSENTLoss
+from condsim.losses.fdl import FDLLoss
 from condsim.losses.mse import MSELoss
+from condsim.losses.projected import ProjectedLoss, new_head, project_batch
 from condsim.losses.quad import QuadLoss
+from condsim.losses.rdl import RDLLoss
+from condsim.losses.w_acl import WACLLoss
 
-__all__ = ["LOSSES", "WeightedSumLoss", "checked_weights", "weighted_terms"]
+__all__ = ["LOSSES", "PROJECTED_LOSSES", "WeightedSumLoss", "checked_weights", "weighted_terms"]
 
 LOSSES: dict[str, type[SimilarityLoss]] = {
     "mse": MSELoss,
     "quad": QuadLoss,
     "correlation": CorrelationLoss,
     "cosent": CoSENTLoss,
+    "fdl": FDLLoss,
+    "rdl": RDLLoss,
+    "acl": ACLLoss,
+    "w-acl": WACLLoss,
 }
-"""The objectives by the name that a recipe uses."""
+"""The objectives on the cosine, by the name that a recipe uses."""
+
+PROJECTED_LOSSES: dict[str, type[ProjectedLoss]] = {"bcl": BCLLoss, "c-mse": CMSELoss}
+"""The objectives in the projected space, by the name that a recipe uses."""
 
 
 class WeightedSumLoss(nn.Module):
     """A weighted sum of objectives, such as Quad + MSE (C-STS §4.1).
 
     Returns a dict with one entry per term, already weighted; the sentence-transformers trainer logs
-    each and trains on their sum.
+    each and trains on their sum. All terms share the embeddings, and BCL and C-MSE one projection
+    head, which exists only if one of them has a weight above 0.
 
     Example:
         >>> WeightedSumLoss(model, {"mse": 1.0, "correlation": 0.5})  # doctest: +SKIP
@@ -45,24 +60,31 @@ class WeightedSumLoss(nn.Module):
         *,
         margin: float = 1.0,
         scale: float = 20.0,
+        tau: float = 5.0,
+        sigma: float = 0.5,
     ) -> None:
         """Makes the loss.
 
         Args:
             model: The encoder to train.
-            weights: Weight of each objective by its name in ``LOSSES``, at least 0. An objective of
-                weight 0 is not computed.
+            weights: Weight of each objective by its name in ``LOSSES`` or ``PROJECTED_LOSSES``, at
+                least 0. An objective of weight 0 is not computed.
             margin: λ of Quad, at least 0.
             scale: Inverse temperature of CoSENT, above 0.
+            tau: τ of BCL, above 0.
+            sigma: σ of BCL in [0, 1].
 
         Raises:
-            InputError: If a name is unknown, a weight negative or no weight above 0, or if margin
-                or scale is out of its range.
+            InputError: If a name is unknown, a weight negative or no weight above 0, or if one of
+                the numbers is out of its range.
         """
         super().__init__()
         self.model = model
         self.weights = checked_weights(weights)
-        self.options = LossOptions(margin=margin, scale=scale)
+        self.options = LossOptions(margin=margin, scale=scale, tau=tau, sigma=sigma)
+        projected = [name for name in self.weights if name in PROJECTED_LOSSES]
+        self.head = new_head(model) if projected else None
+        self._with_view = any(PROJECTED_LOSSES[name].needs_view for name in projected)
 
     def forward(
         self, sentence_features: Iterable[dict[str, Any]], labels: Tensor
@@ -79,8 +101,14 @@ class WeightedSumLoss(nn.Module):
         Raises:
             InputError: If there are not two columns, or the labels break their rules.
         """
-        similarities, targets = embed_batch(self.model, sentence_features, labels)
-        return weighted_terms(similarities, targets, self.weights, self.options)
+        batch = encode_batch(self.model, sentence_features, labels)
+        terms = weighted_terms(batch.similarities, batch.targets, self.weights, self.options)
+        if self.head is not None:
+            projected = project_batch(self.model, self.head, batch, with_view=self._with_view)
+            for name, loss in PROJECTED_LOSSES.items():
+                if name in self.weights:
+                    terms[name] = self.weights[name] * loss.compute(projected, self.options)
+        return terms
 
     def get_config_dict(self) -> dict[str, Any]:
         """Settings shown on the model card."""
@@ -90,12 +118,12 @@ class WeightedSumLoss(nn.Module):
 def weighted_terms(
     similarities: Tensor, targets: Targets, weights: Mapping[str, float], options: LossOptions
 ) -> dict[str, Tensor]:
-    """Computes each objective on the same similarities and multiplies it by its weight.
+    """Computes each objective on the cosine and multiplies it by its weight.
 
     Args:
         similarities: Predicted similarity of each row, ``(rows,)``.
         targets: The labels of the batch.
-        weights: Weight of each objective, all above 0.
+        weights: Weight of each objective, all above 0; those in the projected space are left out.
         options: Numbers of the objectives.
 
     Returns:
@@ -104,6 +132,7 @@ def weighted_terms(
     return {
         name: weight * LOSSES[name].compute(similarities, targets, options)
         for name, weight in weights.items()
+        if name in LOSSES
     }
 
 
@@ -111,7 +140,7 @@ def checked_weights(weights: Mapping[str, float]) -> dict[str, float]:
     """Checks the weights of a sum and drops the zeros.
 
     Args:
-        weights: Weight of each objective by its name in ``LOSSES``.
+        weights: Weight of each objective by its name in ``LOSSES`` or ``PROJECTED_LOSSES``.
 
     Returns:
         The weights above 0, in the order given.
@@ -119,9 +148,10 @@ def checked_weights(weights: Mapping[str, float]) -> dict[str, float]:
     Raises:
         InputError: If a name is unknown, a weight negative or not finite, or none above 0.
     """
+    known = {**LOSSES, **PROJECTED_LOSSES}
     for name, weight in weights.items():
-        if name not in LOSSES:
-            raise unknown_name("objective", name, LOSSES)
+        if name not in known:
+            raise unknown_name("objective", name, known)
         if not (math.isfinite(weight) and weight >= 0):
             raise InputError(
                 f"The weight of objective {name!r} must be at least 0. Got {weight} instead."

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from condsim.encoders.conditioning import Order, check_order, cross_encoder_pairs
-from condsim.errors import InputError
 from condsim.scorers.calibration import Calibration
-from condsim.scorers.inputs import Scale, check_rows, check_scale, rescaled
+from condsim.scorers.inputs import Rows, Scale, check_rows, check_scale, rescaled
 from condsim.types import FloatArray
 
 if TYPE_CHECKING:
@@ -93,33 +92,39 @@ class CrossEncoderScorer:
         Args:
             sentences1: First sentences, length n, or one for every row.
             sentences2: Second sentences, length n, or one for every row.
-            conditions: Conditions, length n, or one for every row; a cross-encoder needs them.
+            conditions: Conditions, length n, or one for every row. None compares the sentences as a
+                whole, for a model trained without conditions: the input is then (sentence1,
+                sentence2), whatever the order.
             scale: See `condsim.scorers.inputs.Scale`.
 
         Returns:
             A float for single texts, else ``(n,)`` float32; higher is more similar.
 
         Raises:
-            InputError: If a text is empty or no str, lengths differ, the scale is unknown or there
-                are no conditions.
+            InputError: If a text is empty or no str, lengths differ or the scale is unknown.
         """
         check_scale(scale)
         rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
-        if rows.conditions is None:
-            raise InputError("A cross-encoder needs a condition for each row. Got None instead.")
-        pairs = cross_encoder_pairs(
-            rows.sentences[0],
-            rows.sentences[1],
-            rows.conditions,
-            separator=self._separator,
-            order=self.order,
-        )
-        texts = [(first, second) for first, second in pairs]
+        texts = self._texts(rows)
         outputs = (
             self.model.predict(texts, batch_size=self._batch_size, show_progress_bar=False)
             if texts
             else ()
         )
-        raw = np.asarray(outputs, dtype=np.float32).reshape(len(pairs))
+        raw = np.asarray(outputs, dtype=np.float32).reshape(len(texts))
         scores = rescaled(raw, self.calibration, scale)
         return float(scores[0]) if rows.single else scores
+
+    def _texts(self, rows: Rows) -> list[tuple[str, str]]:
+        """The two texts of each input: the two sentences where there are no conditions."""
+        sentences1, sentences2 = rows.sentences
+        if rows.conditions is None:
+            return list(zip(sentences1, sentences2, strict=True))
+        pairs = cross_encoder_pairs(
+            sentences1,
+            sentences2,
+            rows.conditions,
+            separator=self._separator,
+            order=self.order,
+        )
+        return [(first, second) for first, second in pairs]

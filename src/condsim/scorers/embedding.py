@@ -96,8 +96,8 @@ class EmbeddingScorer(ABC):
         Args:
             sentences1: First sentences, length n, or one.
             sentences2: Second sentences, length n, or one.
-            conditions: Conditions, length n, or one. None compares the sentences as a whole, which
-                no model of condsim is trained to do and a tri-encoder cannot do.
+            conditions: Conditions, length n, or one. None compares the sentences as a whole, for a
+                model trained without conditions; a tri-encoder cannot do it.
             scale: ``unit``, calibrated, in [0, 1], 0.5 is Likert 3; ``likert``, 1 to 5; ``raw``,
                 the cosine.
 

@@ -10,7 +10,7 @@ from condsim.errors import InputError
 from condsim.tasks.lines import decoded_lines, open_bytes
 from condsim.tasks.row import Cell, Row, check_header, place
 
-__all__ = ["csv_rows", "tsv_rows"]
+__all__ = ["csv_rows", "tsv_records", "tsv_rows"]
 
 
 def _csv_records(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
@@ -47,8 +47,16 @@ def _csv_fault(error: str) -> str:
     return f"not valid CSV ({error}). Lines must end with LF or CRLF; quote cells with line ends."
 
 
-def _tsv_records(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yields (line, fields) of each line that is not blank, the header first."""
+def tsv_records(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
+    """Splits the lines of a tab separated file; a header is a record like any other.
+
+    Args:
+        path: The file; not used, there are no faults to tell.
+        lines: Its lines.
+
+    Yields:
+        Number from 1 and fields of each line that is not blank.
+    """
     for number, line in enumerate(lines, start=1):
         text = line.rstrip("\r\n")
         if text:
@@ -112,4 +120,4 @@ def tsv_rows(path: Path, columns: tuple[str, ...], optional: tuple[str, ...]) ->
     Raises:
         InputError: At the first place that breaks a rule of the format.
     """
-    return _delimited_rows(path, columns, optional, _tsv_records)
+    return _delimited_rows(path, columns, optional, tsv_records)

@@ -14,6 +14,7 @@ they are, apart from the white space around them, which is removed (released fil
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,7 +25,7 @@ from condsim.tasks.json_lines import json_rows
 from condsim.tasks.parquet import parquet_rows
 from condsim.tasks.row import Cell, Row, RowReader
 
-__all__ = ["iter_rows", "scan_rows"]
+__all__ = ["check_file", "iter_rows", "scan_rows"]
 
 _READERS: dict[str, RowReader] = {
     ".csv": csv_rows,
@@ -75,6 +76,30 @@ def scan_rows(
         MissingExtraError: See `iter_rows`.
     """
     path = Path(path)
+    status = _status(path)
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        raise InputError(
+            f"{path}: the format is told from the suffix, which must be one of "
+            f"{', '.join(_READERS)}. Got {path.suffix!r} instead; rename or convert the file."
+        )
+    _check_size(path, status)
+    return _never_empty(path, reader(path, tuple(columns), tuple(optional)))
+
+
+def check_file(path: Path) -> None:
+    """Refuses a path that no rows can be read from, whatever their format.
+
+    Args:
+        path: The file.
+
+    Raises:
+        InputError: If there is no such file, or it is a folder, empty or cannot be looked at.
+    """
+    _check_size(path, _status(path))
+
+
+def _status(path: Path) -> os.stat_result:
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -83,15 +108,12 @@ def scan_rows(
         raise InputError(f"{path}: cannot be read ({_reason(error)}).") from None
     if stat.S_ISDIR(status.st_mode):
         raise InputError(f"{path}: is a folder, not a file. Give the name of a file in it.")
-    reader = _READERS.get(path.suffix.lower())
-    if reader is None:
-        raise InputError(
-            f"{path}: the format is told from the suffix, which must be one of "
-            f"{', '.join(_READERS)}. Got {path.suffix!r} instead; rename or convert the file."
-        )
+    return status
+
+
+def _check_size(path: Path, status: os.stat_result) -> None:
     if stat.S_ISREG(status.st_mode) and status.st_size == 0:
         raise InputError(f"{path}: is empty (0 bytes). {_NEED_ROWS}")
-    return _never_empty(path, reader(path, tuple(columns), tuple(optional)))
 
 
 def _reason(error: Exception) -> str:

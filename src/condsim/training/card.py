@@ -32,6 +32,7 @@ def model_card(recipe: Recipe, report: Report, *, train: Task, runs: int = 1) ->
     Returns:
         The text of ``README.md``, with the front matter that the Hub reads.
     """
+    rows = min(int(train.valid.sum()), recipe.train_rows or len(train))
     first, second = "condition", "sentence"
     if recipe.order == "sentence-first":
         first, second = second, first
@@ -67,7 +68,7 @@ model.score("A man throws a ball.", "A girl kicks a ball.", "the sport")
 
 ## Data
 
-Trained on `{train.name}` (revision {train.revision}, {int(train.valid.sum())} labelled rows); the
+Trained on `{train.name}` (revision {train.revision}, {rows} labelled rows); the
 epoch was chosen, and the scores calibrated to [0, 1] (0.5 is Likert 3), on `{report.task}`
 (revision {report.task_revision}).
 

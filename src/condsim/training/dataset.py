@@ -4,17 +4,61 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from datasets import Dataset
 
 from condsim.encoders.conditioning import conditional_sentences, cross_encoder_pairs
 from condsim.errors import InputError
+from condsim.tasks import pair_rows
+from condsim.training.inputs import masked
 from condsim.training.recipe import Recipe
 from condsim.training.siblings import load_siblings, with_siblings
 from condsim.types import IntArray, Task
 
-__all__ = ["epoch_variants", "row_lengths", "training_rows"]
+__all__ = ["check_pairs", "epoch_variants", "limited", "row_lengths", "training_rows"]
+
+
+def limited(rows: Task, train_rows: int | None) -> Task:
+    """Draws whole sentence pairs until there are enough rows (C-STS Figure 3).
+
+    Args:
+        rows: The labelled rows, ``n``.
+        train_rows: Rows wanted; None for all.
+
+    Returns:
+        The last pair that would be too many left out, so ``train_rows`` rows or a few less. The
+        draw does not depend on the seed of the recipe, and a smaller one is a part of a larger.
+    """
+    if train_rows is None or train_rows >= len(rows):
+        return rows
+    pair_ids = pair_rows(rows).pair_ids
+    order = np.random.default_rng(0).permutation(int(pair_ids.max()) + 1)  # (pairs,)
+    sizes = np.bincount(pair_ids)[order]
+    chosen = order[np.cumsum(sizes) <= train_rows]
+    return rows.take(np.flatnonzero(np.isin(pair_ids, chosen)))
+
+
+def check_pairs(rows: Task, recipe: Recipe) -> None:
+    """Checks that the rows have what a pairwise objective compares.
+
+    Args:
+        rows: The labelled training rows.
+        recipe: The recipe.
+
+    Raises:
+        InputError: If the objective needs pairs and there are none, or an encoder that needs
+            conditions gets none.
+    """
+    if rows.conditions is None and recipe.encoder == "tri-encoder":
+        raise InputError(f"{rows.name} has no conditions, which a tri-encoder needs.")
+    if recipe.needs_pairs and (rows.conditions is None or not pair_rows(rows).pairs):
+        terms = "', '".join(recipe.objective)
+        raise InputError(
+            f"{rows.name} has no sentence pair with two conditions and different labels, which "
+            f"the objective '{terms}' compares. Give such data, or use 'mse' or 'correlation'."
+        )
 
 
 def epoch_variants(rows: Task, recipe: Recipe, *, dev: Task) -> list[Task]:
@@ -59,16 +103,22 @@ def training_rows(
         The data set. Columns for bi- and tri-encoders: ``sentence1``, ``sentence2`` (each a
         conditional sentence) and ``label``, which is ``[gold in [0, 1], pair id]``. For
         cross-encoders: ``first`` and ``second``, the two texts of the input, and ``label`` (gold in
-        [0, 1]).
-
-    Raises:
-        InputError: If the rows have no conditions.
+        [0, 1]). Rows without conditions give plain sentences and gold, for every encoder.
     """
+    variants = [masked(task, recipe.inputs) for task in variants]
     sentences1 = [text for task in variants for text in task.sentences1]
     sentences2 = [text for task in variants for text in task.sentences2]
-    conditions = [text for task in variants for text in _conditions(task)]
+    conditions = [text for task in variants for text in task.conditions or ()]
     gold = [value for task in variants for value in task.gold.tolist()]
-    if recipe.encoder == "cross-encoder":
+    ids = pair_ids.tolist() * len(variants)
+    labels = [list(pair) for pair in zip(gold, ids, strict=True)]
+    columns: dict[str, list[Any]]
+    if not conditions:
+        names = ("first", "second")
+        if recipe.encoder != "cross-encoder":
+            names = ("sentence1", "sentence2")
+        columns = {names[0]: sentences1, names[1]: sentences2, "label": gold}
+    elif recipe.encoder == "cross-encoder":
         pairs = cross_encoder_pairs(
             sentences1, sentences2, conditions, separator=separator, order=recipe.order
         )
@@ -78,11 +128,10 @@ def training_rows(
             "label": gold,
         }
     else:
-        ids = pair_ids.tolist() * len(variants)
         columns = {
             "sentence1": conditional_sentences(sentences1, conditions, order=recipe.order),
             "sentence2": conditional_sentences(sentences2, conditions, order=recipe.order),
-            "label": [list(pair) for pair in zip(gold, ids, strict=True)],
+            "label": labels,
         }
     return Dataset.from_dict(columns)
 
@@ -96,11 +145,6 @@ def row_lengths(rows: Task) -> IntArray:
     Returns:
         Characters of the longer sentence and the condition together, ``(n,)``.
     """
-    columns = zip(rows.sentences1, rows.sentences2, _conditions(rows), strict=True)
+    conditions = rows.conditions or ("",) * len(rows)
+    columns = zip(rows.sentences1, rows.sentences2, conditions, strict=True)
     return np.array([max(len(a), len(b)) + len(c) for a, b, c in columns], dtype=np.int64)
-
-
-def _conditions(task: Task) -> tuple[str, ...]:
-    if task.conditions is None:
-        raise InputError(f"{task.name} has no conditions; the column 'condition' is needed.")
-    return task.conditions

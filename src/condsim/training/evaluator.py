@@ -9,6 +9,7 @@ from sentence_transformers.base.evaluation.evaluator import BaseEvaluator
 from condsim.evaluation.correlation import spearman
 from condsim.scorers.cross_encoder import CrossEncoderScorer
 from condsim.scorers.encoder import EncoderScorer
+from condsim.training.inputs import MaskedScorer
 from condsim.training.recipe import Recipe
 from condsim.types import Task
 
@@ -17,7 +18,7 @@ __all__ = ["DevEvaluator", "Model", "scorer_of"]
 Model = SentenceTransformer | CrossEncoder
 
 
-def scorer_of(model: Model, recipe: Recipe) -> EncoderScorer | CrossEncoderScorer:
+def scorer_of(model: Model, recipe: Recipe) -> MaskedScorer:
     """Makes a scorer of a model in memory; it gives raw, uncalibrated similarities.
 
     Args:
@@ -25,11 +26,14 @@ def scorer_of(model: Model, recipe: Recipe) -> EncoderScorer | CrossEncoderScore
         recipe: The recipe it is trained by.
 
     Returns:
-        A scorer over the model itself, not a copy.
+        A scorer over the model itself, not a copy, that sees the inputs the recipe says.
     """
+    scorer: EncoderScorer | CrossEncoderScorer
     if isinstance(model, SentenceTransformer):
-        return EncoderScorer(model, name=recipe.name, order=recipe.order)
-    return CrossEncoderScorer(model, name=recipe.name, order=recipe.order)
+        scorer = EncoderScorer(model, name=recipe.name, order=recipe.order)
+    else:
+        scorer = CrossEncoderScorer(model, name=recipe.name, order=recipe.order)
+    return MaskedScorer(scorer, recipe.inputs)
 
 
 class DevEvaluator(BaseEvaluator):

@@ -17,6 +17,7 @@ from condsim.scorers.settings import Settings
 from condsim.training.card import model_card
 from condsim.training.evaluator import Model, scorer_of
 from condsim.training.half import store_as_float16
+from condsim.training.inputs import MaskedScorer
 from condsim.training.recipe import Recipe
 from condsim.types import Task
 
@@ -74,7 +75,10 @@ def write_model(
     )
     settings.save(output)
     report = evaluate(
-        load_scorer(str(output)), dev, condition_only=ConditionOnlyScorer().fit_task(train)
+        MaskedScorer(load_scorer(str(output)), recipe.inputs),
+        dev,
+        baselines=() if dev.conditions else ("word-overlap",),
+        condition_only=ConditionOnlyScorer().fit_task(train) if train.conditions else None,
     )
     spearman = round(report.model.metrics["spearman"].value, 1)
     replace(settings, facts={**settings.facts, "dev_spearman_float32": spearman}).save(output)

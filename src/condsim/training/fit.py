@@ -15,9 +15,10 @@ from accelerate import PartialState
 from condsim.encoders.quiet import without_progress_bars
 from condsim.evaluation.report import Report
 from condsim.files import replacing
-from condsim.tasks import load_csts
+from condsim.tasks import load_task
+from condsim.training.dataset import limited
 from condsim.training.finish import write_model
-from condsim.training.output import CHECKPOINTS, HISTORY, REPORT, last_checkpoint, prepare_output
+from condsim.training.output import CHECKPOINTS, HISTORY, REPORT, prepare_output
 from condsim.training.recipe import Recipe
 from condsim.training.trainer import Run, build_run
 from condsim.types import Task
@@ -46,10 +47,11 @@ class TrainingResult:
     def summary(self) -> str:
         """Says in one line where the model is and how it does."""
         best = self.report.model.metrics["spearman"]
-        floor = self.report.baselines[0].metrics["spearman"]
+        floor = self.report.baselines[0]
+        source = "the condition alone" if floor.name == "condition-only" else floor.name
         return (
             f"{self.output}: dev Spearman {best.value:.1f} [{best.low:.1f}, {best.high:.1f}]; "
-            f"from the condition alone {floor.value:.1f}"
+            f"from {source} {floor.metrics['spearman'].value:.1f}"
         )
 
 
@@ -76,12 +78,12 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> TrainingResult
     """
     started = time.monotonic()
     process = PartialState(cpu=not torch.accelerator.is_available())
-    train, dev = load_csts(Path(recipe.train)), load_csts(Path(recipe.dev))
+    train, dev = load_task(Path(recipe.train)), load_task(Path(recipe.dev))
     if process.is_main_process:
         prepare_output(output, recipe, resume=resume)
     process.wait_for_everyone()
     run = build_run(recipe, train, dev, output)
-    checkpoint = last_checkpoint(output) if resume else None
+    checkpoint = run.last_checkpoint(output) if resume else None
     if checkpoint is not None:
         _LOGGER.info("going on from %s", checkpoint.name)
     run.trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
@@ -118,9 +120,10 @@ def _finish(
 
 def _record(recipe: Recipe, result: TrainingResult, train: Task) -> dict[str, object]:
     """The content of ``training.json``: what no evaluation could tell."""
+    rows = len(limited(train.labelled(), recipe.train_rows))
     return {
         "recipe": recipe.to_dict(),
-        "train": {"name": train.name, "revision": train.revision, "rows": int(train.valid.sum())},
+        "train": {"name": train.name, "revision": train.revision, "rows": rows},
         "dev_spearman_by_epoch": [round(value, 3) for value in result.dev_spearman],
         "seconds": round(result.seconds, 1),
     }

@@ -53,13 +53,15 @@ def prepare_output(output: Path, recipe: Recipe, *, resume: bool) -> None:
         )
 
 
-def last_checkpoint(output: Path) -> Path | None:
+def last_checkpoint(output: Path, *, also: str | None = None) -> Path | None:
     """Finds the newest complete checkpoint and removes those a kill left half-written.
 
-    A checkpoint's ``trainer_state.json`` is written last, so one that can be read is complete.
+    The library writes a checkpoint's ``trainer_state.json`` last, so one that can be read is
+    complete, but for the file that the run itself adds.
 
     Args:
         output: The folder of the run.
+        also: Name of a file that a complete checkpoint has beside the library's.
 
     Returns:
         The checkpoint's folder, or None where there is none yet.
@@ -68,6 +70,8 @@ def last_checkpoint(output: Path) -> Path | None:
     for folder in (output / CHECKPOINTS).glob("checkpoint-*"):
         try:
             state = json.loads((folder / "trainer_state.json").read_text(encoding="utf-8"))
+            if also is not None:
+                (folder / also).stat()
         except (OSError, ValueError):
             shutil.rmtree(folder, ignore_errors=True)  # another process may be at it too
         else:

@@ -17,7 +17,9 @@ from condsim.files import replacing
 
 __all__ = ["Recipe", "load_recipe", "save_recipe"]
 
-_OBJECTIVES = ("mse", "quad", "correlation", "cosent")
+_PAIR_OBJECTIVES = ("quad", "fdl", "rdl", "acl", "w-acl")
+_PROJECTED_OBJECTIVES = ("bcl", "c-mse")
+_OBJECTIVES = ("mse", "correlation", "cosent", *_PAIR_OBJECTIVES, *_PROJECTED_OBJECTIVES)
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Recipe:
         objective: Weight of each loss term, such as ``{mse: 1, quad: 1}``.
         margin: Margin of Quad (READING.md: 1).
         scale: Inverse temperature of CoSENT.
+        tau: τ of BCL, which divides the cosines (CCL Eq. 10).
+        sigma: σ of BCL in [0, 1]: from this label on, a row's own sentence 2 is no negative.
         epochs: Passes over the training rows.
         batch_size: Rows in a batch; the high and the low row of a pair are two rows.
         gradient_accumulation: Batches per optimizer step.
@@ -49,6 +53,8 @@ class Recipe:
         warmup: Share of the steps in [0, 1) over which the learning rate rises.
         weight_decay: Weight decay of AdamW, not on biases and layer norms.
         max_grad_norm: Gradients are clipped to this norm.
+        inputs: What the model is given, in training and in evaluation (C-STS Table 10).
+        train_rows: Train on this many labelled rows at most, whole pairs; None for all.
         siblings: File of rows ``group, text``; texts of one group tell of the same thing.
         sibling_rate: Share in [0, 1] of the sentences with siblings that one of them replaces.
         length_grouped: Whether batches hold rows of like length.
@@ -72,6 +78,8 @@ class Recipe:
     objective: dict[str, float] = field(default_factory=lambda: {"mse": 1.0})
     margin: float = 1.0
     scale: float = 20.0
+    tau: float = 5.0
+    sigma: float = 0.5
     epochs: int = 3
     batch_size: int = 32
     gradient_accumulation: int = 1
@@ -81,6 +89,8 @@ class Recipe:
     warmup: float = 0.1
     weight_decay: float = 0.0
     max_grad_norm: float = 1.0
+    inputs: Literal["both", "condition", "sentences"] = "both"
+    train_rows: int | None = None
     siblings: str | None = None
     sibling_rate: float = 0.0
     length_grouped: bool = True
@@ -100,6 +110,9 @@ class Recipe:
         self._check("layer_decay", 0 < self.layer_decay <= 1, "in (0, 1]")
         self._check("warmup", 0 <= self.warmup < 1, "in [0, 1)")
         self._check("dropout", self.dropout is None or 0 <= self.dropout < 1, "in [0, 1)")
+        self._check("tau", self.tau > 0, "above 0")
+        self._check("sigma", 0 <= self.sigma <= 1, "in [0, 1]")
+        self._check("train_rows", self.train_rows is None or self.train_rows >= 2, "at least 2")
         self._check("sibling_rate", 0 <= self.sibling_rate <= 1, "in [0, 1]")
         self._check("weight_decay", self.weight_decay >= 0, "at least 0")
         self._check("checkpoint_steps", self.checkpoint_steps >= 0, "at least 0")
@@ -108,14 +121,28 @@ class Recipe:
                 raise unknown_name("objective", term, _OBJECTIVES)
             self._check("objective", weight >= 0, "of weights of at least 0")
         self._check("objective", any(self.objective.values()), "of one weight above 0 or more")
-        if self.encoder == "cross-encoder" and self.objective.get("quad"):
+        if self.encoder == "cross-encoder":
+            self._check_cross_encoder_objective()
+        elif self.inputs == "condition":
             raise InputError(
-                "The objective 'quad' does not apply to a cross-encoder: it compares encodings of "
-                "each sentence under a condition, and a cross-encoder makes none (C-STS §4.1). "
-                "Use 'mse', 'correlation' or 'cosent', or a bi- or tri-encoder."
+                "Recipe key 'inputs': a bi- or tri-encoder that sees only the condition encodes "
+                "both sides alike, so every similarity is 1. Use a cross-encoder."
             )
-        needs_pairs = self.objective.get("quad", 0) > 0
-        self._check("batch_size", not needs_pairs or self.batch_size >= 2, "at least 2 for 'quad'")
+        self._check("batch_size", not self.needs_pairs or self.batch_size >= 2, "at least 2")
+
+    @property
+    def needs_pairs(self) -> bool:
+        """Whether a term compares the two rows of a sentence pair."""
+        return any(self.objective.get(term, 0) > 0 for term in _PAIR_OBJECTIVES)
+
+    def _check_cross_encoder_objective(self) -> None:
+        for term in (*_PAIR_OBJECTIVES, *_PROJECTED_OBJECTIVES):
+            if self.objective.get(term):
+                raise InputError(
+                    f"The objective {term!r} does not apply to a cross-encoder: it compares "
+                    "encodings of each sentence under a condition, and a cross-encoder makes none "
+                    "(C-STS §4.1). Use 'mse', 'correlation' or 'cosent', or a bi- or tri-encoder."
+                )
 
     def _check(self, key: str, holds: bool, rule: str) -> None:
         if not holds:

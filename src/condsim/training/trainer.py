@@ -18,7 +18,8 @@ from sentence_transformers import (
     SentenceTransformerTrainingArguments,
 )
 from sentence_transformers.base.model_card import BaseModelCardCallback
-from transformers import PrinterCallback, set_seed
+from torch import nn
+from transformers import PrinterCallback, TrainerCallback, set_seed
 
 from condsim.encoders import (
     build_bi_encoder,
@@ -30,9 +31,21 @@ from condsim.errors import InputError
 from condsim.losses import CrossEncoderSimilarityLoss, WeightedSumLoss
 from condsim.tasks import pair_rows
 from condsim.training.callbacks import CheckpointCallback, InterruptCallback, ProgressCallback
-from condsim.training.dataset import epoch_variants, row_lengths, training_rows
+from condsim.training.dataset import (
+    check_pairs,
+    epoch_variants,
+    limited,
+    row_lengths,
+    training_rows,
+)
 from condsim.training.evaluator import DevEvaluator, Model
-from condsim.training.output import CHECKPOINTS
+from condsim.training.loss_state import (
+    LOSS_STATE,
+    LossStateCallback,
+    load_loss_state,
+    loss_state,
+)
+from condsim.training.output import CHECKPOINTS, last_checkpoint
 from condsim.training.precision import uses_bfloat16
 from condsim.training.recipe import Recipe
 from condsim.training.sampler import PairBatchSampler, batch_sampler
@@ -47,7 +60,23 @@ class Run:
 
     trainer: SentenceTransformerTrainer | CrossEncoderTrainer
     model: Model
+    loss: nn.Module
     interrupt: InterruptCallback
+
+    def last_checkpoint(self, output: Path) -> Path | None:
+        """Finds what the run can be resumed from and puts the loss's own weights back.
+
+        Args:
+            output: The folder of the run.
+
+        Returns:
+            The newest complete checkpoint, or None where there is none yet.
+        """
+        also = LOSS_STATE if loss_state(self.loss) else None
+        checkpoint = last_checkpoint(output, also=also)
+        if checkpoint is not None:
+            load_loss_state(self.loss, checkpoint)
+        return checkpoint
 
 
 def build_model(recipe: Recipe) -> Model:
@@ -105,9 +134,10 @@ def build_run(recipe: Recipe, train: Task, dev: Task, output: Path) -> Run:
     model = build_model(recipe)
     # An example of ours, or the cards of checkpoints would quote training rows.
     model.model_card_data.widget = [{"text": "A man throws a ball."}]
-    rows = train.labelled()
+    rows = limited(train.labelled(), recipe.train_rows)
     if not len(rows):
         raise InputError(f"{train.name} has no labelled row to train on.")
+    check_pairs(rows, recipe)
     pair_ids = pair_rows(rows).pair_ids
     variants = epoch_variants(rows, recipe, dev=dev)
     dataset = training_rows(variants, pair_ids, recipe, separator=_separator(model))
@@ -115,17 +145,20 @@ def build_run(recipe: Recipe, train: Task, dev: Task, output: Path) -> Run:
         batch_sampler, pair_ids, row_lengths(rows), length_grouped=recipe.length_grouped
     )
     interrupt = InterruptCallback()
-    callbacks = [interrupt, ProgressCallback()]
+    callbacks: list[TrainerCallback] = [interrupt, ProgressCallback()]
     if recipe.checkpoint_steps:
         callbacks.append(CheckpointCallback(recipe.checkpoint_steps))
     arguments = _arguments(recipe, output, sampler, model)
     trainer: SentenceTransformerTrainer | CrossEncoderTrainer
+    loss = _loss(model, recipe)
+    if loss_state(loss):
+        callbacks.append(LossStateCallback(loss))
     if isinstance(model, SentenceTransformer):
         trainer = SentenceTransformerTrainer(
             model=model,
             args=SentenceTransformerTrainingArguments(**arguments),
             train_dataset=dataset,
-            loss=WeightedSumLoss(model, recipe.objective, margin=recipe.margin, scale=recipe.scale),
+            loss=loss,
             evaluator=DevEvaluator(dev, recipe),
             callbacks=callbacks,
         )
@@ -134,12 +167,25 @@ def build_run(recipe: Recipe, train: Task, dev: Task, output: Path) -> Run:
             model=model,
             args=CrossEncoderTrainingArguments(**arguments),
             train_dataset=dataset,
-            loss=CrossEncoderSimilarityLoss(model, recipe.objective, scale=recipe.scale),
+            loss=loss,
             evaluator=DevEvaluator(dev, recipe),
             callbacks=callbacks,
         )
     _drop_printing_callbacks(trainer)
-    return Run(trainer=trainer, model=model, interrupt=interrupt)
+    return Run(trainer=trainer, model=model, loss=loss, interrupt=interrupt)
+
+
+def _loss(model: Model, recipe: Recipe) -> nn.Module:
+    if not isinstance(model, SentenceTransformer):
+        return CrossEncoderSimilarityLoss(model, recipe.objective, scale=recipe.scale)
+    return WeightedSumLoss(
+        model,
+        recipe.objective,
+        margin=recipe.margin,
+        scale=recipe.scale,
+        tau=recipe.tau,
+        sigma=recipe.sigma,
+    )
 
 
 def _separator(model: Model) -> str:

@@ -1,0 +1,76 @@
+"""``condsim sweep``: a search space goes in, the best recipe comes out."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from condsim.training.sweep_spec import SweepSpec
+
+__all__ = ["sweep"]
+
+
+def sweep(
+    sweep_file: Annotated[
+        Path, typer.Argument(metavar="SWEEP", help="Sweep, a YAML file.", show_default=False)
+    ],
+    output: Annotated[Path, typer.Option(help="Folder for the study, the runs and the result.")],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the trials; run and write nothing.")
+    ] = False,
+) -> None:
+    """Search for the best recipe by Spearman on the dev file.
+
+    The best recipe is trained again with several seeds. A held-out file, if the sweep names one, is
+    scored once, at the end. The same command goes on after Ctrl-C or a crash, run in several
+    terminals it shares the work, and run again when all is done it prints the result.
+
+    **Examples**
+
+    `condsim sweep recipes/sweeps/minilm-ccl.yaml --output runs/sweep`
+
+    `condsim sweep recipes/sweeps/csts-table7.yaml --output runs/table7 --dry-run`
+    """
+    from condsim.training.sweep_spec import load_sweep
+
+    spec = load_sweep(sweep_file)
+    if dry_run:
+        for line in _plan(spec):
+            typer.echo(line)
+        return
+    from condsim.training.sweep import sweep as run_sweep
+    from condsim.training.sweep_result import to_markdown
+
+    logging.basicConfig(format="%(message)s")
+    logging.getLogger("condsim").setLevel(logging.INFO)
+    try:
+        result = run_sweep(spec, output)
+    except KeyboardInterrupt:
+        typer.echo("Stopped. The same command goes on from here.", err=True)
+        raise typer.Exit(130) from None
+    typer.echo(to_markdown(result), nl=False)
+
+
+def _plan(spec: SweepSpec) -> list[str]:
+    """What would be run, one line a trial where the trials are known."""
+    from condsim.training.sweep_space import Range, point_text
+
+    points = spec.planned()
+    if points is None:
+        lines = [f"{spec.name}: {spec.trials} trials, sampler {spec.sampler}, in"]
+        for key, parameter in spec.space.items():
+            if isinstance(parameter, Range):
+                lines.append(f"  {key}: {parameter.low} to {parameter.high}, {parameter.kind}")
+            else:
+                lines.append(f"  {key}: {', '.join(parameter.labels)}")
+    else:
+        lines = [f"{spec.name}: {len(points)} trials, sampler {spec.sampler}"]
+        lines += [f"  {point_text(point)}" for point in points]
+    lines.append(f"then the best with the seeds {', '.join(map(str, spec.seeds))}")
+    if spec.test is not None:
+        lines.append(f"then {spec.test}, once")
+    return lines

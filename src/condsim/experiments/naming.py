@@ -1,0 +1,93 @@
+"""Folder names of runs: readable, and the same for the same run of any experiment."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from condsim.training.recipe import Recipe
+
+__all__ = ["canonical", "digest", "run_folder", "run_hash"]
+
+# What a run is called and where its data lie decide nothing; the data count by their revisions.
+_IGNORED = ("name", "license", "train", "dev")
+_CCL = {"w-acl", "bcl", "mse", "c-mse"}
+_SHOWN = ("inputs", "train_rows", "tau", "sigma")  # what rows of one table differ in
+
+
+def canonical(recipe: Recipe) -> Recipe:
+    """Drops the terms of weight 0, in the order of their names.
+
+    Args:
+        recipe: Any recipe.
+
+    Returns:
+        A recipe of the same run.
+    """
+    terms = {term: weight for term, weight in sorted(recipe.objective.items()) if weight}
+    return dataclasses.replace(recipe, objective=terms)
+
+
+def digest(values: Mapping[str, Any]) -> str:
+    """Hashes plain values, independent of their order.
+
+    Args:
+        values: Numbers, texts, None and mappings of them.
+
+    Returns:
+        8 hexadecimal digits of the SHA-256 of their JSON.
+    """
+    text = json.dumps(values, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def run_hash(recipe: Recipe, *, train_revision: str, dev_revision: str) -> str:
+    """Hashes what decides a run: its recipe's values other than the defaults, and its data.
+
+    A new recipe key with a default therefore changes no hash.
+
+    Args:
+        recipe: The recipe; terms of weight 0 do not count.
+        train_revision: Revision of the training file.
+        dev_revision: Revision of the dev file.
+
+    Returns:
+        8 hexadecimal digits.
+    """
+    values = canonical(recipe).to_dict()
+    default = Recipe(name="", train="", dev="").to_dict()
+    chosen = {
+        key: value for key, value in values.items() if key not in _IGNORED and value != default[key]
+    }
+    return digest({"recipe": chosen, "train": train_revision, "dev": dev_revision})
+
+
+def run_folder(runs: Path, recipe: Recipe, *, train_revision: str, dev_revision: str) -> Path:
+    """Names the folder of a run.
+
+    Args:
+        runs: The folder of all runs.
+        recipe: The recipe.
+        train_revision: Revision of the training file.
+        dev_revision: Revision of the dev file.
+
+    Returns:
+        Such as ``runs/all-minilm-l6-v2-bi-mse-quad-s0-1a2b3c4d``.
+    """
+    terms = sorted(term for term, weight in recipe.objective.items() if weight)
+    objective = "ccl" if set(terms) == _CCL else "-".join(terms)
+    backbone = re.sub(r"[^a-z0-9.]+", "-", Path(recipe.backbone).name.lower()).strip("-.")
+    encoder = recipe.encoder.removesuffix("-encoder")
+    default = Recipe(name="", train="", dev="")
+    shown = "".join(
+        f"-{key.replace('_', '-')}-{value}"
+        for key in _SHOWN
+        if (value := getattr(recipe, key)) != getattr(default, key)
+    )
+    code = run_hash(recipe, train_revision=train_revision, dev_revision=dev_revision)
+    return runs / f"{backbone}-{encoder}-{objective}{shown}-s{recipe.seed}-{code}"

@@ -1,0 +1,203 @@
+"""Plots of experiments, the paper's numbers beside ours. Needs the ``train`` extra (matplotlib)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from condsim.errors import require
+from condsim.experiments.markdown import HEADS
+from condsim.experiments.results import Line, Results
+from condsim.experiments.seeds import OverSeeds
+from condsim.files import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["plot_histogram", "plot_results"]
+
+_DPI = 120
+_GREY = "0.55"
+
+
+def plot_results(results: Results, path: Path) -> None:
+    """Draws a table as dots or, where it has an axis, as curves; one panel for each metric.
+
+    Args:
+        results: The results.
+        path: The PNG file to write.
+
+    Raises:
+        MissingExtraError: If matplotlib is not installed.
+    """
+    experiment = results.experiment
+    lines = [line for line in results.lines if line.paper or line.ours]
+    height = 3.6 if experiment.x else 1.4 + 0.24 * len(_configurations(lines)) + 0.12 * len(lines)
+    figure = _figure(len(experiment.metrics), height=height)
+    panels = figure.subplots(1, len(experiment.metrics), sharey=True, squeeze=False)[0]
+    draw = _draw_curves if experiment.x else _draw_dots
+    for panel, metric in zip(panels, experiment.metrics, strict=True):
+        draw(panel, lines, metric, experiment.x or "")
+        _draw_baseline(panel, results, metric, upright=not experiment.x)
+        if not experiment.x:
+            panel.set_xlabel(HEADS[metric])
+        panel.spines[["top", "right"]].set_visible(False)
+    if experiment.x:
+        panels[0].set_ylabel(HEADS[experiment.metrics[0]])
+    handles = {
+        label: handle
+        for panel in panels
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)
+    }
+    if handles:
+        figure.legend(
+            handles.values(),
+            handles,
+            loc="outside lower center",
+            ncols=2,
+            frameon=False,
+            fontsize=8,
+        )
+    _save(figure, path)
+
+
+def plot_histogram(shares: Mapping[str, float], path: Path, *, head: str) -> None:
+    """Draws bars.
+
+    Args:
+        shares: Share in percent, by what stands below the bar.
+        path: The PNG file to write.
+        head: What the horizontal axis is.
+
+    Raises:
+        MissingExtraError: If matplotlib is not installed.
+    """
+    figure = _figure(1, height=3.0)
+    panel = figure.subplots()
+    bars = panel.bar(list(shares), list(shares.values()), color="C0")
+    panel.bar_label(bars, fmt="%.1f", fontsize=8)
+    panel.set_xlabel(head)
+    panel.set_ylabel("% of rows")
+    panel.spines[["top", "right"]].set_visible(False)
+    _save(figure, path)
+
+
+def _configurations(lines: Sequence[Line]) -> list[tuple[str, ...]]:
+    return list(dict.fromkeys(tuple(line.cells.values()) for line in lines))
+
+
+def _draw_dots(panel: Axes, lines: Sequence[Line], metric: str, _: str) -> None:
+    """One row of the plot for each configuration; a colour for each backbone."""
+    places = {cells: place for place, cells in enumerate(_configurations(lines))}
+    backbones = list(dict.fromkeys(line.backbone.label for line in lines))
+    for line in lines:
+        index = backbones.index(line.backbone.label)
+        place = places[tuple(line.cells.values())] + 0.6 * ((index + 0.5) / len(backbones) - 0.5)
+        label = line.backbone.label
+        if metric in line.paper:
+            number = line.paper[metric]
+            panel.errorbar(
+                number.value,
+                place,
+                xerr=number.std,
+                fmt="o",
+                markerfacecolor="none",
+                markersize=4.5,
+                color=f"C{index}",
+                label=f"{label}, paper",
+                linewidth=0.9,
+            )
+        if metric in line.ours:
+            value = line.ours[metric]
+            panel.errorbar(
+                value.mean,
+                place,
+                xerr=_error(value),
+                fmt="o",
+                markersize=4.5,
+                color=f"C{index}",
+                label=f"{label}, ours",
+                linewidth=0.9,
+            )
+    panel.set_yticks(list(places.values()), [", ".join(cells) for cells in places], fontsize=8)
+    panel.set_ylim(len(places) - 0.4, -0.6)
+    panel.grid(axis="y", color="0.93")
+    panel.set_axisbelow(True)
+
+
+def _draw_curves(panel: Axes, lines: Sequence[Line], metric: str, head: str) -> None:
+    """One curve for each backbone and everything else that differs, such as the encoder."""
+    curves: dict[tuple[str, str], list[Line]] = {}
+    for line in lines:
+        others = ", ".join(cell for key, cell in line.cells.items() if key != head)
+        curves.setdefault((others, line.backbone.label), []).append(line)
+    for index, ((others, backbone), points) in enumerate(curves.items()):
+        paper = [point for point in points if metric in point.paper]
+        ours = [point for point in points if metric in point.ours]
+        if paper:
+            panel.plot(
+                [_place(point, head) for point in paper],
+                [point.paper[metric].value for point in paper],
+                "o--",
+                markerfacecolor="none",
+                markersize=4.5,
+                linewidth=0.9,
+                color=f"C{index % 10}",
+                label=f"{others}, {backbone}, paper",
+            )
+        if ours:
+            errors = np.array([_error(point.ours[metric]) or [[0.0], [0.0]] for point in ours])
+            panel.errorbar(
+                [_place(point, head) for point in ours],
+                [point.ours[metric].mean for point in ours],
+                yerr=errors[:, :, 0].T,
+                fmt="o-",
+                markersize=4.5,
+                linewidth=1.2,
+                elinewidth=0.8,
+                capsize=2,
+                color=f"C{index % 10}",
+                label=f"{others}, {backbone}, ours",
+            )
+    panel.set_xlabel(head)
+    panel.set_xticks(sorted({_place(line, head) for line in lines}))
+
+
+def _draw_baseline(panel: Axes, results: Results, metric: str, *, upright: bool) -> None:
+    """A dotted line where the condition-only baseline is."""
+    for measured in results.measured:
+        found = measured.report.model.metrics.get(metric) if measured.report else None
+        if found is not None:
+            draw = panel.axvline if upright else panel.axhline
+            draw(
+                found.value, color=_GREY, linestyle=":", linewidth=1.2, label="condition only, ours"
+            )
+
+
+def _error(value: OverSeeds) -> list[list[float]] | None:
+    """Error bars below and above, ``(2, 1)``: the deviation over seeds, or the interval of one."""
+    if value.std is not None:
+        return [[value.std], [value.std]]
+    if value.low is not None and value.high is not None:
+        return [[value.mean - value.low], [value.high - value.mean]]
+    return None
+
+
+def _place(line: Line, head: str) -> float:
+    return float(line.cells[head].split()[0])
+
+
+def _figure(panels: int, *, height: float) -> Figure:
+    require("matplotlib", extra="train")
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(4.2 + 2.9 * panels, height), layout="constrained")
+
+
+def _save(figure: Figure, path: Path) -> None:
+    with replacing(path) as partial:
+        figure.savefig(partial, format="png", dpi=_DPI, metadata={"Software": None})

@@ -1,0 +1,153 @@
+"""One experiment from its name to its table: run what is missing, then write what there is."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+from condsim.errors import InputError
+from condsim.evaluation.plots import predicted_against_gold
+from condsim.experiments import markdown
+from condsim.experiments.catalogue import Experiment
+from condsim.experiments.cosines import dev_cosines
+from condsim.experiments.execute import condition_only, finished_report, run_missing
+from condsim.experiments.markdown import command, ending, heading, kept_notes, page, pipe_table
+from condsim.experiments.plan import Options, PlannedLine, data_files, plan, unique_runs
+from condsim.experiments.plots import plot_histogram, plot_results
+from condsim.experiments.results import Measured, Results, collect
+from condsim.experiments.table_csv import write_csv
+from condsim.files import replacing
+from condsim.tasks import describe, load_task
+from condsim.types import FloatArray
+
+__all__ = ["Outputs", "reproduce"]
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What was written.
+
+    Attributes:
+        page: The Markdown file.
+        table: The CSV file.
+        plot: The PNG file.
+        finished: Number of runs that are finished.
+        planned: Number of runs there are to be.
+    """
+
+    page: Path
+    table: Path
+    plot: Path
+    finished: int
+    planned: int
+
+
+def reproduce(
+    experiment: Experiment,
+    options: Options,
+    output: Path,
+    *,
+    defaults: Options,
+    report_only: bool = False,
+) -> Outputs:
+    """Runs what is not finished and writes ``NAME.md``, ``NAME.csv`` and ``NAME.png``.
+
+    What a person wrote below the line ``<!-- notes -->`` of an earlier page is kept.
+
+    Args:
+        experiment: The experiment.
+        options: What was chosen.
+        output: Folder of the three files; made if it is not there.
+        defaults: What would have been chosen, for the command on the page.
+        report_only: Whether to train nothing and write what is finished.
+
+    Returns:
+        The files.
+
+    Raises:
+        KeyboardInterrupt: If Ctrl-C ended a run; the same call goes on from there.
+        InputError: If the data, an override or a folder break a rule.
+        MissingExtraError: If the ``train`` extra is not installed.
+    """
+    if output.exists() and not output.is_dir():
+        raise InputError(f"{output} is a file; --output must be a folder.")
+    written = output / f"{experiment.name}.md"
+    notes = kept_notes(written)
+    planned = plan(experiment, options)
+    runs = unique_runs(planned)
+    if experiment.kind == "label-histogram":
+        data_files("c-sts", options)
+    absent = frozenset() if report_only else run_missing(runs)
+    output.mkdir(parents=True, exist_ok=True)
+    text = command(experiment.name, options, defaults)
+    if experiment.kind == "label-histogram":
+        content = _label_histogram(experiment, options, text, notes, written)
+    else:
+        results = collect(experiment, planned, options, absent=absent)
+        content = page(results, text, notes)
+        write_csv(results, written.with_suffix(".csv"))
+        if experiment.kind == "over-estimation":
+            _scatter(planned, results, written.with_suffix(".png"))
+        else:
+            plot_results(results, written.with_suffix(".png"))
+    with replacing(written) as partial:
+        partial.write_text(content, encoding="utf-8")
+    return Outputs(
+        page=written,
+        table=written.with_suffix(".csv"),
+        plot=written.with_suffix(".png"),
+        finished=sum(finished_report(run) is not None for run in runs),
+        planned=len(runs),
+    )
+
+
+def _label_histogram(
+    experiment: Experiment, options: Options, command_text: str, notes: str, written: Path
+) -> str:
+    """Writes the label histogram of the training file and gives its page (C-STS, Figure 4)."""
+    data = data_files("c-sts", options)
+    found = describe(load_task(data.train, require_labels=True))
+    counts = {f"{label:g}": rows for label, rows in found.label_histogram}
+    shares = {label: 100 * rows / found.labelled_rows for label, rows in counts.items()}
+    with (
+        replacing(written.with_suffix(".csv")) as partial,
+        partial.open("w", encoding="utf-8", newline="") as stream,
+    ):
+        table = csv.writer(stream, lineterminator="\n")
+        table.writerow(["label", "rows", "percent"])
+        table.writerows([label, rows, f"{shares[label]:.3f}"] for label, rows in counts.items())
+    plot_histogram(shares, written.with_suffix(".png"), head="label")
+    baseline = condition_only(data, options)
+    measured = Measured("c-sts", data, baseline, baseline.valid_rows)
+    lines = [
+        *heading(experiment),
+        *pipe_table(
+            ["label", "rows, ours", "% of rows, ours", "paper"],
+            [[label, f"{rows:,}", f"{shares[label]:.1f}", "-"] for label, rows in counts.items()],
+        ),
+        "",
+        f"- {found.labelled_rows:,} labelled rows of {data.train.name}, mean label "
+        f"{sum(float(label) * rows for label, rows in counts.items()) / found.labelled_rows:.2f}.",
+    ]
+    facts = markdown.facts(Results(experiment, options, (), (), (measured,)), command_text)
+    return ending(experiment, [*lines, *(f"- {fact}" for fact in facts)], notes)
+
+
+def _scatter(planned: tuple[PlannedLine, ...], results: Results, path: Path) -> None:
+    """Draws the first finished seed of each row; the counts alone where there is none."""
+    cosines: dict[str, FloatArray] = {}
+    dev = None
+    for line in planned:
+        run = next((run for run in line.runs if finished_report(run) is not None), None)
+        if run is None:
+            continue
+        dev = dev or load_task(run.data.dev)
+        values = dev_cosines(run, dev)
+        if values is not None:
+            objective = [*line.row.cells.values()][-1]
+            cosines[f"{objective}, {line.backbone.label}, seed {run.recipe.seed}"] = values
+    if dev is None or not cosines:
+        plot_results(results, path)
+        return
+    predicted_against_gold(cosines, dev, path)

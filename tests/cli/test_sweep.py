@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import typer
+import yaml
+from typer.testing import CliRunner
+
+from condsim.cli.sweep import sweep
+from condsim.errors import InputError
+
+APP = typer.Typer(rich_markup_mode="markdown")
+APP.command()(sweep)
+SPACE = {"learning_rate": {"grid": ["1e-5", "3e-5"]}, "objective": {"grid": [{"mse": 1}]}}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def written(**keys):
+        (tmp_path / "base.yaml").write_text("name: base\ntrain: t.csv\ndev: d.csv\nseed: 1\n")
+        values = {"name": "s", "recipe": str(tmp_path / "base.yaml"), "space": SPACE, **keys}
+        path = tmp_path / "sweep.yaml"
+        path.write_text(yaml.safe_dump(values))
+        return path
+
+    return written
+
+
+def invoke(*words):
+    return CliRunner().invoke(APP, [str(word) for word in words])
+
+
+def test_sweep_dry_run_prints_the_grid_and_writes_nothing(tmp_path, write):
+    done = invoke(write(test="test.csv"), "--output", tmp_path / "out", "--dry-run")
+    assert done.exit_code == 0
+    assert done.stdout.splitlines() == [
+        "s: 2 trials, sampler grid",
+        "  learning_rate=1e-05,objective=mse1",
+        "  learning_rate=3e-05,objective=mse1",
+        "then the best with the seeds 2, 3, 4",
+        "then test.csv, once",
+    ]
+    assert not (tmp_path / "out").exists()
+
+
+def test_sweep_dry_run_of_tpe_prints_the_space(tmp_path, write):
+    space = {"learning_rate": {"log_uniform": [1e-5, 1e-3]}, "transform": {"grid": [True, False]}}
+    path = write(space=space, sampler="tpe", trials=20, seeds=[5])
+    assert invoke(path, "--output", tmp_path / "out", "--dry-run").stdout.splitlines() == [
+        "s: 20 trials, sampler tpe, in",
+        "  learning_rate: 1e-05 to 0.001, log_uniform",
+        "  transform: true, false",
+        "then the best with the seeds 5",
+    ]
+
+
+def test_sweep_dry_run_needs_no_training_library(tmp_path, write):
+    code = (
+        "import sys; from condsim.cli.sweep import sweep; from pathlib import Path; "
+        "sweep(Path(sys.argv[1]), Path('out'), dry_run=True); "
+        "assert not {'torch', 'optuna', 'sentence_transformers'} & set(sys.modules)"
+    )
+    command = [sys.executable, "-c", code, str(write())]
+    subprocess.run(command, check=True, cwd=tmp_path, capture_output=True, timeout=60)
+
+
+def test_sweep_bad_file_is_one_line(tmp_path, write):
+    done = invoke(write(space={"learning_rate": {"grid": []}}), "--output", tmp_path / "out")
+    assert isinstance(done.exception, InputError)
+    assert "'learning_rate' must have a list of one value or more" in str(done.exception)
+    assert not (tmp_path / "out").exists()
+
+
+def test_sweep_interrupted_says_how_to_go_on(tmp_path, write, monkeypatch):
+    module = pytest.importorskip("condsim.training.sweep")
+
+    def interrupted(spec, output):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "sweep", interrupted)
+    done = invoke(write(), "--output", tmp_path / "out")
+    assert done.exit_code == 130
+    assert "The same command goes on from here." in done.stderr
+
+
+def test_sweep_prints_the_result(tmp_path, write, monkeypatch):
+    module = pytest.importorskip("condsim.training.sweep")
+    results = pytest.importorskip("condsim.training.sweep_result")
+
+    def finished(spec, output):
+        point, figures = spec.planned()[0], results.Figures(30.0, None)
+        return results.SweepResult(
+            name=spec.name,
+            search=spec.search(),
+            trials=(results.TrialResult(point, "trials/a", figures, 90.0),),
+            recipe=spec.recipe_for(point),
+            seeds=(results.SeedResult(2, "seeds/2", figures),),
+            condition_only=results.Figures(10.0, 11.0),
+        )
+
+    monkeypatch.setattr(module, "sweep", finished)
+    done = invoke(write(), "--output", tmp_path / "out")
+    assert done.exit_code == 0
+    assert "| 1 | 1e-05 | mse1 | 30.00 | - | 1.5 |" in done.stdout.splitlines()
+    assert "| condition-only | 10.00 | 11.00 |" in done.stdout.splitlines()

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from condsim.errors import InputError
+from condsim.experiments import load_experiment, names, plan, unique_runs
+from condsim.experiments.backbones import PAPER_BACKBONES, resolve
+from condsim.experiments.catalogue import parse
+
+NAMES = [
+    *(f"csts-{rest}" for rest in ("table2", "table3", "table8", "table9", "table10")),
+    *("csts-figure3", "csts-figure4"),
+    *(f"ccl-table{number}" for number in (3, 4, 5, 7, 8, 9)),
+    *("ccl-figure2", "ccl-figure3", "ccl-appendix-a"),
+]
+VALID = {
+    "title": "T",
+    "source": "S",
+    "claim": "C",
+    "measured_on": "M",
+    "rows": {"one": {"cells": {"encoder": "bi"}, "recipe": "bi"}},
+}
+
+
+def test_names_are_one_for_each_table_and_figure():
+    assert list(names()) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_load_experiment_every_file_plans_valid_recipes(name, options):
+    experiment = load_experiment(name)
+    everything = dataclasses.replace(
+        options, backbones=resolve(["paper", "minilm", "someone/other-model"]), full=True
+    )
+    lines = plan(experiment, everything)  # builds and checks every recipe
+    if experiment.kind != "label-histogram":
+        assert unique_runs(lines)
+        for line in lines:
+            assert line.runs or line.row.does_not_apply
+            for run in line.runs:
+                assert run.recipe.backbone == line.backbone.model
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_load_experiment_published_numbers_are_plausible(name):
+    experiment = load_experiment(name)
+    for by_metric in experiment.published.values():
+        for metric, numbers in by_metric.items():
+            assert metric in experiment.metrics
+            for key, number in numbers.items():
+                assert key in PAPER_BACKBONES
+                assert metric == "over_estimated" or -5 < number.value < 92
+
+
+def test_load_experiment_known_numbers_of_the_papers():
+    table = load_experiment("csts-table3")
+    assert table.paper("bi-mse", "pearson", "roberta-base").value == 22.3
+    assert table.paper("bi-mse", "pearson", "roberta-base").std == 14.1
+    assert load_experiment("ccl-table4").paper("tri-no-mse", "spearman", "roberta-base").value == (
+        21.8
+    )
+    assert load_experiment("ccl-table9").paper("bi-sigma-0.75", "pearson", "simcse-base").value == (
+        46.3
+    )
+    assert load_experiment("ccl-appendix-a").paper(
+        "bi-quad-mse", "over_estimated", "simcse-base"
+    ).value == (134)
+
+
+@pytest.mark.parametrize(
+    ("name", "same"),
+    [("ccl-table7", "ccl-table3"), ("ccl-table9", "ccl-table5"), ("csts-table8", "csts-table3")],
+)
+def test_load_experiment_same_rows_needs_no_new_run(name, same, options):
+    runs = [unique_runs(plan(load_experiment(one), options)) for one in (name, same)]
+    assert [run.folder for run in runs[0]] == [run.folder for run in runs[1]]
+
+
+def test_load_experiment_ccl_table3_shares_its_runs_with_csts_table3(options):
+    shared = {run.folder for run in unique_runs(plan(load_experiment("csts-table3"), options))}
+    runs = unique_runs(plan(load_experiment("ccl-table3"), options))
+    assert {run.folder for run in runs} <= shared
+    assert len(runs) == 3 + 3 + 1 + 1
+
+
+def test_load_experiment_unknown_name_lists_near_ones():
+    with pytest.raises(InputError, match=r"'ccl-tabel4'.*'ccl-table4'"):
+        load_experiment("ccl-tabel4")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"titel": "x"}, r"Unknown key 'titel'.*title"),
+        ({"claim": ""}, "'claim' must be a text"),
+        ({"kind": "run"}, r"Unknown kind 'run'.*runs"),
+        ({"metrics": ["speerman"]}, r"Unknown metrics 'speerman'.*spearman"),
+        ({"rows": {"a": {"cells": {}, "recipe": "by"}}}, r"row 'a': Unknown recipe 'by'"),
+        ({"rows": {"a": {"cells": {}}}}, "one of 'recipe', 'does_not_apply'"),
+        ({"published": {"two": {}}}, "Unknown row 'two'"),
+        ({"published": {"one": {"spearman": {"bert": 1}}}}, "Unknown backbone 'bert'"),
+        ({"published": {"one": {"spearman": {"simcse-base": "4,5"}}}}, "a number is written"),
+        ({"x": "rows"}, "needs a cell 'rows'"),
+        ({"comparisons": [{"row": "one", "minus": "x"}]}, "Unknown row 'x'"),
+    ],
+)
+def test_parse_wrong_file_says_where(change, message):
+    with pytest.raises(InputError, match=rf"catalogue/e\.yaml.*{message}"):
+        parse({**VALID, **change}, name="e")
