@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import importlib
 import json
 import subprocess
 import sys
@@ -194,7 +195,8 @@ def test_reproduce_over_estimation_counts_cosines_once(run, trained, options, mo
             return np.where(np.char.endswith(conditions, "person"), 1.0, -1.0).astype(np.float32)
 
     loaded = []
-    monkeypatch.setattr("condsim.scorers.load.load_scorer", lambda folder: Far())
+    module = importlib.import_module("condsim.scorers.load")
+    monkeypatch.setattr(module, "load_scorer", lambda folder: Far())
     written = run("ccl-appendix-a")
     run("ccl-appendix-a")
     assert len(loaded) == 6
