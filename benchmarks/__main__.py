@@ -22,6 +22,7 @@ class Name(StrEnum):
     SCORE_ONE = "score_one"
     SCORE_MANY = "score_many"
     TRAIN_EPOCH = "train_epoch"
+    CCL_STEP = "ccl_step"
 
 
 def main(
@@ -88,6 +89,10 @@ def _run(
         from benchmarks import train_epoch
 
         return train_epoch.run(backbone, data, rows=train_rows)
+    if name is Name.CCL_STEP:
+        from benchmarks import ccl_step
+
+        return ccl_step.run(backbone, data, rows=train_rows, quick=quick)
     from benchmarks.models import peer_model
 
     peer = peer_model(peer_folder)

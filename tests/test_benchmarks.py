@@ -119,3 +119,70 @@ def test_train_backbone_random_has_the_size_of_minilm(tmp_path):
     assert transformers.AutoModel.from_pretrained(folder).num_parameters() == 22_713_216
     tokens = transformers.AutoTokenizer.from_pretrained(folder)("the old man throws a ball")
     assert 100 not in tokens["input_ids"]
+
+
+def test_ccl_step_cost_is_met_up_to_the_bar_and_not_above():
+    cost = benchmark_module("ccl_step").Cost
+    costs = [
+        cost("ccl_step", "bi-encoder", "peer 1.0", "ms/step", 15.0, 10.0, ratio, bar)
+        for ratio, bar in ((1.5, 1.6), (1.6, 1.6), (1.7, 1.6), (9.0, None))
+    ]
+    assert [result.met for result in costs] == [True, True, False, None]
+
+
+def test_ccl_step_times_compare_the_steps_on_one_batch_with_each_other():
+    times = benchmark_module("ccl_step").Times
+    ours, theirs = times((0.003, 0.004, 0.100)), times((0.002, 0.002, 0.100))
+    assert ours.over(theirs) == pytest.approx((1.25, 1.5, 1.75))  # of 1.0, 1.5 and 2.0
+    assert ours.milliseconds == pytest.approx(4)
+
+
+def test_ccl_step_turns_take_every_batch_on_all_sides_in_rotated_order():
+    taken = []
+    steps = {name: lambda batch, name=name: taken.append((name, *batch)) for name in "ABC"}
+    times = benchmark_module("ccl_step").time_in_turns(steps, [{"x": 0}, {"y": 0}], repeats=2)
+    assert "".join(name for name, _ in taken) == "ABC BCA CAB ABC BCA".replace(" ", "")
+    assert [batch for _, batch in taken] == [batch for batch in "xxyxy" for _ in range(3)]
+    assert [len(times[name].seconds) for name in "ABC"] == [4, 4, 4]  # one round is not counted
+
+
+def test_ccl_step_run_has_a_bar_for_ccl_on_the_bi_encoder_only(tmp_path, tiny_backbone):
+    transformers = pytest.importorskip("transformers")
+    backbone = tmp_path / "bert"  # takes the 128 tokens of the recipe
+    config = transformers.BertConfig.from_pretrained(tiny_backbone, max_position_embeddings=128)
+    transformers.BertModel(config).save_pretrained(backbone)
+    transformers.AutoTokenizer.from_pretrained(tiny_backbone).save_pretrained(backbone)
+    ccl_step = benchmark_module("ccl_step")
+    found = ccl_step.run(str(backbone), tmp_path / "none.csv", rows=96, quick=True)
+    assert [(result.measured.split(";")[0], result.bar) for result in found] == [
+        ("bi-encoder, CCL", 1.6),
+        ("bi-encoder, CCL without BCL", None),
+        ("tri-encoder, CCL", None),
+        ("tri-encoder, CCL without BCL", None),
+    ]
+    assert all(result.ratio > 0 for result in found)
+
+
+def test_ccl_step_step_trains_the_encoder_and_the_head_of_the_loss(tmp_path, tiny_backbone):
+    ccl_step = benchmark_module("ccl_step")
+    recipe_module = pytest.importorskip("condsim.training.recipe")
+    trainer = pytest.importorskip("condsim.training.trainer")
+    task = benchmark_module("rows").source(tmp_path / "none.csv", rows=8).task
+    recipe = recipe_module.Recipe(
+        name="tiny",
+        train=task.name,
+        dev=task.name,
+        backbone=str(tiny_backbone),
+        objective={"bcl": 1.0, "mse": 1.0},
+        batch_size=8,
+        max_seq_length=64,
+    )
+    built = trainer.build_run(recipe, task, task, tmp_path / "run")
+    before = {name: weight.clone() for name, weight in built.loss.named_parameters()}
+    batch = next(iter(built.trainer.get_train_dataloader()))
+    ccl_step.Step(built)(batch)
+    changed = {
+        name for name, weight in built.loss.named_parameters() if (weight != before[name]).any()
+    }
+    assert {name.partition(".")[0] for name in changed} == {"model", "head"}
+    assert all(weight.grad is None for weight in built.loss.parameters())
