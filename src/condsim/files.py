@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,7 +32,8 @@ def replacing(path: Path) -> Iterator[Path]:
         raise InputError(f"{path} is a folder; give the name of a file to write.")
     if not path.parent.is_dir():
         raise InputError(f"{path.parent} does not exist; make the folder first.")
-    partial = path.with_name(f"{path.name}.partial")
+    # A name of its own, or two processes that write the same file would take it from each other.
+    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
     try:
         yield partial
         partial.replace(path)

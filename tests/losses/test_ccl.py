@@ -154,6 +154,15 @@ def test_ccl_loss_bfloat16_autocast_equals_float32(tiny_backbone) -> None:
         assert rough[name].item() == pytest.approx(exact[name].item(), abs=0.05)
 
 
+def test_bcl_loss_bfloat16_autocast_keeps_the_projected_space_in_float32(
+    table_encoder, columns
+) -> None:
+    loss = BCLLoss(table_encoder, tau=0.05)
+    exact = loss(columns, LABELS).item()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert loss(columns, LABELS).item() == exact
+
+
 def test_weighted_sum_loss_projection_head_is_no_part_of_the_model(tiny_backbone) -> None:
     model = build_bi_encoder(str(tiny_backbone))
     before = set(model.state_dict())

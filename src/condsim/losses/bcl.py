@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import torch
 import torch.nn.functional as F
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
@@ -52,7 +53,8 @@ class BCLLoss(ProjectedLoss):
             raise InputError("BCL needs a second view of sentence 1; project the batch with one.")
         first = F.normalize(batch.first, dim=-1)  # (rows, dim)
         positives = (first * F.normalize(batch.view, dim=-1)).sum(dim=-1)  # (rows,)
-        negatives = first @ F.normalize(batch.second, dim=-1).T  # (rows, rows)
+        with torch.autocast(first.device.type, enabled=False):
+            negatives = first @ F.normalize(batch.second, dim=-1).T  # (rows, rows)
         return bcl_loss(
             positives, negatives, batch.targets.gold, tau=options.tau, sigma=options.sigma
         )

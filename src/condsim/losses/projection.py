@@ -44,5 +44,7 @@ class ProjectionHead(nn.Module):
             if not self._parallel:
                 self._parallel = (DistributedDataParallel(self.layers),)
             layers = self._parallel[0]
-        projected: Tensor = layers(torch.cat([batch.float() for batch in embeddings]))
+        # Under bfloat16 the cosines of near views would fall on a handful of values.
+        with torch.autocast(embeddings[0].device.type, enabled=False):
+            projected: Tensor = layers(torch.cat([batch.float() for batch in embeddings]))
         return list(torch.split(projected, [len(batch) for batch in embeddings]))

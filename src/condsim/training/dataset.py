@@ -11,7 +11,7 @@ from datasets import Dataset
 
 from condsim.encoders.conditioning import conditional_sentences, cross_encoder_pairs
 from condsim.errors import InputError
-from condsim.tasks import pair_rows
+from condsim.tasks import Pairing, pair_rows
 from condsim.training.inputs import masked
 from condsim.training.recipe import Recipe
 from condsim.training.siblings import load_siblings, with_siblings
@@ -40,11 +40,12 @@ def limited(rows: Task, train_rows: int | None) -> Task:
     return rows.take(np.flatnonzero(np.isin(pair_ids, chosen)))
 
 
-def check_pairs(rows: Task, recipe: Recipe) -> None:
+def check_pairs(rows: Task, pairing: Pairing, recipe: Recipe) -> None:
     """Checks that the rows have what a pairwise objective compares.
 
     Args:
         rows: The labelled training rows.
+        pairing: Their pairs.
         recipe: The recipe.
 
     Raises:
@@ -53,11 +54,11 @@ def check_pairs(rows: Task, recipe: Recipe) -> None:
     """
     if rows.conditions is None and recipe.encoder == "tri-encoder":
         raise InputError(f"{rows.name} has no conditions, which a tri-encoder needs.")
-    if recipe.needs_pairs and (rows.conditions is None or not pair_rows(rows).pairs):
-        terms = "', '".join(recipe.objective)
+    if recipe.pair_terms and (rows.conditions is None or not pairing.pairs):
+        terms = "', '".join(recipe.pair_terms)
         raise InputError(
             f"{rows.name} has no sentence pair with two conditions and different labels, which "
-            f"the objective '{terms}' compares. Give such data, or use 'mse' or 'correlation'."
+            f"the objective needs for '{terms}'. Give such data, or use 'mse' or 'correlation'."
         )
 
 

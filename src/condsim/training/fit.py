@@ -13,12 +13,13 @@ import torch
 from accelerate import PartialState
 
 from condsim.encoders.quiet import without_progress_bars
+from condsim.errors import CondSimError
 from condsim.evaluation.report import Report
 from condsim.files import replacing
 from condsim.tasks import load_task
 from condsim.training.dataset import limited
 from condsim.training.finish import write_model
-from condsim.training.output import CHECKPOINTS, HISTORY, REPORT, prepare_output
+from condsim.training.output import CHECKPOINTS, HISTORY, REPORT, prepare_output, withdraw_output
 from condsim.training.recipe import Recipe
 from condsim.training.trainer import Run, build_run
 from condsim.types import Task
@@ -82,7 +83,12 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> TrainingResult
     if process.is_main_process:
         prepare_output(output, recipe, resume=resume)
     process.wait_for_everyone()
-    run = build_run(recipe, train, dev, output)
+    try:
+        run = build_run(recipe, train, dev, output)
+    except CondSimError:
+        if process.is_main_process and not resume:
+            withdraw_output(output)
+        raise
     checkpoint = run.last_checkpoint(output) if resume else None
     if checkpoint is not None:
         _LOGGER.info("going on from %s", checkpoint.name)

@@ -9,7 +9,15 @@ from pathlib import Path
 from condsim.errors import InputError
 from condsim.training.recipe import Recipe, load_recipe, save_recipe
 
-__all__ = ["CHECKPOINTS", "HISTORY", "RECIPE", "REPORT", "last_checkpoint", "prepare_output"]
+__all__ = [
+    "CHECKPOINTS",
+    "HISTORY",
+    "RECIPE",
+    "REPORT",
+    "last_checkpoint",
+    "prepare_output",
+    "withdraw_output",
+]
 
 CHECKPOINTS = "checkpoints"
 HISTORY = "training.json"
@@ -33,7 +41,8 @@ def prepare_output(output: Path, recipe: Recipe, *, resume: bool) -> None:
         raise InputError(f"{output} is a file; --output must be a folder.")
     known = output / RECIPE
     if not resume:
-        if output.is_dir() and any(output.iterdir()):
+        # A kill while the recipe was written leaves no more than its unfinished file.
+        if output.is_dir() and any(path.suffix != ".partial" for path in output.iterdir()):
             raise InputError(
                 f"{output} is not empty; give another --output, or --resume to go on with its run."
             )
@@ -51,6 +60,18 @@ def prepare_output(output: Path, recipe: Recipe, *, resume: bool) -> None:
             f"The run in {output} was started with other values of: {', '.join(changed)}. "
             "Resume it with the same recipe, or start anew in another folder."
         )
+
+
+def withdraw_output(output: Path) -> None:
+    """Takes back the folder of a run that could not be started, so that it can be started anew.
+
+    Args:
+        output: The folder, as :func:`prepare_output` made it.
+    """
+    (output / RECIPE).unlink(missing_ok=True)
+    for folder in (output / CHECKPOINTS, output):
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
 
 
 def last_checkpoint(output: Path, *, also: str | None = None) -> Path | None:

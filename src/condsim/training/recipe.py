@@ -113,6 +113,10 @@ class Recipe:
         self._check("tau", self.tau > 0, "above 0")
         self._check("sigma", 0 <= self.sigma <= 1, "in [0, 1]")
         self._check("train_rows", self.train_rows is None or self.train_rows >= 2, "at least 2")
+        self._check("margin", self.margin >= 0, "at least 0")
+        self._check("scale", self.scale > 0, "above 0")
+        self._check("max_grad_norm", self.max_grad_norm > 0, "above 0")
+        self._check("seed", 0 <= self.seed < 2**32, "in [0, 2^32)")
         self._check("sibling_rate", 0 <= self.sibling_rate <= 1, "in [0, 1]")
         self._check("weight_decay", self.weight_decay >= 0, "at least 0")
         self._check("checkpoint_steps", self.checkpoint_steps >= 0, "at least 0")
@@ -128,12 +132,14 @@ class Recipe:
                 "Recipe key 'inputs': a bi- or tri-encoder that sees only the condition encodes "
                 "both sides alike, so every similarity is 1. Use a cross-encoder."
             )
-        self._check("batch_size", not self.needs_pairs or self.batch_size >= 2, "at least 2")
+        self._check("batch_size", not self.pair_terms or self.batch_size >= 2, "at least 2")
+        needs_dropout = self.objective.get("bcl", 0) > 0
+        self._check("dropout", not needs_dropout or self.dropout != 0, "above 0 for 'bcl'")
 
     @property
-    def needs_pairs(self) -> bool:
-        """Whether a term compares the two rows of a sentence pair."""
-        return any(self.objective.get(term, 0) > 0 for term in _PAIR_OBJECTIVES)
+    def pair_terms(self) -> tuple[str, ...]:
+        """The terms of the objective that compare the two rows of a sentence pair."""
+        return tuple(term for term in _PAIR_OBJECTIVES if self.objective.get(term, 0) > 0)
 
     def _check_cross_encoder_objective(self) -> None:
         for term in (*_PAIR_OBJECTIVES, *_PROJECTED_OBJECTIVES):

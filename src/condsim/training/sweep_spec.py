@@ -220,7 +220,7 @@ def _typed(
             try:
                 recipe = load_recipe(path, overrides=[*overrides, *weights, *changes])
             except InputError as error:
-                raise InputError(f"'space': '{key}' cannot be {value!r}: {error}") from error
+                raise InputError(f"'space': no recipe with {point_text(point)}: {error}") from error
             head, _, part = key.partition(".")
             values.append(getattr(recipe, head)[part] if part else getattr(recipe, head))
         labels = [value_text(value) for value in values]

@@ -118,7 +118,6 @@ def _opened(
     with locked(folder):
         if not path.exists():
             with replacing(path) as partial:
-                partial.unlink(missing_ok=True)
                 _make(optuna, spec, partial, belongs)
     _check_is_storage(path)
     with _storage(optuna, path) as storage:

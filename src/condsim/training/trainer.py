@@ -137,8 +137,9 @@ def build_run(recipe: Recipe, train: Task, dev: Task, output: Path) -> Run:
     rows = limited(train.labelled(), recipe.train_rows)
     if not len(rows):
         raise InputError(f"{train.name} has no labelled row to train on.")
-    check_pairs(rows, recipe)
-    pair_ids = pair_rows(rows).pair_ids
+    pairing = pair_rows(rows)
+    check_pairs(rows, pairing, recipe)
+    pair_ids = pairing.pair_ids
     variants = epoch_variants(rows, recipe, dev=dev)
     dataset = training_rows(variants, pair_ids, recipe, separator=_separator(model))
     sampler = partial(
