@@ -38,7 +38,7 @@ def test_plan_overrides_and_seeds_reach_every_run(options):
     changed = dataclasses.replace(options, overrides=("epochs=2",), seeds=2)
     runs = unique_runs(plan(load_experiment("ccl-table3"), changed))
     assert {run.recipe.epochs for run in runs} == {2}
-    assert [run.recipe.seed for run in runs] == [0, 1] * 4
+    assert [run.recipe.seed for run in runs] == [0, 1] * 6
 
 
 def test_plan_full_adds_the_tri_encoder(options):
