@@ -67,10 +67,11 @@ def counted(runs: Sequence[PlannedRun]) -> dict[Path, Metric]:
     Raises:
         InputError: If the dev file has no pair of rows whose labels differ.
     """
-    counts = {}
-    dev = load_task(runs[0].data.dev) if runs else None
+    counts: dict[Path, Metric] = {}
+    if not runs:
+        return counts
+    dev = load_task(runs[0].data.dev)
     for run in runs:
-        assert dev is not None
         cosines = dev_cosines(run, dev)
         if cosines is None:
             continue

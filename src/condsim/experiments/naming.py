@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from condsim.training.recipe import Recipe
+from condsim.training.runs import PLACE_KEYS
 
 __all__ = ["canonical", "digest", "run_folder", "run_hash"]
 
-# What a run is called and where its data lie decide nothing; the data count by their revisions.
-_IGNORED = ("name", "license", "train", "dev")
 _CCL = {"w-acl", "bcl", "mse", "c-mse"}
 _SHOWN = ("inputs", "train_rows", "tau", "sigma")  # what rows of one table differ in
 
@@ -62,7 +61,9 @@ def run_hash(recipe: Recipe, *, train_revision: str, dev_revision: str) -> str:
     values = canonical(recipe).to_dict()
     default = Recipe(name="", train="", dev="").to_dict()
     chosen = {
-        key: value for key, value in values.items() if key not in _IGNORED and value != default[key]
+        key: value
+        for key, value in values.items()
+        if key not in PLACE_KEYS and value != default[key]
     }
     return digest({"recipe": chosen, "train": train_revision, "dev": dev_revision})
 

@@ -6,6 +6,7 @@ import yaml
 
 from condsim.evaluation.report import Report
 from condsim.evaluation.tables import to_markdown
+from condsim.training.dataset import limited
 from condsim.training.recipe import Recipe
 from condsim.types import Task
 
@@ -32,7 +33,7 @@ def model_card(recipe: Recipe, report: Report, *, train: Task, runs: int = 1) ->
     Returns:
         The text of ``README.md``, with the front matter that the Hub reads.
     """
-    rows = min(int(train.valid.sum()), recipe.train_rows or len(train))
+    rows = len(limited(train.labelled(), recipe.train_rows))
     first, second = "condition", "sentence"
     if recipe.order == "sentence-first":
         first, second = second, first

@@ -15,10 +15,10 @@ from condsim.evaluation.report import Report
 from condsim.training.output import HISTORY, RECIPE, REPORT
 from condsim.training.recipe import Recipe, load_recipe
 
-__all__ = ["FinishedRun", "finished_run", "run_or_resume"]
+__all__ = ["PLACE_KEYS", "FinishedRun", "finished_run", "run_or_resume"]
 
-# Keys that say what a run is called and where its data lie, not what is trained.
-_PLACE_KEYS = ("name", "license", "train", "dev")
+PLACE_KEYS = ("name", "license", "train", "dev")
+"""Recipe keys that say what a run is called and where its data lie, not what is trained."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,6 @@ def _check_same(recipe: Recipe, other: Recipe, folder: Path) -> None:
 
 def _trained_by(recipe: Recipe) -> dict[str, Any]:
     """The keys that decide what is trained, without objectives of weight 0."""
-    values = {key: value for key, value in recipe.to_dict().items() if key not in _PLACE_KEYS}
+    values = {key: value for key, value in recipe.to_dict().items() if key not in PLACE_KEYS}
     values["objective"] = {term: weight for term, weight in recipe.objective.items() if weight}
     return values
