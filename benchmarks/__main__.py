@@ -23,6 +23,10 @@ class Name(StrEnum):
     SCORE_MANY = "score_many"
     TRAIN_EPOCH = "train_epoch"
     CCL_STEP = "ccl_step"
+    PROMPT_LOCAL = "prompt_local"
+    PROMPT_HTTP = "prompt_http"
+    CONTEXTS_RETRIEVAL = "contexts_retrieval"
+    CONTEXTS_MEMORY = "contexts_memory"
 
 
 def main(
@@ -93,6 +97,22 @@ def _run(
         from benchmarks import ccl_step
 
         return ccl_step.run(backbone, data, rows=train_rows, quick=quick)
+    if name is Name.PROMPT_LOCAL:
+        from benchmarks import prompt_local
+
+        return prompt_local.run(quick=quick)
+    if name is Name.PROMPT_HTTP:
+        from benchmarks import prompt_http
+
+        return prompt_http.run(quick=quick)
+    if name is Name.CONTEXTS_RETRIEVAL:
+        from benchmarks import contexts_retrieval
+
+        return contexts_retrieval.run(quick=quick)
+    if name is Name.CONTEXTS_MEMORY:
+        from benchmarks import contexts_memory
+
+        return contexts_memory.run(quick=quick)
     from benchmarks.models import peer_model
 
     peer = peer_model(peer_folder)

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import json
 import string
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
+
+from condsim.errors import BackendError
+from condsim.prompting.backends.base import Answer
 
 WORDS = (
     "a an the man woman girl boy dog cat bird child people throws kicks holds sits runs plays eats "
@@ -79,3 +85,42 @@ def tiny_roberta_backbone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+class FakeBackend:
+    """Answers prompts with texts it was given, and remembers what it was asked."""
+
+    name = "fake"
+    max_new_tokens = 20
+
+    def __init__(self, reply: Callable[[str], Answer], *, fail_after: int | None = None) -> None:
+        self.reply = reply
+        self.fail_after = fail_after
+        self.asked: list[str] = []
+        self.checked = 0
+        self.identity = {"backend": "fake", "model": "fake"}
+
+    def check(self) -> None:
+        self.checked += 1
+
+    def count_tokens(self, prompt: str) -> int:
+        return 10
+
+    def answers(
+        self, prompts: Iterable[str], *, probabilities: bool = False
+    ) -> Generator[tuple[int, Answer], None, None]:
+        """Answers in twos, the second prompt first: places do not follow the order."""
+        numbered = enumerate(prompts)
+        while some := list(islice(numbered, 2)):
+            for place, prompt in reversed(some):
+                if self.fail_after is not None and len(self.asked) >= self.fail_after:
+                    raise BackendError("The server is gone.")
+                self.asked.append(prompt)
+                answer = self.reply(prompt)
+                yield place, answer if probabilities else replace(answer, probabilities=None)
+
+
+@pytest.fixture
+def fake_backend() -> type[FakeBackend]:
+    """A back end of the tests' own."""
+    return FakeBackend

@@ -186,3 +186,24 @@ def test_ccl_step_step_trains_the_encoder_and_the_head_of_the_loss(tmp_path, tin
     }
     assert {name.partition(".")[0] for name in changed} == {"model", "head"}
     assert all(weight.grad is None for weight in built.loss.parameters())
+
+
+def test_prompt_http_speed_is_held_against_the_peer_and_the_ideal(monkeypatch):
+    pytest.importorskip("openai")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    against_peer, against_ideal = benchmark_module("prompt_http").speed(64)
+    assert (against_peer.bar, against_ideal.bar) == (None, pytest.approx(500 / 640))
+    assert against_peer.theirs > 0
+    assert against_peer.ours == against_ideal.ours
+    assert against_ideal.ratio == pytest.approx(against_ideal.ours / 640)
+    assert against_ideal.ratio <= 1
+
+
+def test_prompt_local_prompts_are_of_mixed_lengths_and_the_same_for_a_seed():
+    pytest.importorskip("transformers")
+    mixed_prompts = benchmark_module("prompt_local").mixed_prompts
+    prompts = mixed_prompts(36, seed=0)
+    assert prompts == mixed_prompts(36, seed=0) != mixed_prompts(36, seed=1)
+    lengths = [len(prompt.split()) for prompt in prompts]
+    assert max(lengths) > 5 * min(lengths)
+    assert sum(prompt.startswith("Input:") for prompt in prompts) == 12

@@ -4,6 +4,8 @@
 CondSimError
 ├── InputError         (also ValueError)    the caller's data, option or recipe breaks a rule
 ├── ModelError         (also ValueError)    a model folder is missing, damaged or of the wrong kind
+├── BackendError       (also RuntimeError)  a language model or its server does not answer
+│   └── BudgetError                         the requests or tokens that were allowed are used up
 └── MissingExtraError  (also ImportError)   an optional library is not installed
 ```
 
@@ -19,6 +21,8 @@ from collections.abc import Iterable
 from types import ModuleType
 
 __all__ = [
+    "BackendError",
+    "BudgetError",
     "CondSimError",
     "InputError",
     "MissingExtraError",
@@ -38,6 +42,14 @@ class InputError(CondSimError, ValueError):
 
 class ModelError(CondSimError, ValueError):
     """A model folder is missing, damaged or of the wrong kind."""
+
+
+class BackendError(CondSimError, RuntimeError):
+    """A language model, or the server it is behind, does not answer."""
+
+
+class BudgetError(BackendError):
+    """The requests or tokens that a run was allowed are used up; what was answered is kept."""
 
 
 class MissingExtraError(CondSimError, ImportError):

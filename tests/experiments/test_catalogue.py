@@ -8,9 +8,10 @@ from condsim.errors import InputError
 from condsim.experiments import load_experiment, names, plan, unique_runs
 from condsim.experiments.backbones import PAPER_BACKBONES, resolve
 from condsim.experiments.catalogue import parse
+from condsim.experiments.language_models import PAPER_MODELS
 
 NAMES = [
-    *(f"csts-{rest}" for rest in ("table2", "table3", "table8", "table9", "table10")),
+    *(f"csts-table{number}" for number in (2, 3, 4, 8, 9, 10, 11, 12)),
     *("csts-figure3", "csts-figure4"),
     *(f"ccl-table{number}" for number in (3, 4, 5, 7, 8, 9)),
     *("ccl-figure2", "ccl-figure3", "ccl-appendix-a"),
@@ -22,6 +23,7 @@ VALID = {
     "measured_on": "M",
     "rows": {"one": {"cells": {"encoder": "bi"}, "recipe": "bi"}},
 }
+ASKS = {"cells": {"instruction": "none"}, "prompt": {"instruction": "none", "shots": 0}}
 
 
 def test_names_are_one_for_each_table_and_figure():
@@ -35,7 +37,7 @@ def test_load_experiment_every_file_plans_valid_recipes(name, options):
         options, backbones=resolve(["paper", "minilm", "someone/other-model"]), full=True
     )
     lines = plan(experiment, everything)  # builds and checks every recipe
-    if experiment.kind != "label-histogram":
+    if experiment.kind not in ("label-histogram", "prompting"):
         assert unique_runs(lines)
         for line in lines:
             assert line.runs or line.row.does_not_apply
@@ -50,8 +52,12 @@ def test_load_experiment_published_numbers_are_plausible(name):
         for metric, numbers in by_metric.items():
             assert metric in experiment.metrics
             for key, number in numbers.items():
-                assert key in PAPER_BACKBONES
-                assert metric == "over_estimated" or -5 < number.value < 92
+                if experiment.kind == "prompting":
+                    assert key in PAPER_MODELS
+                    assert (0 if metric == "invalid" else -8) <= number.value < 99
+                else:
+                    assert key in PAPER_BACKBONES
+                    assert metric == "over_estimated" or -5 < number.value < 92
 
 
 def test_load_experiment_known_numbers_of_the_papers():
@@ -99,6 +105,19 @@ def test_load_experiment_unknown_name_lists_near_ones():
         ({"metrics": ["speerman"]}, r"Unknown metrics 'speerman'.*spearman"),
         ({"rows": {"a": {"cells": {}, "recipe": "by"}}}, r"row 'a': Unknown recipe 'by'"),
         ({"rows": {"a": {"cells": {}}}}, "one of 'recipe', 'does_not_apply'"),
+        ({"rows": {"a": {**ASKS, "recipe": "bi"}}}, "one of 'recipe', 'does_not_apply', 'prompt'"),
+        ({"rows": {"a": ASKS}}, "row 'a': 'prompt' goes with the kind 'prompting'"),
+        ({"kind": "prompting"}, "row 'one': 'prompt' goes with the kind 'prompting'"),
+        ({"rows": {"a": {**ASKS, "prompt": {"shots": 2}}}}, "key 'instruction' is missing"),
+        ({"rows": {"a": {**ASKS, "prompt": {**ASKS["prompt"], "shots": -1}}}}, "not be negative"),
+        (
+            {
+                "kind": "prompting",
+                "rows": {"one": ASKS},
+                "published": {"one": {"spearman": {"simcse-base": 1}}},
+            },
+            "Unknown language model 'simcse-base'",
+        ),
         ({"published": {"two": {}}}, "Unknown row 'two'"),
         ({"published": {"one": {"spearman": {"bert": 1}}}}, "Unknown backbone 'bert'"),
         ({"published": {"one": {"spearman": {"simcse-base": "4,5"}}}}, "a number is written"),

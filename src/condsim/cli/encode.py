@@ -57,7 +57,7 @@ def encode(
     rows = sum(1 for _ in texts_of(file, column))  # also finds every fault before the work starts
     scorer = load_scorer(model)
     if not isinstance(scorer, EmbeddingScorer):
-        raise ModelError(f"{scorer.name} is a cross-encoder, which has no embeddings.")
+        raise ModelError(f"{scorer.name} gives scores only; embeddings need a bi- or tri-encoder.")
     with replacing(output) as partial:
         write_array(
             partial,

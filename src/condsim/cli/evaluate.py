@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from condsim.cli.outputs import check_output
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
@@ -91,8 +92,8 @@ def evaluate(
 
     `condsim evaluate --data dev.csv --against runs/old --over-estimation --plot over.png`
     """
-    _check_output("--json", json)
-    _check_output("--plot", plot)
+    check_output("--json", json)
+    check_output("--plot", plot)
     if plot is not None:
         if not over_estimation:
             raise InputError("--plot draws over-estimation; give --over-estimation as well.")
@@ -113,16 +114,6 @@ def evaluate(
     if json is not None:
         report.to_json(json)
     _print(report, markdown=markdown)
-
-
-def _check_output(option: str, path: Path | None) -> None:
-    """Refuses a file that could not be written, before the models run."""
-    if path is None:
-        return
-    if not path.parent.is_dir():
-        raise InputError(f"{option}: the folder {path.parent} does not exist; make it first.")
-    if path.is_dir():
-        raise InputError(f"{option}: {path} is a folder; give the name of a file to write.")
 
 
 def _report(

@@ -17,6 +17,7 @@ __all__ = ["info"]
 _CORE = ("numpy", "onnxruntime", "tokenizers")
 _EXTRAS = {
     "train": ("torch", "sentence_transformers", "transformers", "datasets", "accelerate"),
+    "llm": ("openai", "transformers", "torch"),
     "parquet": ("pyarrow",),
 }
 

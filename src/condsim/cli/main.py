@@ -14,6 +14,7 @@ from condsim.cli import (
     export,
     info,
     predict,
+    prompt,
     reproduce,
     score,
     sweep,
@@ -38,6 +39,7 @@ app.command()(sweep.sweep)
 app.command()(reproduce.reproduce)
 app.command()(evaluate.evaluate)
 app.command()(predict.predict)
+app.command()(prompt.prompt)
 app.command()(export.export)
 app.command()(info.info)
 app.add_typer(data.app, name="data", help="Look at data files.")

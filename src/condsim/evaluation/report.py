@@ -7,13 +7,13 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from condsim.errors import InputError
 from condsim.evaluation.over_estimation import OverEstimation
 from condsim.files import replacing
 
-__all__ = ["Difference", "Metric", "ModelResult", "Report"]
+__all__ = ["Difference", "Metric", "ModelResult", "Report", "read_json", "write_json"]
 
 FORMAT = 1
 
@@ -119,10 +119,16 @@ class Report:
         Raises:
             InputError: If the folder does not exist.
         """
+        write_json(self.to_dict(), Path(path))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Gives the report as plain values, NaN as None.
+
+        Returns:
+            What :meth:`from_dict` turns back into the same report.
+        """
         content = _without_nan({"format": FORMAT, **asdict(self, dict_factory=_without_uncounted)})
-        text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-        with replacing(Path(path)) as partial:
-            partial.write_text(text + "\n", encoding="utf-8")
+        return cast(dict[str, Any], content)
 
     @classmethod
     def from_json(cls, path: str | Path) -> Report:
@@ -138,23 +144,68 @@ class Report:
             InputError: If the file is missing, not a report, or of an unknown format version.
         """
         path = Path(path)
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"{path} cannot be read: {error.strerror}.") from error
-        except ValueError as error:
-            raise InputError(f"{path} is not a report: it is not JSON ({error}).") from error
+        return cls.from_dict(read_json(path), source=str(path))
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any], *, source: str) -> Report:
+        """Builds a report from what :meth:`to_dict` gave.
+
+        Args:
+            content: The plain values.
+            source: Where they come from, for errors.
+
+        Returns:
+            The same report.
+
+        Raises:
+            InputError: If they are no report, or one of an unknown format version.
+        """
         if not isinstance(content, dict) or "format" not in content:
-            raise InputError(f"{path} is not a report: it has no 'format'.")
+            raise InputError(f"{source} is not a report: it has no 'format'.")
         if content["format"] != FORMAT:
             raise InputError(
-                f"{path} has report format {content['format']!r}; this condsim reads format "
+                f"{source} has report format {content['format']!r}; this condsim reads format "
                 f"{FORMAT}. Evaluate again, or use the condsim that wrote it."
             )
         try:
             return _report(content)
         except (AttributeError, KeyError, TypeError) as error:
-            raise InputError(f"{path} is not a whole report: {error!r}.") from error
+            raise InputError(f"{source} is not a whole report: {error!r}.") from error
+
+
+def write_json(content: Mapping[str, Any], path: Path) -> None:
+    """Writes plain values as JSON; an earlier file of that name is replaced in one step.
+
+    Args:
+        content: The values; NaN is not allowed.
+        path: The file to write.
+
+    Raises:
+        InputError: If the folder does not exist.
+    """
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    with replacing(path) as partial:
+        partial.write_text(text + "\n", encoding="utf-8")
+
+
+def read_json(path: Path) -> Any:  # noqa: ANN401  (any JSON value)
+    """Reads the JSON of a report.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Its content.
+
+    Raises:
+        InputError: If the file cannot be read or is no JSON.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise InputError(f"{path} is not a report: it is not JSON ({error}).") from error
 
 
 def _report(content: Mapping[str, Any]) -> Report:

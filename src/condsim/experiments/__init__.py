@@ -1,15 +1,24 @@
 """The tables and figures of the papers, each run by one command and set beside the paper's numbers.
 
 An experiment is a file of ``catalogue/``: what the paper claims, its numbers, and the runs that
-repeat them. `reproduce` trains what is not finished and writes the table; a finished table is
-rebuilt from the reports on disk and imports no torch.
+repeat them. `reproduce` trains, or asks a language model, what is not finished and writes the
+table; a finished table is rebuilt from the reports on disk and imports no torch.
 """
 
 from __future__ import annotations
 
-from condsim.experiments.catalogue import Experiment, Published, Row, load_experiment, names
+from condsim.experiments.catalogue import load_experiment, names
+from condsim.experiments.experiment import Experiment, Published, Row
 from condsim.experiments.naming import run_folder
-from condsim.experiments.plan import Options, PlannedLine, PlannedRun, plan, unique_runs
+from condsim.experiments.plan import (
+    Options,
+    PlannedLine,
+    PlannedRun,
+    PromptOptions,
+    plan,
+    unique_runs,
+)
+from condsim.experiments.prompt_plan import PromptLine, PromptRun, plan_prompts, prompt_runs
 from condsim.experiments.run import Outputs, reproduce
 
 __all__ = [
@@ -18,11 +27,16 @@ __all__ = [
     "Outputs",
     "PlannedLine",
     "PlannedRun",
+    "PromptLine",
+    "PromptOptions",
+    "PromptRun",
     "Published",
     "Row",
     "load_experiment",
     "names",
     "plan",
+    "plan_prompts",
+    "prompt_runs",
     "reproduce",
     "run_folder",
     "unique_runs",

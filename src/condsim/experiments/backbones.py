@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from condsim.errors import InputError
+from condsim.experiments.naming import slug
 
 __all__ = ["DEFAULT_BACKBONE", "PAPER_BACKBONES", "Backbone", "recipe_file", "resolve"]
 
@@ -114,8 +114,7 @@ def recipe_file(recipe: str, backbone: Backbone) -> Path:
 
 
 def _other(name: str) -> Backbone:
-    label = Path(name).name
-    key = re.sub(r"[^a-z0-9.]+", "-", label.lower()).strip("-.")
+    label, key = Path(name).name, slug(name)
     if not key:
         raise InputError(f"--backbone takes a Hub name or a folder. Got {name!r}.")
     return Backbone(key, label, name)

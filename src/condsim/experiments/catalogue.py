@@ -5,128 +5,36 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from importlib import resources
-from typing import Any, Literal, cast
+from typing import Any, cast, get_args
 
 import yaml
 
 from condsim.errors import InputError, unknown_name
+from condsim.experiments.backbones import PAPER_BACKBONES
+from condsim.experiments.experiment import (
+    Comparison,
+    Experiment,
+    Kind,
+    Prompting,
+    Published,
+    Row,
+)
+from condsim.experiments.language_models import PAPER_MODELS
+from condsim.typed_yaml import typed
 
-__all__ = ["Comparison", "Experiment", "Published", "Row", "load_experiment", "names", "parse"]
-
-Kind = Literal["runs", "zero-shot", "label-histogram", "over-estimation"]
+__all__ = ["load_experiment", "names", "parse"]
 
 _FOLDER = "catalogue"
 _CHOICES: dict[str, tuple[str, ...]] = {
-    "kind": ("runs", "zero-shot", "label-histogram", "over-estimation"),
+    "kind": get_args(Kind),
     "task": ("c-sts", "sts-b"),
-    "metrics": ("spearman", "pearson", "over_estimated"),
+    "metrics": ("spearman", "pearson", "over_estimated", "invalid", "valid_spearman"),
     "recipe": ("bi", "tri", "cross", "ccl-bi", "ccl-tri", "stsb-bi", "stsb-cross"),
-    "backbone": ("roberta-base", "roberta-large", "diffcse-base", "simcse-base", "simcse-large"),
+    "backbone": tuple(PAPER_BACKBONES),
+    "language model": tuple(PAPER_MODELS),
 }
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(?: ± (\d+(?:\.\d+)?))?")
-
-
-@dataclass(frozen=True)
-class Published:
-    """A number of a paper.
-
-    Attributes:
-        value: The number: a correlation x 100, or a count.
-        std: The standard deviation over seeds that the paper gives with it; None if it gives none.
-        text: The number as the paper prints it.
-    """
-
-    value: float
-    std: float | None
-    text: str
-
-
-@dataclass(frozen=True)
-class Row:
-    """One row of an experiment: a configuration, run on every backbone that is asked for.
-
-    Attributes:
-        key: Short name of the row within its experiment.
-        cells: What the table shows, by the head of the column.
-        recipe: Which base recipe it starts from (`condsim.experiments.backbones.recipe_file`).
-        task: Data it trains and is measured on.
-        set: Recipe keys it changes, as ``--set`` names them.
-        set_for: More of them, by backbone of the papers.
-        seeds: Number of seeds: that of the recipe and those after it.
-        full: Whether it is run with ``--full`` only.
-        does_not_apply: Why there can be no such run; None if there can.
-    """
-
-    key: str
-    cells: Mapping[str, str]
-    recipe: str | None = None
-    task: str = "c-sts"
-    set: Mapping[str, Any] = field(default_factory=dict)
-    set_for: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    seeds: int = 1
-    full: bool = False
-    does_not_apply: str | None = None
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two rows whose difference is stated, paired by seed.
-
-    Attributes:
-        row: Key of the first row.
-        minus: Key of the row that is taken from it.
-    """
-
-    row: str
-    minus: str
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """A table or figure of a paper.
-
-    Attributes:
-        name: Name on the command line.
-        title: What it shows.
-        source: Paper, table or figure.
-        claim: What the paper claims, in our words.
-        measured_on: The data the paper's numbers are measured on.
-        kind: What is done for each row.
-        metrics: What is shown, ``spearman``, ``pearson`` or ``over_estimated``.
-        rows: The rows, by key, in the order of the table.
-        published: The paper's numbers by row, metric and backbone; empty if it gives none.
-        x: Head of the column that is the horizontal axis of a curve; None for a dot plot.
-        comparisons: Differences to state.
-        remark: What a reader must know about the paper's numbers; None if nothing.
-    """
-
-    name: str
-    title: str
-    source: str
-    claim: str
-    measured_on: str
-    kind: Kind
-    metrics: tuple[str, ...]
-    rows: Mapping[str, Row]
-    published: Mapping[str, Mapping[str, Mapping[str, Published]]]
-    x: str | None = None
-    comparisons: tuple[Comparison, ...] = ()
-    remark: str | None = None
-
-    def paper(self, row: str, metric: str, backbone: str) -> Published | None:
-        """The paper's number, if it gives one.
-
-        Args:
-            row: Key of the row.
-            metric: Name of the metric.
-            backbone: Key of the backbone.
-
-        Returns:
-            The number, or None.
-        """
-        return self.published.get(row, {}).get(metric, {}).get(backbone)
 
 
 def names() -> tuple[str, ...]:
@@ -174,8 +82,16 @@ def parse(values: Mapping[str, Any], *, name: str) -> Experiment:
     where = f"{_FOLDER}/{name}.yaml"
     known = [key.name for key in dataclasses.fields(Experiment) if key.name != "name"]
     _check_keys(values, [*known, "same_rows_as"], where)
+    kind = cast(Kind, _one_of("kind", values.get("kind", "runs"), where))
     rows = _rows(values, where)
-    published = _published(values.get("published") or {}, rows, where)
+    for row in rows.values():
+        if (row.prompt is not None) != (kind == "prompting"):
+            raise InputError(
+                f"{where}, row {row.key!r}: 'prompt' goes with the kind 'prompting' and with no "
+                f"other. The kind is {kind!r}."
+            )
+    model = "language model" if kind == "prompting" else "backbone"
+    published = _published(values.get("published") or {}, rows, where, model=model)
     metrics = tuple(values.get("metrics", ("spearman",)))
     for metric in metrics:
         _one_of("metrics", metric, where)
@@ -190,7 +106,7 @@ def parse(values: Mapping[str, Any], *, name: str) -> Experiment:
     texts = {key: _text(values, key, where) for key in ("title", "source", "claim", "measured_on")}
     return Experiment(
         name=name,
-        kind=cast(Kind, _one_of("kind", values.get("kind", "runs"), where)),
+        kind=kind,
         metrics=metrics,
         rows=rows,
         published=published,
@@ -218,19 +134,31 @@ def _row(key: str, values: Mapping[str, Any], where: str) -> Row:
     where = f"{where}, row {key!r}"
     known = [entry.name for entry in dataclasses.fields(Row) if entry.name != "key"]
     _check_keys(values, known, where)
-    if "cells" not in values or ("recipe" in values) == ("does_not_apply" in values):
-        raise InputError(f"{where}: a row needs 'cells' and one of 'recipe', 'does_not_apply'.")
+    given = [what for what in ("recipe", "does_not_apply", "prompt") if what in values]
+    if "cells" not in values or len(given) != 1:
+        raise InputError(
+            f"{where}: a row needs 'cells' and one of 'recipe', 'does_not_apply', 'prompt'."
+        )
     for choice in ("recipe", "task"):
         if choice in values:
             _one_of(choice, values[choice], where)
     for backbone in values.get("set_for", {}):
         _one_of("backbone", backbone, where)
     cells = {head: str(cell) for head, cell in values["cells"].items()}
+    if "prompt" in values:
+        values = {**values, "prompt": _prompting(values["prompt"], where)}
     return Row(key=key, **{**values, "cells": cells})
 
 
+def _prompting(values: Mapping[str, Any], where: str) -> Prompting:
+    prompt = typed(Prompting, values, what="prompt", source=where)
+    if prompt.shots < 0:
+        raise InputError(f"{where}: 'shots' must not be negative. Got {prompt.shots}.")
+    return prompt
+
+
 def _published(
-    values: Mapping[str, Any], rows: Mapping[str, Row], where: str
+    values: Mapping[str, Any], rows: Mapping[str, Row], where: str, *, model: str
 ) -> dict[str, dict[str, dict[str, Published]]]:
     published: dict[str, dict[str, dict[str, Published]]] = {}
     for row, by_metric in values.items():
@@ -239,7 +167,7 @@ def _published(
         for metric, by_backbone in by_metric.items():
             _one_of("metrics", metric, where)
             for backbone, number in by_backbone.items():
-                _one_of("backbone", backbone, where)
+                _one_of(model, backbone, where)
                 published.setdefault(row, {}).setdefault(metric, {})[backbone] = _number(
                     str(number), where
                 )

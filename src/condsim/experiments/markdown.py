@@ -7,17 +7,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from condsim.errors import InputError
-from condsim.experiments.catalogue import Experiment
-from condsim.experiments.plan import Options
-from condsim.experiments.results import Difference, Line, Measured, Results
+from condsim.experiments.experiment import Experiment
+from condsim.experiments.provenance import BASELINE, TASKS, baseline, facts
+from condsim.experiments.results import Difference, Line, Results
 from condsim.experiments.seeds import OverSeeds
 
-__all__ = ["HEADS", "MARKER", "command", "facts", "figure", "kept_notes", "page", "pipe_table"]
+__all__ = ["HEADS", "MARKER", "ending", "figure", "heading", "kept_notes", "page", "pipe_table"]
 
 MARKER = "<!-- notes -->"
-HEADS = {"spearman": "Spearman", "pearson": "Pearson", "over_estimated": "Over-estimated pairs"}
-BASELINE = "condition-only baseline"
-_NAMES = {"c-sts": "C-STS", "sts-b": "STS-B"}
+HEADS = {
+    "spearman": "Spearman",
+    "pearson": "Pearson",
+    "over_estimated": "Over-estimated pairs",
+    "invalid": "Invalid answers, %",
+    "valid_spearman": "Spearman of the valid answers alone",
+}
+UNDEFINED = "undefined"
 
 
 def page(results: Results, options_text: str, notes: str) -> str:
@@ -34,6 +39,8 @@ def page(results: Results, options_text: str, notes: str) -> str:
     experiment = results.experiment
     lines = heading(experiment)
     for metric in experiment.metrics:
+        if not any(metric in line.paper or line.planned or line.status for line in results.lines):
+            continue
         lines += [f"## {HEADS[metric]}", ""]
         lines += [*pipe_table(*_cells(results, metric)), ""]
     lines += [*(f"- {text}" for text in _differences(results)), ""] if results.differences else []
@@ -136,77 +143,6 @@ def figure(value: OverSeeds, metric: str) -> str:
     return f"{one} ({many})" if many > 1 else one
 
 
-def facts(results: Results, options_text: str) -> Iterator[str]:
-    """Where the figures come from.
-
-    Args:
-        results: The results.
-        options_text: The command that makes the page.
-
-    Yields:
-        One text for each fact.
-    """
-    if results.experiment.kind in ("runs", "over-estimation") and results.measured:
-        yield "Ours is measured on the dev file, which also chose the best epoch of each run."
-    for measured in results.measured:
-        rows = "?" if measured.valid_rows is None else f"{measured.valid_rows:,}"
-        yield (
-            f"{_NAMES[measured.task]}: fitted on {measured.data.train.name} (revision "
-            f"{measured.data.train_revision}), measured on {rows} labelled rows of "
-            f"{measured.data.dev.name} (revision {measured.data.dev_revision})."
-        )
-        if measured.report is None:
-            yield f"{_NAMES[measured.task]} has no conditions, so no {BASELINE}."
-        elif not {"spearman", "pearson"} & set(results.experiment.metrics):
-            yield f"{BASELINE}: Spearman {_baseline(measured, 'spearman')}."
-        if "over_estimated" in results.experiment.metrics and measured.report is not None:
-            yield f"Counted among the {measured.report.contrasting_pairs} pairs with unlike labels."
-    ran = {line.backbone.key: line.backbone for line in results.lines if line.planned}
-    for backbone in ran.values():
-        seeds = sorted(
-            {s for line in results.lines if line.backbone == backbone for s in line.seeds}
-        )
-        said = f"seeds {', '.join(map(str, seeds)) or 'none yet'}"
-        if results.experiment.kind == "zero-shot":
-            said = "as it is, nothing trained"
-        yield f"Backbone {backbone.label}: `{backbone.model}`; {said}."
-    if results.options.overrides and ran:
-        changed = ", ".join(f"`{text}`" for text in results.options.overrides)
-        yield f"Changed in every recipe: {changed}."
-    yield f"Made by `{options_text}`."
-
-
-def command(name: str, options: Options, defaults: Options) -> str:
-    """The command that makes a page, without what is the default.
-
-    Args:
-        name: Name of the experiment.
-        options: What was chosen.
-        defaults: What would have been chosen.
-
-    Returns:
-        Such as ``condsim reproduce ccl-table4 --set epochs=2``; an absolute path is left out.
-    """
-    words = ["condsim reproduce", name]
-    if options.backbones != defaults.backbones:
-        for backbone in options.backbones:
-            words.append(f"--backbone {_path_or_word(backbone.model)}")
-    for flag in ("data", "stsb", "runs"):
-        path = getattr(options, flag)
-        if path != getattr(defaults, flag):
-            words.append(f"--{flag} {_path_or_word(str(path))}")
-    words += [f"--set '{text}'" if " " in text else f"--set {text}" for text in options.overrides]
-    if options.seeds is not None:
-        words.append(f"--seeds {options.seeds}")
-    if options.full:
-        words.append("--full")
-    return " ".join(words)
-
-
-def _path_or_word(text: str) -> str:
-    return "FOLDER" if Path(text).is_absolute() else text
-
-
 def _cells(results: Results, metric: str) -> tuple[list[str], list[list[str]]]:
     """Heads and rows of the table of one metric, the backbones side by side."""
     lines = [line for line in results.lines if line.paper or line.planned or line.status]
@@ -232,8 +168,8 @@ def _cells(results: Results, metric: str) -> tuple[list[str], list[list[str]]]:
             + [_cell(by_backbone.get(key), what, metric) for key, what in shown]
         )
     rows += [
-        [f"{BASELINE}, {_NAMES[measured.task]}", *[""] * (len(heads) - 1)]
-        + [_baseline(measured, metric) if what == "ours" else "-" for _, what in shown]
+        [f"{BASELINE}, {TASKS[measured.task]}", *[""] * (len(heads) - 1)]
+        + [baseline(measured, metric) if what == "ours" else "-" for _, what in shown]
         for measured in results.measured
         if measured.report is not None and metric in measured.report.model.metrics
     ]
@@ -249,14 +185,9 @@ def _cell(line: Line | None, what: str, metric: str) -> str:
         return "-"
     if what == "paper":
         return line.paper[metric].text if metric in line.paper else "-"
-    return figure(line.ours[metric], metric) if metric in line.ours else line.status or "-"
-
-
-def _baseline(measured: Measured, metric: str) -> str:
-    found = measured.report.model.metrics.get(metric) if measured.report else None
-    if found is None:
-        return "-"
-    return f"{found.value:.1f} [{found.low:.1f}, {found.high:.1f}]"
+    if metric in line.ours:
+        return figure(line.ours[metric], metric)
+    return line.status or (UNDEFINED if line.seeds else "-")
 
 
 def _differences(results: Results) -> Iterator[str]:
@@ -285,13 +216,16 @@ def _name(cells: Mapping[str, str]) -> str:
 
 def _reading(results: Results) -> Iterator[str]:
     """How to read the cells that are there."""
-    ours = [value for line in results.lines for value in line.ours.values()]
+    lines = results.lines
+    ours = [value for line in lines for value in line.ours.values()]
     if any(value.std is not None for value in ours):
         yield "Ours, `a ± s (n)`: mean and standard deviation over n seeds."
     if any(value.low is not None for value in ours):
         yield "Ours, `a [b, c]`: one seed, with the 95 % bootstrap interval over sentence pairs."
-    if not any(line.paper for line in results.lines):
+    if not any(line.paper for line in lines):
         yield "The paper does not give these as numbers."
+    if any(line.seeds and len(line.ours) < len(results.experiment.metrics) for line in lines):
+        yield f"Ours, `{UNDEFINED}`: one score for all rows, or too few valid answers."
     for row in results.experiment.rows.values():
         if row.does_not_apply:
             yield f"{_name(row.cells)}: does not apply; {row.does_not_apply}."
@@ -300,4 +234,4 @@ def _reading(results: Results) -> Iterator[str]:
 def _number(value: float, metric: str, *, mean: bool = False) -> str:
     if metric == "over_estimated" and not mean:
         return f"{value:.0f}"
-    return f"{value:.1f}"
+    return f"{value:.2f}" if metric == "invalid" else f"{value:.1f}"

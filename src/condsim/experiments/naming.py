@@ -10,12 +10,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from condsim.prompting.settings import PromptSettings
 from condsim.training.recipe import Recipe
 from condsim.training.runs import PLACE_KEYS
 
-__all__ = ["canonical", "digest", "run_folder", "run_hash"]
+__all__ = ["canonical", "deciding", "digest", "prompt_folder", "run_folder", "run_hash", "slug"]
 
 _CCL = {"w-acl", "bcl", "mse", "c-mse"}
+_PROMPT_KEYS = (  # what decides the scores of a prompted model, beside its data
+    "model",
+    "backend",
+    "instruction",
+    "shots",
+    "seed",
+    "scoring",
+    "parsing",
+    "max_new_tokens",
+)
 _SHOWN = ("inputs", "train_rows", "tau", "sigma")  # what rows of one table differ in
 
 
@@ -43,6 +54,22 @@ def digest(values: Mapping[str, Any]) -> str:
     """
     text = json.dumps(values, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def slug(model: str) -> str:
+    """Shortens the name of a model to what may stand in the name of a folder.
+
+    Args:
+        model: Hub name or folder.
+
+    Returns:
+        Lower-case letters, digits, points and hyphens; may be empty.
+
+    Example:
+        >>> slug("google/flan-t5-XL")
+        'flan-t5-xl'
+    """
+    return re.sub(r"[^a-z0-9.]+", "-", Path(model).name.lower()).strip("-.")
 
 
 def run_hash(recipe: Recipe, *, train_revision: str, dev_revision: str) -> str:
@@ -82,7 +109,7 @@ def run_folder(runs: Path, recipe: Recipe, *, train_revision: str, dev_revision:
     """
     terms = sorted(term for term, weight in recipe.objective.items() if weight)
     objective = "ccl" if set(terms) == _CCL else "-".join(terms)
-    backbone = re.sub(r"[^a-z0-9.]+", "-", Path(recipe.backbone).name.lower()).strip("-.")
+    backbone = slug(recipe.backbone)
     encoder = recipe.encoder.removesuffix("-encoder")
     default = Recipe(name="", train="", dev="")
     shown = "".join(
@@ -92,3 +119,37 @@ def run_folder(runs: Path, recipe: Recipe, *, train_revision: str, dev_revision:
     )
     code = run_hash(recipe, train_revision=train_revision, dev_revision=dev_revision)
     return runs / f"{backbone}-{encoder}-{objective}{shown}-s{recipe.seed}-{code}"
+
+
+def deciding(settings: PromptSettings) -> dict[str, Any]:
+    """Those settings of a prompted model that decide its scores.
+
+    Args:
+        settings: The settings.
+
+    Returns:
+        Their values, without where the model is served and what may be spent.
+    """
+    return {key: getattr(settings, key) for key in _PROMPT_KEYS}
+
+
+def prompt_folder(
+    runs: Path, settings: PromptSettings, *, train_revision: str, dev_revision: str
+) -> Path:
+    """Names the folder of a prompted model.
+
+    Args:
+        runs: The folder of all runs.
+        settings: The settings.
+        train_revision: Revision of the file the examples are drawn from.
+        dev_revision: Revision of the dev file.
+
+    Returns:
+        Such as ``runs/flan-t5-small-short-4-shot-s0-1a2b3c4d``.
+    """
+    default = deciding(PromptSettings(model=""))
+    chosen = {key: value for key, value in deciding(settings).items() if value != default[key]}
+    code = digest({"prompt": chosen, "train": train_revision, "dev": dev_revision})
+    shown = "" if settings.scoring == "text" else f"-{settings.scoring}"
+    name = f"{slug(settings.model)}-{settings.instruction}-{settings.shots}-shot{shown}"
+    return runs / f"{name}-s{settings.seed}-{code}"

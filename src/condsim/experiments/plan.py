@@ -10,12 +10,22 @@ from pathlib import Path
 
 from condsim.errors import InputError
 from condsim.experiments.backbones import DEFAULT_BACKBONE, PAPER_BACKBONES, Backbone, recipe_file
-from condsim.experiments.catalogue import Experiment, Row
+from condsim.experiments.experiment import Experiment, Row
 from condsim.experiments.naming import canonical, digest, run_folder
 from condsim.files import sha256_of
+from condsim.scorers.prompt import Scoring
 from condsim.training.recipe import Recipe, load_recipe
 
-__all__ = ["DataFiles", "Options", "PlannedLine", "PlannedRun", "data_files", "plan", "unique_runs"]
+__all__ = [
+    "DataFiles",
+    "Options",
+    "PlannedLine",
+    "PlannedRun",
+    "PromptOptions",
+    "data_files",
+    "plan",
+    "unique_runs",
+]
 
 _DECIDED = {
     "train": "--data",
@@ -25,6 +35,28 @@ _DECIDED = {
     "name": "the recipe",
 }
 _FILES = {"c-sts": ("train.csv", "dev.csv"), "sts-b": ("sts-train.csv", "sts-dev.csv")}
+
+
+@dataclass(frozen=True)
+class PromptOptions:
+    """Which language models are asked, and what that may cost.
+
+    Attributes:
+        models: The models.
+        base_url: Address of the OpenAI-compatible server they are all behind; if None they run on
+            this machine, but for the papers' models that only OpenAI has.
+        scoring: How an answer becomes a score (`condsim.scorers.prompt.Scoring`).
+        max_requests: Prompts to send at most, over all runs; no limit if None.
+        max_tokens: Tokens of prompts and answers at most, over all runs; no limit if None.
+        unlisted: Whether to use a model that the server does not list.
+    """
+
+    models: tuple[Backbone, ...] = ()
+    base_url: str | None = None
+    scoring: Scoring = "text"
+    max_requests: int | None = None
+    max_tokens: int | None = None
+    unlisted: bool = False
 
 
 @dataclass(frozen=True)
@@ -39,6 +71,8 @@ class Options:
         overrides: Recipe keys to change in every run, such as ``"epochs=2"``.
         seeds: Number of seeds of every row; what the experiment says if None.
         full: Whether to run the rows that are left out by default.
+        prompts: What is chosen for experiments that prompt language models; the four before it
+            have no part in those.
     """
 
     data: Path
@@ -48,6 +82,7 @@ class Options:
     overrides: tuple[str, ...] = ()
     seeds: int | None = None
     full: bool = False
+    prompts: PromptOptions = PromptOptions()
 
 
 @dataclass(frozen=True)
@@ -124,7 +159,7 @@ def data_files(task: str, options: Options) -> DataFiles:
 
 
 def plan(experiment: Experiment, options: Options) -> tuple[PlannedLine, ...]:
-    """Lists what an experiment runs; nothing is run.
+    """Lists what an experiment trains or measures; nothing is run.
 
     A backbone of the papers is run in the rows where the paper has a number for it (with
     ``full``: in all), any other backbone in every row. Rows of backbones that are not asked for
@@ -135,7 +170,8 @@ def plan(experiment: Experiment, options: Options) -> tuple[PlannedLine, ...]:
         options: What was chosen.
 
     Returns:
-        The lines, row by row.
+        The lines, row by row; none for an experiment that prompts language models
+        (`condsim.experiments.prompt_plan.plan_prompts`).
 
     Raises:
         InputError: If the data are not there, or an override is of no use or not allowed.
@@ -147,7 +183,7 @@ def plan(experiment: Experiment, options: Options) -> tuple[PlannedLine, ...]:
     lines = []
     for row in experiment.rows.values():
         for backbone in {**PAPER_BACKBONES, **asked}.values():
-            published = backbone.key in _published(experiment, row)
+            published = experiment.has_number(row.key, backbone.key)
             wanted = backbone.key in asked and (options.full or not row.full)
             if backbone.in_papers and experiment.published and not options.full:
                 wanted = wanted and published
@@ -171,12 +207,6 @@ def unique_runs(lines: Sequence[PlannedLine]) -> tuple[PlannedRun, ...]:
         The runs in the order of the lines.
     """
     return tuple({run.folder: run for line in lines for run in line.runs}.values())
-
-
-def _published(experiment: Experiment, row: Row) -> set[str]:
-    """Keys of the backbones that the paper has a number for."""
-    by_metric = experiment.published.get(row.key, {})
-    return {key for metric in experiment.metrics for key in by_metric.get(metric, {})}
 
 
 def _check(experiment: Experiment, options: Options) -> None:

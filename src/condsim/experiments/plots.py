@@ -22,6 +22,7 @@ __all__ = ["plot_histogram", "plot_results"]
 
 _DPI = 120
 _GREY = "0.55"
+_COLOURS = (*(f"C{index}" for index in range(10)), "black", "gold", "navy", "darkgreen")
 
 
 def plot_results(results: Results, path: Path) -> None:
@@ -35,19 +36,24 @@ def plot_results(results: Results, path: Path) -> None:
         MissingExtraError: If matplotlib is not installed.
     """
     experiment = results.experiment
+    metrics = [
+        metric
+        for metric in experiment.metrics
+        if any(metric in line.paper or line.planned or line.status for line in results.lines)
+    ]
     lines = [line for line in results.lines if line.paper or line.ours]
     height = 3.6 if experiment.x else 1.4 + 0.24 * len(_configurations(lines)) + 0.12 * len(lines)
-    figure = _figure(len(experiment.metrics), height=height)
-    panels = figure.subplots(1, len(experiment.metrics), sharey=True, squeeze=False)[0]
+    figure = _figure(len(metrics), height=height)
+    panels = figure.subplots(1, len(metrics), sharey=True, squeeze=False)[0]
     draw = _draw_curves if experiment.x else _draw_dots
-    for panel, metric in zip(panels, experiment.metrics, strict=True):
+    for panel, metric in zip(panels, metrics, strict=True):
         draw(panel, lines, metric, experiment.x or "")
         _draw_baseline(panel, results, metric, upright=not experiment.x)
         if not experiment.x:
             panel.set_xlabel(HEADS[metric])
         panel.spines[["top", "right"]].set_visible(False)
     if experiment.x:
-        panels[0].set_ylabel(HEADS[experiment.metrics[0]])
+        panels[0].set_ylabel(HEADS[metrics[0]])
     handles = {
         label: handle
         for panel in panels
@@ -107,7 +113,7 @@ def _draw_dots(panel: Axes, lines: Sequence[Line], metric: str, _: str) -> None:
                 fmt="o",
                 markerfacecolor="none",
                 markersize=4.5,
-                color=f"C{index}",
+                color=_COLOURS[index % len(_COLOURS)],
                 label=f"{label}, paper",
                 linewidth=0.9,
             )
@@ -119,7 +125,7 @@ def _draw_dots(panel: Axes, lines: Sequence[Line], metric: str, _: str) -> None:
                 xerr=_error(value),
                 fmt="o",
                 markersize=4.5,
-                color=f"C{index}",
+                color=_COLOURS[index % len(_COLOURS)],
                 label=f"{label}, ours",
                 linewidth=0.9,
             )

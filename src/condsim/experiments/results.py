@@ -8,9 +8,9 @@ from pathlib import Path
 
 from condsim.evaluation.report import Metric, Report
 from condsim.experiments.backbones import Backbone
-from condsim.experiments.catalogue import Experiment, Published, Row
 from condsim.experiments.cosines import counted
 from condsim.experiments.execute import condition_only, finished_report
+from condsim.experiments.experiment import Experiment, Published, Row
 from condsim.experiments.plan import DataFiles, Options, PlannedLine, PlannedRun, unique_runs
 from condsim.experiments.seeds import Interval, OverSeeds, mean_interval, over_seeds
 from condsim.tasks import load_task

@@ -6,15 +6,18 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-from condsim.errors import InputError
+from condsim.errors import CondSimError, InputError, require
 from condsim.evaluation.plots import predicted_against_gold
-from condsim.experiments import markdown
-from condsim.experiments.catalogue import Experiment
 from condsim.experiments.cosines import dev_cosines
 from condsim.experiments.execute import condition_only, finished_report, run_missing
-from condsim.experiments.markdown import command, ending, heading, kept_notes, page, pipe_table
+from condsim.experiments.experiment import Experiment
+from condsim.experiments.markdown import ending, heading, kept_notes, page, pipe_table
 from condsim.experiments.plan import Options, PlannedLine, data_files, plan, unique_runs
 from condsim.experiments.plots import plot_histogram, plot_results
+from condsim.experiments.prompt_execute import Asking, Progress, finished_prompt
+from condsim.experiments.prompt_plan import plan_prompts, prompt_runs
+from condsim.experiments.prompt_results import collect_prompts
+from condsim.experiments.provenance import command, facts
 from condsim.experiments.results import Measured, Results, collect
 from condsim.experiments.table_csv import write_csv
 from condsim.files import replacing
@@ -50,6 +53,7 @@ def reproduce(
     *,
     defaults: Options,
     report_only: bool = False,
+    progress: Progress | None = None,
 ) -> Outputs:
     """Runs what is not finished and writes ``NAME.md``, ``NAME.csv`` and ``NAME.png``.
 
@@ -60,7 +64,8 @@ def reproduce(
         options: What was chosen.
         output: Folder of the three files; made if it is not there.
         defaults: What would have been chosen, for the command on the page.
-        report_only: Whether to train nothing and write what is finished.
+        report_only: Whether to train and to ask nothing and write what is finished.
+        progress: Shows how far the asking of a language model is.
 
     Returns:
         The files.
@@ -68,19 +73,27 @@ def reproduce(
     Raises:
         KeyboardInterrupt: If Ctrl-C ended a run; the same call goes on from there.
         InputError: If the data, an override or a folder break a rule.
-        MissingExtraError: If the ``train`` extra is not installed.
+        BackendError: If a language model does not answer, or the budget is used up; the files are
+            written with what there is.
+        ModelError: If a model is missing or damaged, or its training diverged.
+        MissingExtraError: If the ``train`` extra is not installed, or ``llm`` to ask language
+            models.
     """
     if output.exists() and not output.is_dir():
         raise InputError(f"{output} is a file; --output must be a folder.")
     written = output / f"{experiment.name}.md"
     notes = kept_notes(written)
+    text = command(experiment.name, options, defaults)
+    if experiment.kind == "prompting":
+        return _prompted(
+            experiment, options, text, notes, written, report_only=report_only, progress=progress
+        )
     planned = plan(experiment, options)
     runs = unique_runs(planned)
     if experiment.kind == "label-histogram":
         data_files("c-sts", options)
     absent = frozenset() if report_only else run_missing(runs)
     output.mkdir(parents=True, exist_ok=True)
-    text = command(experiment.name, options, defaults)
     if experiment.kind == "label-histogram":
         content = _label_histogram(experiment, options, text, notes, written)
     else:
@@ -100,6 +113,45 @@ def reproduce(
         finished=sum(finished_report(run) is not None for run in runs),
         planned=len(runs),
     )
+
+
+def _prompted(
+    experiment: Experiment,
+    options: Options,
+    command_text: str,
+    notes: str,
+    written: Path,
+    *,
+    report_only: bool,
+    progress: Progress | None,
+) -> Outputs:
+    """Asks language models and writes what there is, whether all were asked or not."""
+    require("matplotlib", extra="train")  # rather now than when all is paid for
+    planned = plan_prompts(experiment, options)
+    runs = prompt_runs(planned)
+    stopped: CondSimError | None = None
+    if not report_only:
+        asking = Asking(runs, options.prompts)
+        try:
+            asking.finish(progress)
+        except CondSimError as error:
+            stopped = error
+    results = collect_prompts(experiment, planned, options)
+    written.parent.mkdir(parents=True, exist_ok=True)
+    outputs = Outputs(
+        page=written,
+        table=written.with_suffix(".csv"),
+        plot=written.with_suffix(".png"),
+        finished=sum(finished_prompt(run) is not None for run in runs),
+        planned=len(runs),
+    )
+    write_csv(results, outputs.table)
+    plot_results(results, outputs.plot)
+    with replacing(written) as partial:
+        partial.write_text(page(results, command_text, notes), encoding="utf-8")
+    if stopped is not None:
+        raise stopped
+    return outputs
 
 
 def _label_histogram(
@@ -130,8 +182,8 @@ def _label_histogram(
         f"- {found.labelled_rows:,} labelled rows of {data.train.name}, mean label "
         f"{sum(float(label) * rows for label, rows in counts.items()) / found.labelled_rows:.2f}.",
     ]
-    facts = markdown.facts(Results(experiment, options, (), (), (measured,)), command_text)
-    return ending(experiment, [*lines, *(f"- {fact}" for fact in facts)], notes)
+    told = facts(Results(experiment, options, (), (), (measured,)), command_text)
+    return ending(experiment, [*lines, *(f"- {fact}" for fact in told)], notes)
 
 
 def _scatter(planned: tuple[PlannedLine, ...], results: Results, path: Path) -> None:

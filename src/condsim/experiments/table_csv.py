@@ -44,7 +44,8 @@ def write_csv(results: Results, path: Path) -> None:
         writer.writeheader()
         for line in results.lines:
             for metric in results.experiment.metrics:
-                writer.writerow(_record(line, metric))
+                if metric in line.paper or line.planned or line.status:
+                    writer.writerow(_record(line, metric))
         for measured in results.measured:
             for metric in results.experiment.metrics:
                 found = measured.report.model.metrics.get(metric) if measured.report else None

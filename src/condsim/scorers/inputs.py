@@ -12,7 +12,7 @@ from condsim.errors import InputError, unknown_name
 from condsim.scorers.calibration import Calibration
 from condsim.types import FloatArray, IntArray
 
-__all__ = ["Rows", "Scale", "check_rows", "check_scale", "distinct", "rescaled"]
+__all__ = ["Rows", "Scale", "Texts", "check_rows", "check_scale", "distinct", "rescaled"]
 
 Scale = Literal["unit", "likert", "raw"]
 """``unit``: calibrated, in [0, 1], 0.5 is Likert 3; ``likert``: the same on 1 to 5; ``raw``: what

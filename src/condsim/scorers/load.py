@@ -16,6 +16,7 @@ from condsim.scorers.settings import FILE_NAME, Kind, Settings
 if TYPE_CHECKING:
     from condsim.scorers.cross_encoder import CrossEncoderScorer
     from condsim.scorers.encoder import EncoderScorer
+    from condsim.scorers.prompt import PromptScorer
 
 __all__ = ["DEFAULT_FOLDER", "kind_of", "load_scorer"]
 
@@ -33,12 +34,12 @@ def load_scorer(model: None = None, *, device: str | None = None) -> OnnxScorer:
 @overload
 def load_scorer(
     model: str | Path | None, *, device: str | None = None
-) -> OnnxScorer | EncoderScorer | CrossEncoderScorer: ...
+) -> OnnxScorer | EncoderScorer | CrossEncoderScorer | PromptScorer: ...
 
 
 def load_scorer(
     model: str | Path | None = None, *, device: str | None = None
-) -> OnnxScorer | EncoderScorer | CrossEncoderScorer:
+) -> OnnxScorer | EncoderScorer | CrossEncoderScorer | PromptScorer:
     """Loads a model as a scorer.
 
     The bundled model and exported folders need neither torch nor a network. A network is used only
@@ -46,8 +47,8 @@ def load_scorer(
 
     Args:
         model: None or ``"default"`` for the bundled model; else a folder with ``model.onnx``, a
-            folder that sentence-transformers can load, or a Hub name. A folder of any of these
-            names goes first.
+            folder that sentence-transformers can load, a Hub name, or a YAML file of a prompted
+            model (`condsim.prompting.settings`). A folder of any of these names goes first.
         device: Where torch runs (``"cpu"``, ``"cuda"`` ...); it chooses if None. ONNX models run on
             the processor and ignore it.
 
@@ -66,6 +67,11 @@ def load_scorer(
             return OnnxScorer(folder)
         _check_folder(folder)
         return _load_trained(str(folder), folder, device=device)
+    if folder.suffix in (".yaml", ".yml") and folder.is_file():
+        from condsim.prompting.settings import load_settings
+        from condsim.scorers.open_prompt import open_prompt_scorer
+
+        return open_prompt_scorer(load_settings(folder))
     if folder.exists() or isinstance(model, Path) or not _HUB_NAME.fullmatch(model):
         raise ModelError(
             f"There is no model folder {str(model)!r}. Give a folder, the name of a model on the "

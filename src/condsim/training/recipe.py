@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
-
-import yaml
+from typing import Any, Literal
 
 from condsim.errors import InputError, unknown_name
-from condsim.files import replacing
+from condsim.typed_yaml import override, read_mapping, typed, write_mapping
 
 __all__ = ["Recipe", "load_recipe", "save_recipe"]
 
@@ -176,18 +172,10 @@ def load_recipe(path: Path, *, overrides: Sequence[str] = ()) -> Recipe:
     Raises:
         InputError: If the file cannot be read, a key is unknown or missing, or a value is wrong.
     """
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"Cannot read the recipe {path}: {error}.") from error
-    except yaml.YAMLError as error:
-        where = " ".join(str(error).split())
-        raise InputError(f"{path} is not valid YAML: {where}") from error
-    if not isinstance(values, dict):
-        raise InputError(f"{path} must hold a mapping of recipe keys to values.")
+    values = read_mapping(path, what="recipe")
     for text in overrides:
-        _override(values, text)
-    return _recipe_from(values, source=str(path))
+        override(values, text)
+    return typed(Recipe, values, what="recipe", source=str(path))
 
 
 def save_recipe(recipe: Recipe, path: Path) -> None:
@@ -197,71 +185,4 @@ def save_recipe(recipe: Recipe, path: Path) -> None:
         recipe: The recipe.
         path: The YAML file to write.
     """
-    with replacing(path) as partial:
-        partial.write_text(yaml.safe_dump(recipe.to_dict(), sort_keys=False), encoding="utf-8")
-
-
-def _override(values: dict[str, Any], text: str) -> None:
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise InputError(f"--set takes key=value. Got {text!r}.")
-    *parents, last = key.strip().split(".")
-    target = values
-    for parent in parents:
-        target = target.setdefault(parent, {})
-        if not isinstance(target, dict):
-            raise InputError(f"--set {text!r}: '{parent}' holds no keys of its own.")
-    try:
-        target[last] = yaml.safe_load(value)
-    except yaml.YAMLError as error:
-        raise InputError(f"--set {text!r}: the value is not valid YAML.") from error
-
-
-def _recipe_from(values: Mapping[str, Any], *, source: str) -> Recipe:
-    hints = get_type_hints(Recipe)
-    for key in values:
-        if key not in hints:
-            error = unknown_name("recipe key", str(key), hints)
-            raise InputError(f"{source}: {error}")
-    checked = {key: _coerce(key, value, hints[key]) for key, value in values.items()}
-    for required in dataclasses.fields(Recipe):
-        if (
-            required.default is dataclasses.MISSING
-            and required.default_factory is dataclasses.MISSING
-            and required.name not in checked
-        ):
-            raise InputError(f"{source}: the recipe key '{required.name}' is missing.")
-    return Recipe(**checked)
-
-
-def _coerce(key: str, value: Any, hint: Any) -> Any:  # noqa: ANN401  (a YAML value of any type)
-    """Checks a YAML value against a field's type; numbers written as ``1e-5`` become floats."""
-    origin = get_origin(hint)
-    if origin is Literal:
-        if value not in get_args(hint):
-            raise unknown_name(f"value of '{key}':", str(value), map(str, get_args(hint)))
-        return value
-    if origin in (Union, types.UnionType):
-        if value is None:
-            return None
-        return _coerce(key, value, next(t for t in get_args(hint) if t is not type(None)))
-    if origin is dict:
-        if not isinstance(value, dict):
-            raise InputError(f"Recipe key '{key}' must be a mapping. Got {value!r}.")
-        inner = get_args(hint)[1]
-        return {str(name): _coerce(f"{key}.{name}", part, inner) for name, part in value.items()}
-    if hint is float:
-        return _coerce_float(key, value)
-    if isinstance(value, bool) != (hint is bool) or not isinstance(value, hint):
-        raise InputError(f"Recipe key '{key}' must be of type {hint.__name__}. Got {value!r}.")
-    return value
-
-
-def _coerce_float(key: str, value: Any) -> float:  # noqa: ANN401  (a YAML value of any type)
-    try:  # YAML 1.1 reads 1e-5 (no dot) as a text
-        number = float(value) if not isinstance(value, bool) else math.nan
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise InputError(f"Recipe key '{key}' must be a number. Got {value!r}.")
-    return number
+    write_mapping(recipe.to_dict(), path)

@@ -24,6 +24,7 @@ from condsim.training.sweep_space import (
     point_text,
     value_text,
 )
+from condsim.typed_yaml import read_mapping
 
 __all__ = ["Sampler", "SweepSpec", "load_sweep"]
 
@@ -138,7 +139,7 @@ def load_sweep(path: Path) -> SweepSpec:
 
 
 def _load(path: Path) -> SweepSpec:
-    values = _read(path)
+    values = read_mapping(path, what="sweep")
     for key in values:
         if key not in _KEYS:
             raise unknown_name("sweep key", str(key), _KEYS)
@@ -169,18 +170,6 @@ def _load(path: Path) -> SweepSpec:
         except InputError as error:
             raise InputError(f"no recipe for {point_text(point)}: {error}") from error
     return spec
-
-
-def _read(path: Path) -> dict[Any, Any]:
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"Cannot read the sweep {path}: {error}.") from error
-    except yaml.YAMLError as error:
-        raise InputError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(values, dict):
-        raise InputError(f"{path} must hold a mapping of sweep keys to values.")
-    return values
 
 
 def _check_keys(space: Mapping[str, Parameter], fixed: Mapping[Any, Any]) -> None:

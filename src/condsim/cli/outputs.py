@@ -1,0 +1,27 @@
+"""Checks of output files that commands make before the work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from condsim.errors import InputError
+
+__all__ = ["check_output"]
+
+
+def check_output(option: str, path: Path | None) -> None:
+    """Refuses a file that could not be written.
+
+    Args:
+        option: The option that names it, such as ``--json``.
+        path: The file; nothing is checked if None.
+
+    Raises:
+        InputError: If its folder does not exist or it is a folder.
+    """
+    if path is None:
+        return
+    if not path.parent.is_dir():
+        raise InputError(f"{option}: the folder {path.parent} does not exist; make it first.")
+    if path.is_dir():
+        raise InputError(f"{option}: {path} is a folder; give the name of a file to write.")

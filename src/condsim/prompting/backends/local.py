@@ -1,0 +1,267 @@
+"""A language model on this machine, run with Hugging Face transformers.
+
+Needs the ``llm`` extra.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from condsim.errors import BackendError, InputError, require
+from condsim.prompting.backends.base import MAX_NEW_TOKENS, Answer
+
+# Before the imports below: a missing extra is then one clear line.
+require("torch", extra="llm")
+require("transformers", extra="llm")
+
+import torch  # noqa: E402
+from torch import Tensor  # noqa: E402
+
+from condsim.prompting.backends.local_model import (  # noqa: E402
+    device_for,
+    load_weights,
+    open_checkpoint,
+    quiet,
+)
+from condsim.prompting.backends.local_tokens import (  # noqa: E402
+    NumberMass,
+    Numbers,
+    PromptTokenizer,
+    longest_prompt,
+    padded,
+)
+
+__all__ = ["LocalBackend"]
+
+_BATCH_TOKENS = 16_384
+_CPU_BATCH_TOKENS = 4096
+
+
+class LocalBackend:
+    """Answers prompts with a sequence-to-sequence or causal model, greedily (C-STS, A.3).
+
+    Prompts are sorted by length and run in batches of about equal size, the longest first, so that
+    too little memory shows at once. The batch a prompt is in changes its answer only by rounding.
+    """
+
+    def __init__(
+        self,
+        model: str | Path,
+        *,
+        device: str | None = None,
+        max_new_tokens: int = MAX_NEW_TOKENS,
+        batch_tokens: int | None = None,
+        window: int = 4096,
+    ) -> None:
+        """Opens a model; its weights are loaded by ``check`` or with the first prompt.
+
+        Args:
+            model: A folder, or a name on the Hugging Face Hub. The weights must be safetensors, and
+                code that comes with a model is not run.
+            device: Where torch runs (``"cpu"``, ``"cuda"`` ...); a GPU if there is one where None.
+            max_new_tokens: Longest answer in tokens, 1 or more.
+            batch_tokens: Most tokens of a batch, 1 or more: prompts padded to the longest of them,
+                and answers; if None, 4,096 on a CPU, which is as fast as more, and 16,384
+                elsewhere. It is halved when a GPU's memory is too small. A prompt that is longer is
+                a batch by itself.
+            window: How many prompts are read ahead and sorted, 1 or more.
+
+        Raises:
+            InputError: If a number is below 1 or there is no such device.
+            ModelError: If there is no such model, it generates no text, its tokenizer is missing or
+                its weights are not safetensors.
+        """
+        for option, value in (
+            ("max_new_tokens", max_new_tokens),
+            ("batch_tokens", batch_tokens),
+            ("window", window),
+        ):
+            if value is not None and value < 1:
+                raise InputError(f"{option} must be 1 or more. Got {value} instead.")
+        self._device = device_for(device)
+        self._checkpoint = open_checkpoint(model)
+        self._max_new_tokens = max_new_tokens
+        usual = _CPU_BATCH_TOKENS if self._device.type == "cpu" else _BATCH_TOKENS
+        self._batch_tokens = batch_tokens or usual
+        self._window = window
+        with quiet():
+            self._tokenizer = PromptTokenizer(self._checkpoint.tokenizer, name=self.name)
+        self._longest = longest_prompt(
+            self._checkpoint.config, self._checkpoint.tokenizer, max_new_tokens=max_new_tokens
+        )
+
+    @property
+    def name(self) -> str:
+        """Name of the model's folder, or its name on the Hub."""
+        return self._checkpoint.name
+
+    @property
+    def max_new_tokens(self) -> int:
+        """Longest answer in tokens."""
+        return self._max_new_tokens
+
+    @cached_property
+    def identity(self) -> Mapping[str, str]:
+        """What decides an answer beside the prompt; reads a folder's weights once through."""
+        dtype = str(self._checkpoint.dtype_on(self._device)).removeprefix("torch.")
+        return {
+            "backend": "local",
+            "model": self.name,
+            "revision": self._checkpoint.revision(),
+            "max_new_tokens": str(self._max_new_tokens),
+            "chat": "yes" if self._tokenizer.chat else "no",
+            "dtype": dtype,
+        }
+
+    def check(self) -> None:
+        """Loads the weights.
+
+        Raises:
+            ModelError: If they cannot be loaded or are not all there.
+        """
+        _ = self._model
+
+    def count_tokens(self, prompt: str) -> int:
+        """Tokens of a prompt, with special tokens and chat template; needs no weights.
+
+        Args:
+            prompt: The prompt.
+
+        Returns:
+            The exact number.
+        """
+        return len(self._tokenizer.encode([prompt])[0])
+
+    def answers(
+        self, prompts: Iterable[str], *, probabilities: bool = False
+    ) -> Generator[tuple[int, Answer], None, None]:
+        """Answers prompts.
+
+        Args:
+            prompts: The prompts; read a window ahead.
+            probabilities: Whether to give the probabilities of the numbers: at the first generated
+                token that is one by itself, of all tokens that are.
+
+        Yields:
+            The place of a prompt and its answer, after each batch; longer prompts of a window come
+            first.
+
+        Raises:
+            InputError: If a prompt is longer than the model takes; nothing of its window is asked.
+            ModelError: If the weights cannot be loaded.
+            BackendError: If the model fails, or the memory is too small for a single prompt.
+        """
+        remaining = iter(prompts)
+        start = 0
+        while window := list(islice(remaining, self._window)):
+            rows = self._tokenizer.encode(window)
+            self._check_lengths(rows, start)
+            for number, answer in self._answer_window(rows, probabilities=probabilities):
+                yield start + number, answer
+            start += len(window)
+
+    @cached_property
+    def _model(self) -> Any:  # noqa: ANN401 - transformers types no generating model
+        return load_weights(
+            self._checkpoint, device=self._device, max_new_tokens=self._max_new_tokens
+        )
+
+    @cached_property
+    def _numbers(self) -> Numbers:
+        text_config = self._checkpoint.config.get_text_config(decoder=True)
+        return Numbers(self._checkpoint.tokenizer, vocabulary=text_config.vocab_size)
+
+    def _check_lengths(self, rows: Sequence[Sequence[int]], start: int) -> None:
+        for number, row in enumerate(rows):
+            if self._longest is not None and len(row) > self._longest:
+                raise InputError(
+                    f"A prompt for {self.name!r} must have at most {self._longest:,} tokens. "
+                    f"Prompt {start + number} (counted from 0) has {len(row):,}; give fewer shots "
+                    "or a shorter instruction."
+                )
+
+    def _answer_window(
+        self, rows: Sequence[Sequence[int]], *, probabilities: bool
+    ) -> Iterator[tuple[int, Answer]]:
+        """Answers tokenised prompts in batches, the longest first."""
+        order = sorted(range(len(rows)), key=lambda number: -len(rows[number]))
+        done = 0
+        while done < len(order):
+            tokens = len(rows[order[done]]) + self._max_new_tokens  # of the longest one left
+            batch = order[done : done + max(1, self._batch_tokens // tokens)]
+            answers = self._answer_batch([rows[number] for number in batch], probabilities)
+            if answers is not None:
+                yield from zip(batch, answers, strict=True)
+                done += len(batch)
+            elif len(batch) == 1:
+                raise BackendError(
+                    f"{self.name!r} has too little memory on {self._device} for one prompt of "
+                    f"{tokens - self._max_new_tokens:,} tokens. Give fewer shots, a smaller model "
+                    "or device='cpu'."
+                )
+            else:
+                self._batch_tokens = max(1, len(batch) * tokens // 2)
+
+    def _answer_batch(
+        self, rows: Sequence[Sequence[int]], probabilities: bool
+    ) -> list[Answer] | None:
+        """Answers one batch; None if the device's memory is too small for it."""
+        mass = NumberMass(self._numbers, device=self._device) if probabilities else None
+        try:
+            generated = self._generate(rows, mass)  # (n, steps)
+        except torch.OutOfMemoryError:
+            generated = None
+        except (RuntimeError, ValueError, IndexError) as error:
+            reason = str(error).strip().split("\n")[0] or type(error).__name__
+            raise BackendError(f"{self.name!r} failed on {self._device}: {reason}") from error
+        if generated is None:
+            torch.cuda.empty_cache()  # here, where no frame of the failed run holds tensors
+            return None
+        steps = None if mass is None else torch.stack(mass.steps, dim=1).cpu()  # (n, steps, values)
+        ends = set(self._model.generation_config.eos_token_id or ())
+        answers = []
+        for number, (row, new) in enumerate(zip(rows, generated.tolist(), strict=True)):
+            length = next((place + 1 for place, id_ in enumerate(new) if id_ in ends), len(new))
+            answers.append(
+                Answer(
+                    text=self._tokenizer.decode(new[:length]),
+                    probabilities=None
+                    if steps is None
+                    else self._first(new[:length], steps[number]),
+                    prompt_tokens=len(row),
+                    new_tokens=length,
+                )
+            )
+        return answers
+
+    def _generate(self, rows: Sequence[Sequence[int]], mass: NumberMass | None) -> Tensor:
+        """New tokens of a batch, (n, steps), padded behind the end."""
+        model = self._model
+        seq2seq = self._checkpoint.seq2seq
+        ids, mask = padded(
+            rows,
+            pad=model.generation_config.pad_token_id,
+            left=not seq2seq,
+            device=self._device,
+        )
+        with quiet(), torch.inference_mode():
+            output: Tensor = model.generate(
+                input_ids=ids,
+                attention_mask=mask,
+                logits_processor=[] if mass is None else [mass],
+            )
+        return output[:, 1 if seq2seq else ids.shape[1] :].cpu()
+
+    def _first(self, new: Sequence[int], steps: Tensor) -> dict[float, float]:
+        """Probabilities of the numbers where the first one stands; steps: (steps, values)."""
+        for id_, probabilities in zip(new, steps, strict=False):
+            if id_ in self._numbers.value_of:
+                pairs = zip(self._numbers.values, probabilities.tolist(), strict=True)
+                return {
+                    value: min(probability, 1.0) for value, probability in pairs if probability > 0
+                }
+        return {}

@@ -1,0 +1,199 @@
+"""A model behind any server that speaks OpenAI's chat completions."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Generator, Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tokenizers import Tokenizer
+
+from condsim.errors import InputError, require, unknown_name
+from condsim.prompting.backends.base import MAX_NEW_TOKENS, Answer
+from condsim.prompting.backends.server_address import base_address, environment_key
+from condsim.prompting.backends.server_dialect import Dialect
+from condsim.prompting.backends.server_pump import pumped
+
+if TYPE_CHECKING:
+    from condsim.prompting.backends.server_client import Asker
+
+__all__ = ["ServerBackend"]
+
+_TOKENIZER = Path(__file__).resolve().parents[2] / "assets" / "default" / "tokenizer.json"
+_SHOWN = 8
+
+
+class ServerBackend:
+    """Asks a model behind an OpenAI-compatible server, several prompts at once.
+
+    The key is read from ``OPENAI_API_KEY`` when it is needed and is never shown. A request that
+    meets a rate limit (429), a server error, a lost or hung connection or a broken answer is tried
+    again, later each time and as ``Retry-After`` says. An answer that the server withholds because
+    of its content is an empty text.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        concurrency: int = 32,
+        timeout_s: float = 60.0,
+        retries: int = 5,
+        max_new_tokens: int = MAX_NEW_TOKENS,
+        unlisted: bool = False,
+    ) -> None:
+        """Takes the settings; nothing is sent and no key needed yet.
+
+        Args:
+            model: Name of the model on the server.
+            base_url: Where the server is, such as ``"http://localhost:8000/v1"``; None for
+                ``OPENAI_BASE_URL``, or else OpenAI.
+            concurrency: Requests under way at once, 1 or more.
+            timeout_s: Seconds without a byte after which a try is given up, above 0.
+            retries: Tries after the first, 0 or more.
+            max_new_tokens: Longest answer in tokens, 1 or more.
+            unlisted: Whether the model may be missing from the server's list of models.
+
+        Raises:
+            InputError: If a setting breaks its rule.
+        """
+        if not model.strip():
+            raise InputError("The model must have a name. Got an empty text.")
+        for name, value, least in (
+            ("concurrency", concurrency, 1),
+            ("retries", retries, 0),
+            ("max_new_tokens", max_new_tokens, 1),
+        ):
+            if value < least:
+                raise InputError(f"{name} must be {least} or more. Got {value}.")
+        if not (timeout_s > 0 and math.isfinite(timeout_s)):
+            raise InputError(f"timeout_s must be a number above 0. Got {timeout_s:g}.")
+        self._model = model.strip()
+        self._address = base_address(base_url)
+        self._concurrency = concurrency
+        self._timeout_s = timeout_s
+        self._retries = retries
+        self._max_new_tokens = max_new_tokens
+        self._unlisted = unlisted
+        self._asker: Asker | None = None
+
+    def __repr__(self) -> str:
+        """Model and address."""
+        return f"ServerBackend({self._model!r}, base_url={self._address.url!r})"
+
+    @property
+    def name(self) -> str:
+        """The model's name on the server."""
+        return self._model
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """Kind, model and longest answer: neither address nor key."""
+        return {
+            "backend": "server",
+            "model": self._model,
+            "max_new_tokens": str(self._max_new_tokens),
+        }
+
+    @property
+    def max_new_tokens(self) -> int:
+        """Longest answer in tokens."""
+        return self._max_new_tokens
+
+    def check(self) -> None:
+        """Asks the server for its list of models; it need not have one.
+
+        Raises:
+            InputError: If the server lists its models and this one is not among them, or no key is
+                set for another machine.
+            BackendError: If no server answers at the URL, or it refuses the key.
+            MissingExtraError: If ``openai`` is not installed.
+        """
+        require("openai", extra="llm")
+        from condsim.prompting.backends.server_client import listed_models
+
+        listed = listed_models(environment_key(self._address), model=self._model)
+        # Some servers list more than the name that they answer to.
+        names = {self._model, f"models/{self._model}", f"{self._model}:latest"}
+        if listed is not None and not self._unlisted and names.isdisjoint(listed):
+            raise self._not_listed(listed)
+
+    def answers(
+        self, prompts: Iterable[str], *, probabilities: bool = False
+    ) -> Generator[tuple[int, Answer], None, None]:
+        """Answers prompts, ``concurrency`` at once, from an event loop in a thread of its own.
+
+        Args:
+            prompts: The prompts; read lazily in the caller's thread, at most ``2 * concurrency``
+                ahead of the answers. Close the iterator to stop early: what is under way is
+                cancelled.
+            probabilities: Whether to ask for log-probabilities. From a server that gives none the
+                answers have none.
+
+        Returns:
+            The place of each prompt and its answer, as they arrive.
+
+        Raises:
+            InputError: If no key is set for a server on another machine.
+            BackendError: If a request fails for good; no more are sent, and the answers that were
+                under way come first.
+            MissingExtraError: If ``openai`` is not installed.
+        """
+        asker = self._opened()
+        return pumped(
+            prompts,
+            lambda: asker.open(probabilities=probabilities),
+            concurrency=self._concurrency,
+            patience_s=self._timeout_s,
+        )
+
+    def count_tokens(self, prompt: str) -> int:
+        """Estimates the tokens of a prompt with the tokenizer of condsim's default model.
+
+        The server's own tokenizer is not known; most need about as many tokens for English.
+
+        Args:
+            prompt: The prompt, of any length.
+        """
+        return len(_tokenizer().encode(prompt, add_special_tokens=False).ids)
+
+    def _opened(self) -> Asker:
+        """What asks the server; kept, as it learns what the server takes."""
+        require("openai", extra="llm")
+        from condsim.prompting.backends.server_client import Asker
+
+        address = environment_key(self._address)
+        if self._asker is None or self._asker.address != address:
+            self._asker = Asker(
+                model=self._model,
+                address=address,
+                concurrency=self._concurrency,
+                timeout_s=self._timeout_s,
+                retries=self._retries,
+                max_new_tokens=self._max_new_tokens,
+                dialect=Dialect(),
+            )
+        return self._asker
+
+    def _not_listed(self, listed: list[str]) -> InputError:
+        """The error for a model that the server does not list."""
+        near = difflib.get_close_matches(self._model, listed, n=3)
+        shown = near or sorted(listed)[:_SHOWN]
+        error = unknown_name("model", self._model, shown)
+        more = "" if near or len(listed) <= _SHOWN else f" There are {len(listed) - _SHOWN} more."
+        return InputError(
+            f"{error}{more} That is what {self._address.url} lists: pass unlisted=True "
+            "(--unlisted) if it does not list the model."
+        )
+
+
+@cache
+def _tokenizer() -> Tokenizer:
+    tokenizer = Tokenizer.from_file(str(_TOKENIZER))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer

@@ -1,0 +1,182 @@
+"""What is sent to a chat-completions server, what it refuses, and what its answer says."""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from condsim.prompting.backends.base import Answer
+
+__all__ = ["Dialect", "is_completion", "read_answer", "refused_content", "without"]
+
+_LOGGER = logging.getLogger("condsim")
+_NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+_LEAST = -700.0  # below it, a probability is 0 as a float
+_TOP = 20
+_FEW = 5
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """The fields of a request that servers differ in.
+
+    Attributes:
+        length: Name of the field for the longest answer.
+        greedy: Whether ``temperature`` may be sent.
+        top: Alternatives to each token that are asked for; 0 if the server gives none.
+    """
+
+    length: str = "max_tokens"
+    greedy: bool = True
+    top: int = _TOP
+
+    def body(
+        self, prompt: str, *, model: str, max_new_tokens: int, probabilities: bool
+    ) -> dict[str, object]:
+        """Writes a request.
+
+        Args:
+            prompt: The prompt, sent as one message of the user.
+            model: The model's name on the server.
+            max_new_tokens: Longest answer in tokens.
+            probabilities: Whether to ask for log-probabilities.
+
+        Returns:
+            The JSON object of ``POST /chat/completions``.
+        """
+        body: dict[str, object] = {
+            "model": model,
+            "messages": [{"role": "user", "content": prompt}],
+            self.length: max_new_tokens,
+        }
+        if self.greedy:
+            body["temperature"] = 0
+        if probabilities and self.top:
+            body |= {"logprobs": True, "top_logprobs": self.top}
+        return body
+
+
+def without(dialect: Dialect, body: Mapping[str, object], refusal: str) -> Dialect | None:
+    """Changes the dialect after a refusal, by what the server says is wrong.
+
+    Args:
+        dialect: The dialect in use; another refusal may have changed it since ``body`` was sent.
+        body: The request that was refused.
+        refusal: What the server said, with the name of the field if it gave one.
+
+    Returns:
+        The dialect to ask again in; None if no change of it would help.
+    """
+    if "max_tokens" in body and "max_completion_tokens" in refusal:
+        changed = replace(dialect, length="max_completion_tokens")
+        now = "max_completion_tokens for max_tokens"
+    elif "temperature" in body and "temperature" in refusal:
+        changed = replace(dialect, greedy=False)
+        now = "its own temperature, so answers may differ between runs"
+    elif "top_logprobs" in body and ("logprobs" in refusal or "log prob" in refusal):
+        # Another refusal may have lowered it further while this request was under way.
+        top = min(dialect.top, _FEW if body["top_logprobs"] == _TOP else 0)
+        changed = replace(dialect, top=top)
+        now = f"top_logprobs {top}" if top else "no log-probabilities"
+    else:
+        return None
+    if changed != dialect:
+        _LOGGER.info("The server refuses a field of the request; it is asked with %s.", now)
+    return changed
+
+
+def refused_content(error: object) -> bool:
+    """Whether a refusal is about what the prompt says, so that it counts as an answer.
+
+    Args:
+        error: The server's error object.
+    """
+    if not isinstance(error, Mapping):
+        return False
+    inner = error.get("innererror")
+    reasons = [error.get("code"), inner.get("code") if isinstance(inner, Mapping) else None]
+    return "content_filter" in reasons or "ResponsibleAIPolicyViolation" in reasons
+
+
+def is_completion(answer: object) -> bool:
+    """Whether the JSON a server sent has a first choice with a message.
+
+    Args:
+        answer: The decoded body.
+    """
+    if not isinstance(answer, dict) or not isinstance(answer.get("choices"), list):
+        return False
+    first = answer["choices"][0] if answer["choices"] else None
+    return isinstance(first, dict) and isinstance(first.get("message"), dict)
+
+
+def read_answer(completion: Mapping[str, Any], *, probabilities: bool) -> Answer:
+    """Reads an answer.
+
+    Args:
+        completion: A body that ``is_completion``.
+        probabilities: Whether log-probabilities were asked for.
+
+    Returns:
+        The answer; its text is empty if the server withheld it.
+    """
+    choice = completion["choices"][0]
+    withheld = choice.get("finish_reason") == "content_filter"
+    usage = completion.get("usage")
+    counts = usage if isinstance(usage, dict) else {}
+    return Answer(
+        text="" if withheld else _text(choice["message"].get("content")),
+        probabilities=_probabilities(choice.get("logprobs")) if probabilities else None,
+        prompt_tokens=_count(counts.get("prompt_tokens")),
+        new_tokens=_count(counts.get("completion_tokens")),
+    )
+
+
+def _text(content: object) -> str:
+    """The text of a message: a string, or parts of which some are text."""
+    if isinstance(content, list):
+        parts = (part.get("text") for part in content if isinstance(part, dict))
+        return "".join(part for part in parts if isinstance(part, str))
+    return content if isinstance(content, str) else ""
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _probabilities(logprobs: object) -> dict[float, float]:
+    """Probabilities of the numbers, at the first token of the answer that is one."""
+    for token in _entries(logprobs.get("content") if isinstance(logprobs, dict) else None):
+        if _number(token) is None:
+            continue
+        top = token.get("top_logprobs")
+        entries = (
+            [entry for entry in top if isinstance(entry, dict)] if isinstance(top, list) else []
+        )
+        if all(entry.get("token") != token["token"] for entry in entries):
+            entries.append(token)
+        found: dict[float, float] = {}
+        for entry in entries:
+            value, logprob = _number(entry), entry.get("logprob")
+            if value is not None and isinstance(logprob, int | float) and logprob > _LEAST:
+                found[value] = min(1.0, found.get(value, 0.0) + math.exp(min(logprob, 0)))
+        return found
+    return {}
+
+
+def _entries(tokens: object) -> list[dict[str, Any]]:
+    """The objects in a list of tokens; none if it is no list."""
+    return (
+        [token for token in tokens if isinstance(token, dict)] if isinstance(tokens, list) else []
+    )
+
+
+def _number(entry: Mapping[str, Any]) -> float | None:
+    """The number a token reads as; None if it is none."""
+    token = entry.get("token")
+    match = _NUMBER.fullmatch(token.strip()) if isinstance(token, str) else None
+    return float(match[0]) if match else None

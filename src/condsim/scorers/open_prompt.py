@@ -1,0 +1,91 @@
+"""From settings to a prompted model: back end, examples and stored answers put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from condsim.prompting.asking import Asker, Budget
+from condsim.prompting.backends.base import Backend
+from condsim.prompting.settings import PromptSettings
+from condsim.prompting.shots import Shots
+from condsim.scorers.prompt import PromptScorer
+from condsim.tasks import load_task
+
+__all__ = ["open_backend", "open_prompt_scorer"]
+
+
+def open_backend(settings: PromptSettings) -> Backend:
+    """Makes the back end that settings name; nothing is sent.
+
+    Args:
+        settings: The settings.
+
+    Returns:
+        The back end.
+
+    Raises:
+        InputError: If the address is none, or there is no key for it.
+        ModelError: If there is no such model on this machine.
+        MissingExtraError: If the ``llm`` extra is not installed.
+    """
+    if settings.backend == "server":
+        from condsim.prompting.backends.server import ServerBackend
+
+        return ServerBackend(
+            settings.model,
+            base_url=settings.base_url,
+            concurrency=settings.concurrency,
+            timeout_s=settings.timeout,
+            retries=settings.retries,
+            max_new_tokens=settings.max_new_tokens,
+            unlisted=settings.unlisted,
+        )
+    from condsim.prompting.backends.local import LocalBackend
+
+    return LocalBackend(
+        settings.model, device=settings.device, max_new_tokens=settings.max_new_tokens
+    )
+
+
+def open_prompt_scorer(
+    settings: PromptSettings, *, progress: Callable[[int, int], None] | None = None
+) -> PromptScorer:
+    """Makes a scorer of settings, the likely mistakes first; nothing is asked.
+
+    Args:
+        settings: The settings.
+        progress: Called with rows answered and rows in all.
+
+    Returns:
+        The scorer.
+
+    Raises:
+        InputError: If the training file breaks a rule; see also `open_backend`.
+        ModelError: See `open_backend`.
+        MissingExtraError: See `open_backend`.
+    """
+    shots = None
+    if settings.shots and settings.train is not None:
+        shots = Shots(
+            load_task(Path(settings.train), require_labels=True),
+            settings.shots,
+            seed=settings.seed,
+        )
+    backend = open_backend(settings)
+    asker = Asker(
+        backend,
+        settings.answers,
+        budget=Budget(settings.max_requests, settings.max_tokens),
+        probabilities=settings.scoring == "expected",
+        progress=progress,
+    )
+    return PromptScorer(
+        asker,
+        model=backend.name,
+        instruction=settings.instruction,
+        shots=shots,
+        scoring=settings.scoring,
+        parsing=settings.parsing,
+        seed=settings.seed,
+    )

@@ -1,0 +1,261 @@
+"""A language model as a scorer: it is asked for a number (Deshpande et al., 2023, §4.2)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args, overload
+
+import numpy as np
+
+from condsim.errors import InputError, unknown_name
+from condsim.prompting.asking import Asker
+from condsim.prompting.backends.base import Answer
+from condsim.prompting.instructions import Instruction, instruction_text
+from condsim.prompting.parsing import Parsing, check_parsing, parse_score
+from condsim.prompting.prompt import render
+from condsim.prompting.shots import Shots
+from condsim.scorers.inputs import Scale, Texts, check_rows, check_scale, rescaled
+from condsim.types import BoolArray, FloatArray
+
+__all__ = ["Predictions", "PromptScorer", "Scoring", "likert_range"]
+
+Scoring = Literal["text", "expected"]
+"""``text``: the number in the answer; ``expected``: the mean of the numbers on the scale, weighted
+with the probabilities the model gives them, where it gives any. It has far fewer ties, and ties
+cost Spearman."""
+
+
+def likert_range(*, conditional: bool) -> tuple[float, float]:
+    """Gives the scale that the instructions name.
+
+    Args:
+        conditional: Whether the rows have conditions.
+
+    Returns:
+        Lowest and highest score: (1, 5) with conditions, (0, 5) without.
+    """
+    return (1.0, 5.0) if conditional else (0.0, 5.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """What was read out of the answers.
+
+    Attributes:
+        values: The score of each row on the scale of the instruction, ``(n,)``; drawn at random
+            where the answer is invalid.
+        valid: Whether the answer is a number, ``(n,)``.
+        in_range: Whether that number lies on the scale, ``(n,)``; False where it is invalid.
+        expected: Whether the value is an expected value, ``(n,)``; else it is that of the text.
+        label_range: Lowest and highest score of the scale.
+    """
+
+    values: FloatArray
+    valid: BoolArray
+    in_range: BoolArray
+    expected: BoolArray
+    label_range: tuple[float, float]
+
+    @property
+    def unit(self) -> FloatArray:
+        """The scores mapped linearly so that the scale becomes [0, 1], ``(n,)``; not clipped."""
+        low, high = self.label_range
+        return ((self.values - low) / (high - low)).astype(np.float32)
+
+
+class PromptScorer:
+    """Scores rows by asking a language model.
+
+    Attributes:
+        name: Model, instruction and number of examples.
+        asker: What asks; its ``usage`` tells what was spent.
+    """
+
+    def __init__(
+        self,
+        asker: Asker,
+        *,
+        model: str,
+        instruction: Instruction = "long",
+        shots: Shots | None = None,
+        scoring: Scoring = "text",
+        parsing: Parsing = "strict",
+        seed: int = 0,
+    ) -> None:
+        """Settles what is asked and how answers are read; nothing is asked.
+
+        Args:
+            asker: Asks the model; made with ``probabilities=True`` for expected values.
+            model: Name of the model, for tables.
+            instruction: Which instruction.
+            shots: Draws the examples; none are shown without it.
+            scoring: See `Scoring`.
+            parsing: See `condsim.prompting.parsing.Parsing`.
+            seed: Seed of the random values of invalid answers.
+
+        Raises:
+            InputError: If the instruction, the scoring or the parsing is unknown.
+        """
+        instruction_text(instruction, conditional=True)
+        check_parsing(parsing)
+        if scoring not in get_args(Scoring):
+            raise unknown_name("scoring", str(scoring), get_args(Scoring))
+        count = 0 if shots is None else shots.count
+        self.name = f"{model}, {instruction} instruction, {count}-shot"
+        self.asker = asker
+        self._instruction = instruction
+        self._shots = shots
+        self._scoring = scoring
+        self._parsing = parsing
+        self._seed = seed
+
+    def prompts(
+        self,
+        sentences1: Texts,
+        sentences2: Texts,
+        conditions: Texts | None,
+    ) -> Callable[[int], str]:
+        """Gives the function from a row to its prompt.
+
+        Args:
+            sentences1: First sentences, length n, or one for every row.
+            sentences2: Second sentences, length n, or one for every row.
+            conditions: Conditions, length n, or one for every row, or None.
+
+        Returns:
+            The prompt of the row of that number; the same whatever the other rows are.
+
+        Raises:
+            InputError: If a text is empty, the lengths differ, or the examples have conditions
+                and the rows have none, or the other way round.
+        """
+        rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
+        first, second = rows.sentences
+        under = rows.conditions
+        instruction = instruction_text(self._instruction, conditional=under is not None)
+        shots = self._shots
+        if shots is not None and shots.count and shots.conditional != (under is not None):
+            has = ("conditions", "none") if shots.conditional else ("no conditions", "some")
+            raise InputError(
+                f"The examples have {has[0]} and the rows have {has[1]}. Give a training file of "
+                "the same kind as the data."
+            )
+
+        def prompt(row: int) -> str:
+            return render(
+                first[row],
+                second[row],
+                None if under is None else under[row],
+                instruction=instruction,
+                examples=() if shots is None else shots.for_query(first[row], second[row]),
+            )
+
+        return prompt
+
+    def predict(
+        self,
+        sentences1: Texts,
+        sentences2: Texts,
+        conditions: Texts | None,
+    ) -> Predictions:
+        """Asks for every row that is not stored, and reads the answers.
+
+        Args:
+            sentences1: First sentences, length n, or one for every row.
+            sentences2: Second sentences, length n, or one for every row.
+            conditions: Conditions, length n, or one for every row, or None.
+
+        Returns:
+            The scores on the scale of the instruction.
+
+        Raises:
+            InputError: If the rows break a rule; see `prompts`.
+            BackendError: If the model does not answer, or the budget is used up. What was answered
+                is stored, and the same call goes on from there.
+        """
+        prompt = self.prompts(sentences1, sentences2, conditions)
+        rows = len(check_rows(conditions, sentences1=sentences1, sentences2=sentences2))
+        label_range = likert_range(conditional=conditions is not None)
+        values = np.full(rows, np.nan, np.float32)
+        expected = np.zeros(rows, np.bool_)
+        for row, answer in self.asker.answers(prompt, rows):
+            value, expected[row] = self._read(answer, label_range)
+            values[row] = np.nan if value is None else value
+        valid = ~np.isnan(values)
+        low, high = label_range
+        in_range = valid & (values >= low) & (values <= high)
+        for row in np.flatnonzero(~valid).tolist():
+            values[row] = self._fill(prompt(row)).uniform(low, high)
+        return Predictions(values, valid, in_range, expected, label_range)
+
+    @overload
+    def score(  # type: ignore[overload-overlap]  # a str is a sequence of str to the type checker
+        self,
+        sentences1: str,
+        sentences2: str,
+        conditions: str | None = None,
+        *,
+        scale: Scale = "unit",
+    ) -> float: ...
+
+    @overload
+    def score(
+        self,
+        sentences1: Texts,
+        sentences2: Texts,
+        conditions: Texts | None = None,
+        *,
+        scale: Scale = "unit",
+    ) -> FloatArray: ...
+
+    def score(
+        self,
+        sentences1: Texts,
+        sentences2: Texts,
+        conditions: Texts | None = None,
+        *,
+        scale: Scale = "unit",
+    ) -> float | FloatArray:
+        """Scores each pair, so that `condsim.evaluation.evaluate` takes the model as any other.
+
+        Args:
+            sentences1: First sentences, length n, or one for every row.
+            sentences2: Second sentences, length n, or one for every row.
+            conditions: Conditions, length n, or one for every row, or None.
+            scale: ``unit``: the instruction's scale mapped to [0, 1]; ``likert``: the same mapped
+                to [1, 5]; ``raw``: the number as the model gave it.
+
+        Returns:
+            A float for single texts, else ``(n,)`` float32. A number that is not on the
+            instruction's scale stays out of it, and an invalid answer is a random number on it.
+
+        Raises:
+            InputError: If the scale is unknown; see also `predict`.
+            BackendError: See `predict`.
+        """
+        check_scale(scale)
+        predictions = self.predict(sentences1, sentences2, conditions)
+        raw = predictions.values if scale == "raw" else predictions.unit
+        scores = rescaled(raw, None, scale)
+        rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
+        return float(scores[0]) if rows.single else scores
+
+    def _read(self, answer: Answer, label_range: tuple[float, float]) -> tuple[float | None, bool]:
+        """The value of an answer, and whether it is an expected value."""
+        if self._scoring == "expected" and answer.probabilities:
+            low, high = label_range
+            on_scale = {
+                value: share
+                for value, share in answer.probabilities.items()
+                if low <= value <= high
+            }
+            if mass := sum(on_scale.values()):
+                return sum(value * share for value, share in on_scale.items()) / mass, True
+        return parse_score(answer.text, parsing=self._parsing), False
+
+    def _fill(self, prompt: str) -> np.random.Generator:
+        """A generator for one prompt: its value does not depend on the other rows."""
+        digest = hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).digest()
+        return np.random.default_rng([self._seed, int.from_bytes(digest[:8], "big")])

@@ -1,0 +1,369 @@
+import asyncio
+import gc
+import logging
+import signal
+import socket
+import threading
+import time
+from itertools import count
+
+import pytest
+
+pytest.importorskip("openai")
+
+from condsim.errors import BackendError, InputError
+from condsim.prompting.backends.server import ServerBackend
+
+KEY = "sk-secret-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_is_left():
+    yield
+    assert not [thread for thread in threading.enumerate() if thread.name == "condsim-server"]
+
+
+def backend(server, **options):
+    return ServerBackend(options.pop("model", "tiny-chat"), base_url=server.url, **options)
+
+
+def texts(answers):
+    found = {place: answer.text for place, answer in answers}
+    return [found[place] for place in range(len(found))]
+
+
+def prompts(number):
+    return [f"prompt {place}" for place in range(number)]
+
+
+def failed(answers):
+    """What came before the error, and its one line."""
+    found = []
+    with pytest.raises(BackendError) as caught:
+        found.extend(answers)
+    assert "\n" not in str(caught.value)
+    return found, str(caught.value)
+
+
+def closed_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def test_answers_each_prompt_gets_the_answer_of_its_place(server, loopback):
+    asked = prompts(100)
+    found = list(backend(server, concurrency=7).answers(asked))
+    assert sorted(place for place, _ in found) == list(range(100))
+    assert texts(found) == [loopback.answer_to(prompt) for prompt in asked]
+    assert {(answer.prompt_tokens, answer.new_tokens) for _, answer in found} == {(2, 3)}
+    assert {answer.probabilities for _, answer in found} == {None}
+
+
+def test_answers_request_is_one_message_greedy_and_short(server):
+    list(backend(server, max_new_tokens=7).answers(["How alike?"]))
+    (request,) = server.seen()["seen"]
+    assert request["body"] == {
+        "model": "tiny-chat",
+        "messages": [{"role": "user", "content": "How alike?"}],
+        "temperature": 0,
+        "max_tokens": 7,
+    }
+
+
+def test_answers_no_prompt_sends_nothing(server):
+    assert list(backend(server).answers([])) == []
+    assert server.seen()["count"] == 0
+
+
+def test_answers_concurrency_bounds_what_is_under_way(server):
+    server.rules({"delay": 0.02})
+    list(backend(server, concurrency=5).answers(prompts(40)))
+    assert server.seen()["most"] == 5
+
+
+def test_answers_prompts_are_read_in_the_callers_thread_a_bounded_number_ahead(server):
+    read, ahead = [], []
+
+    def endless():
+        for number in count():
+            read.append(threading.current_thread())
+            yield f"prompt {number}"
+
+    answers = backend(server, concurrency=4).answers(endless())
+    assert read == []
+    for done in range(1, 101):
+        next(answers)
+        ahead.append(len(read) - done)
+    answers.close()
+    assert set(read) == {threading.current_thread()}
+    assert 4 <= max(ahead) <= 8
+
+
+def test_answers_inside_a_running_event_loop_works(server):
+    async def notebook():
+        return texts(backend(server).answers(prompts(3)))
+
+    assert len(asyncio.run(notebook())) == 3
+
+
+def test_answers_probabilities_are_those_of_the_first_number(server):
+    ((_, answer),) = backend(server).answers(["x"], probabilities=True)
+    assert answer.probabilities == pytest.approx({4.0: 0.7201, 3.0: 0.2466, 3.5: 0.0743}, abs=1e-4)
+    (request,) = server.seen()["seen"]
+    assert (request["body"]["logprobs"], request["body"]["top_logprobs"]) == (True, 20)
+
+
+def test_answers_too_many_requests_waits_as_long_as_the_server_says(server):
+    server.rules({"status": 429, "headers": {"Retry-After": "0.9"}, "times": 1})
+    assert len(texts(backend(server).answers(["x"]))) == 1
+    first, second = (request["at"] for request in server.seen()["seen"])
+    assert 0.9 <= second - first < 2
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"status": 500, "body": "oops"},
+        {"cut": True},
+        {"close": True},
+        {"body": "<html>welcome</html>"},
+        {"body": {"choices": []}},
+        {"body": {"error": {"message": "upstream", "code": 502}}},
+    ],
+    ids=["500", "cut", "closed", "html", "no choices", "error in a 200"],
+)
+def test_answers_one_bad_answer_in_the_middle_is_asked_again(server, loopback, rule):
+    server.rules({"prompt": "prompt 7", "times": 1, **rule})
+    asked = prompts(12)
+    assert texts(backend(server, concurrency=3).answers(asked)) == [
+        loopback.answer_to(prompt) for prompt in asked
+    ]
+    assert server.seen()["count"] == 13
+
+
+def test_answers_hung_connection_is_given_up_and_asked_again(server):
+    server.rules({"hang": True, "times": 1})
+    start = time.monotonic()
+    assert len(texts(backend(server, timeout_s=0.3).answers(prompts(3)))) == 3
+    assert time.monotonic() - start < 5
+    assert server.seen()["count"] == 4
+
+
+@pytest.mark.parametrize(
+    ("rule", "options", "said"),
+    [
+        (
+            {"status": 500, "body": {"error": {"message": "out of\nmemory"}}},
+            {"retries": 1},
+            r"HTTP 500 after 2 tries: out of memory\. Look into the server's log",
+        ),
+        (
+            {"status": 429, "body": {"error": {"message": "No quota."}}},
+            {"retries": 0},
+            r"HTTP 429 after 1 try: No quota\. Ask less at once, or see whether the quota",
+        ),
+        ({"hang": True}, {"retries": 0, "timeout_s": 0.2}, r"no answer within 0\.2 s after 1 try"),
+        ({"cut": True}, {"retries": 0}, "after 1 try. Look into the server's log"),
+        (
+            {"body": "welcome"},
+            {"retries": 1},
+            r"the body is no chat completion: 'welcome' after 2 tries",
+        ),
+        (
+            {"status": 404, "body": {"error": {"message": "no such model"}}},
+            {},
+            r"HTTP 404 after 1 try: no such model\. Is that the model's name, and the base URL",
+        ),
+        ({"status": 400, "body": {"detail": "too long"}}, {}, "HTTP 400 after 1 try: too long"),
+    ],
+    ids=["500", "429", "hang", "cut", "no JSON", "404", "400"],
+)
+def test_answers_failure_that_stays_is_one_line_with_the_tries(server, rule, options, said):
+    server.rules(rule)
+    found, line = failed(backend(server, **options).answers(prompts(1)))
+    assert found == []
+    assert line.startswith(f"tiny-chat at {server.url}: ")
+    with pytest.raises(BackendError, match=said):
+        raise BackendError(line)
+
+
+def test_answers_permanent_failure_sends_no_more_and_yields_what_was_under_way(server):
+    server.rules(
+        {"prompt": "prompt 1", "status": 400, "body": {"error": {"message": "No."}}, "delay": 0.1},
+        {"delay": 0.3},
+    )
+    found, line = failed(backend(server, concurrency=4).answers(f"prompt {n}" for n in count()))
+    assert sorted(place for place, _ in found) == [0, 2, 3]
+    assert line.endswith("HTTP 400 after 1 try: No.")
+    assert server.seen()["count"] == 4
+
+
+def test_answers_permanent_failure_waits_no_longer_than_the_timeout(server):
+    server.rules(
+        {"prompt": "prompt 0", "status": 400, "body": "No."}, {"hang": True, "prompt": "prompt 1"}
+    )
+    start = time.monotonic()
+    found, _ = failed(backend(server, concurrency=3, timeout_s=0.5).answers(prompts(3)))
+    assert [place for place, _ in found] == [2]
+    assert time.monotonic() - start < 2
+
+
+def test_answers_closed_early_stops_sending(server):
+    server.rules({"delay": 0.05})
+    answers = backend(server, concurrency=4).answers(f"prompt {n}" for n in count())
+    next(answers)
+    answers.close()
+    sent = server.seen()["count"]
+    assert sent <= 12
+    time.sleep(0.15)
+    assert server.seen()["count"] == sent
+
+
+def test_answers_forgotten_generator_stops_too(server):
+    server.rules({"hang": True, "prompt": "prompt 3"})
+    answers = backend(server, concurrency=4).answers(prompts(9))
+    next(answers)
+    del answers
+    gc.collect()
+
+
+def test_answers_prompts_that_raise_end_the_thread(server):
+    def broken():
+        yield "prompt 0"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(backend(server).answers(broken()))
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs POSIX signals")
+def test_answers_interrupt_while_waiting_ends_the_thread_at_once(server):
+    server.rules({"hang": True})
+    main = threading.main_thread().ident
+    timer = threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT))
+    timer.start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        list(backend(server).answers(prompts(9)))
+    assert time.monotonic() - start < 2
+    timer.join()
+
+
+def test_answers_withheld_content_is_an_empty_answer(server):
+    blocked = {"message": "blocked", "code": "content_filter"}
+    inner = {"message": "blocked", "innererror": {"code": "ResponsibleAIPolicyViolation"}}
+    server.rules(
+        {"prompt": "prompt 0", "status": 400, "body": {"error": blocked}},
+        {"prompt": "prompt 1", "status": 400, "body": {"error": inner}},
+        {"prompt": "prompt 2", "finish": "content_filter"},
+        {"prompt": "prompt 3", "message": {"role": "assistant", "content": None}},
+        {"prompt": "prompt 4", "message": {"reasoning_content": "It is 5.", "content": "4"}},
+    )
+    assert texts(backend(server).answers(prompts(5))) == ["", "", "", "", "4"]
+    assert server.seen()["count"] == 5
+
+
+def test_answers_refused_fields_are_left_out_once_and_for_all(server, caplog):
+    caplog.set_level(logging.INFO, logger="condsim")
+    length = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+    server.rules(
+        {"has": "max_tokens", "status": 400, "body": {"error": {"message": length}}},
+        {"has": "temperature", "status": 400, "body": {"error": {"param": "temperature"}}},
+        {"has": "logprobs", "status": 422, "body": {"detail": "no logprobs here"}},
+    )
+    asked = backend(server, concurrency=1)
+    ((_, answer),) = asked.answers(["x"], probabilities=True)
+    assert answer.probabilities == {}
+    before = server.seen()["count"]
+    assert before == 5  # top_logprobs is tried with 5 before it is left out
+    list(asked.answers(prompts(6), probabilities=True))
+    requests = server.seen()["seen"]
+    assert len(requests) == before + 6
+    assert set(requests[-1]["body"]) == {"model", "messages", "max_completion_tokens"}
+    notes = [record.getMessage() for record in caplog.records if record.name == "condsim"]
+    assert len(notes) == 4
+
+
+def test_check_listed_model_passes_and_sends_no_prompt(server):
+    backend(server).check()
+    assert [request["path"] for request in server.seen()["seen"]] == ["/v1/models"]
+
+
+def test_check_model_not_listed_names_the_near_ones(server):
+    with pytest.raises(InputError, match=r"'tiny-chatt'.*'tiny-chat'.*unlisted=True \(--un"):
+        backend(server, model="tiny-chatt").check()
+    with pytest.raises(InputError, match=r"'gpt-x'\. Known: tiny-chat, tiny-chat-large"):
+        backend(server, model="gpt-x").check()
+    backend(server, model="gpt-x", unlisted=True).check()
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"status": 404},
+        {"status": 405},
+        {"body": "<html>"},
+        {"body": {"data": 3}},
+        {"body": {"data": [{"id": "a"}], "has_more": True}},
+        {"body": {"data": [{"id": "gpt-x:latest"}]}},
+    ],
+    ids=["404", "405", "html", "no list", "one page", "ollama"],
+)
+def test_check_server_that_cannot_tell_passes(server, rule):
+    server.rules({"path": "/v1/models", **rule})
+    backend(server, model="gpt-x").check()
+
+
+@pytest.mark.parametrize("unlisted", [False, True])
+def test_check_nothing_there_names_the_url(monkeypatch, unlisted):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    url = f"http://127.0.0.1:{closed_port()}/v1"
+    nowhere = ServerBackend("x", base_url=url, unlisted=unlisted)
+    with pytest.raises(BackendError, match=f"x at {url}: .* after 2 tries. Is the base URL right"):
+        nowhere.check()
+
+
+def test_check_wrong_key_names_the_variable_only(locked, monkeypatch, caplog):
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-9876543210")
+    with pytest.raises(BackendError, match=r"HTTP 401 after 1 try.*Set OPENAI_API_KEY") as caught:
+        backend(locked).check()
+    assert "sk-wrong" not in f"{caught.value!r} {caplog.text}"
+    assert caught.value.__cause__ is caught.value.__context__ is None
+
+
+def test_key_is_sent_and_never_shown(locked, monkeypatch, caplog):
+    caplog.set_level(logging.DEBUG)
+    locked.reset()
+    monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\n")
+    asked = backend(locked)
+    asked.check()
+    found = list(asked.answers(prompts(2), probabilities=True))
+    assert len(found) == 2
+    (headers, *_) = (request["headers"] for request in locked.seen()["seen"])
+    assert headers["authorization"] == f"Bearer {KEY}"
+    words = {"message": f"Incorrect key {KEY}, Bearer {KEY}"}
+    locked.rules({"status": 403, "body": {"error": words}})
+    _, line = failed(asked.answers(["x"]))
+    assert "Incorrect key ***, Bearer ***. Set OPENAI_API_KEY" in line
+    locked.rules({"body": f"no JSON but {KEY}"})
+    _, other = failed(backend(locked, retries=0).answers(["x"]))
+    shown = f"{asked!r} {vars(asked)!r} {asked.name} {asked.identity} {found} {line} {other}"
+    assert KEY not in shown + caplog.text
+    assert any(record.name.startswith("openai") for record in caplog.records)
+
+
+def test_key_missing_is_needed_for_another_machine_only(server, monkeypatch):
+    elsewhere = ServerBackend("x", base_url="https://llm.example/v1")
+    for use in (elsewhere.check, lambda: elsewhere.answers(["x"])):
+        with pytest.raises(InputError, match=r"No key for https://llm\.example/v1: set OPENAI_API"):
+            use()
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    ServerBackend("tiny-chat").check()
+
+
+def test_answers_timeout_of_five_seconds_is_not_taken_for_none(server):
+    list(backend(server, timeout_s=5.0).answers(["x"]))
+    (request,) = server.seen()["seen"]
+    assert request["headers"]["x-stainless-read-timeout"] == "5.0"

@@ -1,0 +1,104 @@
+import pytest
+
+from condsim.errors import InputError
+from condsim.prompting.backends.server import ServerBackend
+from condsim.prompting.backends.server_address import Address, base_address, environment_key
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://localhost:8000/v1",
+        "http://127.0.0.1/v1",
+        "http://[::1]:9/v1",
+        "http://0.0.0.0:8000",
+        "http://llm.localhost",
+    ],
+)
+def test_base_address_this_machine_is_local_and_needs_no_key(monkeypatch, url):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert base_address(f" {url}/ ") == Address(url, local=True)
+    assert environment_key(base_address(url)).key == "none"
+
+
+@pytest.mark.parametrize(
+    "url", ["https://api.openai.com/v1", "http://10.0.0.7:8000", "http://host"]
+)
+def test_base_address_other_machine_is_not_local(url):
+    assert base_address(url) == Address(url, local=False)
+
+
+def test_base_address_none_is_that_of_the_environment_or_openai(monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://host/v1/")
+    assert base_address(None).url == "http://host/v1"
+    monkeypatch.setenv("OPENAI_BASE_URL", "host")
+    with pytest.raises(InputError, match=r"^The OPENAI_BASE_URL must be an http:// or"):
+        base_address(None)
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    assert base_address(None).url == "https://api.openai.com/v1"
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost:8000/v1", "", "ftp://host", "http://", "http://host:99999", "http://[::1"]
+)
+def test_base_address_no_web_address_is_refused(url):
+    with pytest.raises(InputError, match="must be an http:// or https:// URL such as"):
+        base_address(url)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://me:secret@host/v1", "http://host?key=secret", "secret@host"]
+)
+def test_base_address_with_a_secret_is_refused_and_not_shown(url):
+    with pytest.raises(InputError) as caught:
+        base_address(url)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["sk-a b", "sk-a\nb", "sk-ä"])
+def test_environment_key_that_no_header_can_hold_is_refused_and_not_shown(monkeypatch, key):
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(InputError, match="OPENAI_API_KEY must be ASCII") as caught:
+        environment_key(base_address("http://host"))
+    assert "sk-" not in str(caught.value)
+
+
+def test_clean_takes_the_key_out_and_makes_one_short_line():
+    address = Address("http://host", local=False, key="sk-12345678")
+    assert address.clean("no\n key  (sk-12345678)xsk-12345678") == "no key (***)x***"
+    assert len(address.clean("word " * 200)) == 300
+    assert "sk-12345678" not in repr(address)
+
+
+def test_clean_short_key_is_taken_out_as_a_word_only():
+    assert Address("http://host", local=False, key="x").clean("x: example") == "***: example"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"model": " "}, "must have a name"),
+        ({"concurrency": 0}, "concurrency must be 1 or more. Got 0"),
+        ({"retries": -1}, "retries must be 0 or more. Got -1"),
+        ({"max_new_tokens": 0}, "max_new_tokens must be 1 or more. Got 0"),
+        ({"timeout_s": 0}, "timeout_s must be a number above 0. Got 0"),
+        ({"timeout_s": float("inf")}, "timeout_s must be a number above 0. Got inf"),
+        ({"base_url": "host"}, "base_url must be an http://"),
+    ],
+)
+def test_server_backend_setting_out_of_range_is_refused(options, said):
+    with pytest.raises(InputError, match=said):
+        ServerBackend(**{"model": "m", **options})
+
+
+def test_server_backend_identity_has_neither_address_nor_key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-12345678")
+    backend = ServerBackend("m", base_url="http://host/v1", max_new_tokens=7)
+    assert backend.identity == {"backend": "server", "model": "m", "max_new_tokens": "7"}
+    assert (backend.name, backend.max_new_tokens) == ("m", 7)
+
+
+def test_server_backend_count_tokens_is_an_estimate_without_a_limit():
+    backend = ServerBackend("m", base_url="http://host/v1")
+    assert backend.count_tokens("") == 0
+    assert backend.count_tokens("A man throws a ball. " * 500) == 3000

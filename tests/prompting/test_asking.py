@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from condsim.errors import BackendError, BudgetError, InputError
+from condsim.prompting.asking import Asker, Budget
+from condsim.prompting.backends.base import Answer
+
+PROMPTS = ["a", "b", "a", "c", "d", "e"]  # row 2 shares the prompt of row 0
+
+
+def reply(prompt: str) -> Answer:
+    return Answer(prompt.upper(), {1.0: 0.5}, prompt_tokens=7, new_tokens=1)
+
+
+def asked(asker: Asker) -> dict[int, str]:
+    return {row: answer.text for row, answer in asker.answers(PROMPTS.__getitem__, len(PROMPTS))}
+
+
+def test_asker_equal_prompts_are_asked_once(tmp_path: Path, fake_backend: Any):
+    backend = fake_backend(reply)
+    asker = Asker(backend, tmp_path / "answers.sqlite")
+    assert asked(asker) == dict(enumerate("ABACDE"))
+    assert sorted(backend.asked) == ["a", "b", "c", "d", "e"]
+    usage = asker.usage
+    assert (usage.requests, usage.stored, usage.prompt_tokens, usage.new_tokens) == (5, 1, 35, 5)
+
+
+def test_asker_second_run_asks_nothing_and_checks_no_server(tmp_path: Path, fake_backend: Any):
+    path = tmp_path / "answers.sqlite"
+    asked(Asker(fake_backend(reply), path))
+    backend = fake_backend(reply)
+    asker = Asker(backend, path, budget=Budget(requests=0))
+    assert asked(asker) == dict(enumerate("ABACDE"))
+    assert (backend.asked, backend.checked, asker.usage.stored) == ([], 0, 6)
+
+
+def test_asker_failure_keeps_what_was_answered_and_goes_on_there(tmp_path: Path, fake_backend: Any):
+    path = tmp_path / "answers.sqlite"
+    first = fake_backend(reply, fail_after=3)
+    with pytest.raises(BackendError, match=r"The server is gone"):
+        asked(Asker(first, path))
+    second = fake_backend(reply)
+    assert asked(Asker(second, path)) == dict(enumerate("ABACDE"))
+    assert sorted(first.asked + second.asked) == ["a", "b", "c", "d", "e"]
+
+
+def test_asker_budget_of_requests_stops_and_the_next_run_goes_on(tmp_path: Path, fake_backend: Any):
+    path = tmp_path / "answers.sqlite"
+    backend = fake_backend(reply)
+    with pytest.raises(BudgetError, match=r"2 requests and 16 tokens\. 3 of 6 rows are answered"):
+        asked(Asker(backend, path, budget=Budget(requests=2)))
+    assert len(backend.asked) == 2
+    with pytest.raises(BudgetError):
+        asked(Asker(backend, path, budget=Budget(requests=2)))
+    assert asked(Asker(backend, path, budget=Budget(requests=1))) == dict(enumerate("ABACDE"))
+    assert len(backend.asked) == 5
+
+
+def test_asker_budget_of_tokens_counts_estimate_and_longest_answer(
+    tmp_path: Path, fake_backend: Any
+):
+    # Two prompts are read ahead, reserved with 10 + 20 tokens each, and use 7 + 1.
+    backend = fake_backend(reply)
+    with pytest.raises(BudgetError, match=r"3 requests and 24 tokens"):
+        asked(Asker(backend, tmp_path / "a.sqlite", budget=Budget(tokens=60)))
+    assert len(backend.asked) == 3  # 16 used; 16 + 30 is within 60, 16 + 30 + 30 is not
+    backend = fake_backend(reply)
+    with pytest.raises(BudgetError, match=r"0 requests and 0 tokens"):
+        asked(Asker(backend, tmp_path / "b.sqlite", budget=Budget(tokens=29)))
+    assert backend.asked == []
+
+
+def test_asker_probabilities_are_asked_for_where_they_were_not(tmp_path: Path, fake_backend: Any):
+    path = tmp_path / "answers.sqlite"
+    backend = fake_backend(reply)
+    asked(Asker(backend, path))
+    expected = Asker(backend, path, probabilities=True)
+    assert expected.missing(PROMPTS.__getitem__, 6) == [0, 1, 3, 4, 5]
+    for _, answer in expected.answers(PROMPTS.__getitem__, 6):
+        assert answer.probabilities == {1.0: 0.5}
+    assert len(backend.asked) == 10
+    asked(Asker(backend, path))  # and an answer with them does for one without
+    assert len(backend.asked) == 10
+
+
+def test_asker_missing_asks_and_makes_nothing(tmp_path: Path, fake_backend: Any):
+    backend = fake_backend(reply)
+    asker = Asker(backend, tmp_path / "answers.sqlite")
+    assert asker.missing(PROMPTS.__getitem__, 6) == [0, 1, 3, 4, 5]
+    assert asker.count_tokens(PROMPTS.__getitem__, [0, 1]) == 20
+    assert (backend.asked, backend.checked, list(tmp_path.iterdir())) == ([], 0, [])
+
+
+def test_asker_second_process_with_the_same_file_is_refused(tmp_path: Path, fake_backend: Any):
+    path = tmp_path / "answers.sqlite"
+    answers = Asker(fake_backend(reply), path).answers(PROMPTS.__getitem__, 6)
+    next(answers)
+    with pytest.raises(InputError, match=r"Another process is asking this model with"):
+        asked(Asker(fake_backend(reply), path))
+    other = fake_backend(reply)
+    other.identity = {"model": "another"}
+    assert asked(Asker(other, path))[0] == "A"
+    answers.close()
+    assert asked(Asker(fake_backend(reply), path))[0] == "A"
+
+
+def test_asker_progress_counts_rows(tmp_path: Path, fake_backend: Any):
+    seen: list[tuple[int, int]] = []
+    asker = Asker(
+        fake_backend(reply),
+        tmp_path / "answers.sqlite",
+        progress=lambda done, rows: seen.append((done, rows)),
+    )
+    asked(asker)
+    assert seen[0] == (0, 6)
+    assert seen[-1] == (6, 6)
+
+
+def test_budget_negative_raises():
+    with pytest.raises(InputError, match=r"budget of tokens must not be negative\. Got -1"):
+        Budget(tokens=-1)

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from condsim.errors import InputError
+from condsim.prompting.settings import PromptSettings, load_settings, save_settings
+
+
+def test_prompt_settings_save_and_load_are_equal(tmp_path: Path):
+    settings = PromptSettings("m", shots=4, train="train.csv", backend="server", timeout=5)
+    save_settings(settings, tmp_path / "m.yaml")
+    assert load_settings(tmp_path / "m.yaml") == settings
+    assert "seed" not in (tmp_path / "m.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"shots": 2}, r"2 examples are asked for and there is no file"),
+        ({"shots": -1}, r"Prompt key 'shots' must be at least 0\. Got -1"),
+        ({"concurrency": 0}, r"'concurrency' must be at least 1"),
+        ({"timeout": 0.0}, r"'timeout' must be above 0"),
+        ({"seed": -1}, r"'seed' must be in \[0, 2\^32\)"),
+        ({"max_tokens": -5}, r"'max_tokens' must be at least 0"),
+        ({"base_url": "http://localhost:1/v1"}, r"base_url is the address of a server"),
+    ],
+)
+def test_prompt_settings_value_out_of_range_raises(changes: dict[str, Any], message: str):
+    with pytest.raises(InputError, match=message):
+        PromptSettings("m", **changes)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("model: m\nshot: 2\n", r"m\.yaml: Unknown prompt key 'shot'\. Did you mean 'shots'"),
+        ("shots: 0\n", r"m\.yaml: the prompt key 'model' is missing"),
+        ("model: m\ninstruction: lang\n", r"Unknown value of 'instruction': 'lang'"),
+        ("- model\n", r"m\.yaml must hold a mapping of prompt keys"),
+    ],
+)
+def test_load_settings_bad_file_raises_one_line(tmp_path: Path, text: str, message: str):
+    (tmp_path / "m.yaml").write_text(text)
+    with pytest.raises(InputError, match=message):
+        load_settings(tmp_path / "m.yaml")
