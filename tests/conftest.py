@@ -92,6 +92,8 @@ class FakeBackend:
 
     name = "fake"
     max_new_tokens = 20
+    longest_prompt: int | None = None
+    notes: tuple[str, ...] = ()
 
     def __init__(self, reply: Callable[[str], Answer], *, fail_after: int | None = None) -> None:
         self.reply = reply

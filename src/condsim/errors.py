@@ -45,7 +45,21 @@ class ModelError(CondSimError, ValueError):
 
 
 class BackendError(CondSimError, RuntimeError):
-    """A language model, or the server it is behind, does not answer."""
+    """A language model, or the server it is behind, does not answer.
+
+    Attributes:
+        place: Which of the prompts it failed at, from 0; None if it is not one of them.
+    """
+
+    def __init__(self, message: str, *, place: int | None = None) -> None:
+        """Takes the text.
+
+        Args:
+            message: What went wrong and what to do.
+            place: See the attribute.
+        """
+        super().__init__(message)
+        self.place = place
 
 
 class BudgetError(BackendError):

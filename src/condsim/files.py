@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from condsim.errors import InputError
@@ -26,7 +26,8 @@ def replacing(path: Path) -> Iterator[Path]:
         The path to write to, in the same folder.
 
     Raises:
-        InputError: If the folder of ``path`` does not exist or ``path`` is a folder.
+        InputError: If the folder of ``path`` does not exist, ``path`` is a folder, or it cannot be
+            written.
     """
     if path.is_dir():
         raise InputError(f"{path} is a folder; give the name of a file to write.")
@@ -37,8 +38,13 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         yield partial
         partial.replace(path)
+    except OSError as error:
+        if error.filename not in (None, str(partial), str(path)):
+            raise  # about another file
+        raise InputError(f"{path} cannot be written: {error}.") from error
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
 
 
 def sha256_of(path: Path) -> str:

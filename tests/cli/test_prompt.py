@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from condsim.cli.main import app
 from condsim.errors import BudgetError, InputError
+from condsim.evaluation.prompt_report import PromptReport
 from condsim.prompting.backends.base import Answer
 from condsim.scorers import open_prompt
 
@@ -98,6 +99,41 @@ def test_prompt_saved_settings_are_a_model_for_evaluate(data: Path, backend: Any
     )
     assert result.exit_code == 0, result.output
     assert len(backend.asked) == 23  # nothing was asked again
+
+
+def test_prompt_examples_show_brackets_as_they_are(
+    data: Path, backend: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(backend, "reply", lambda prompt: Answer("[/INST] 4 [bold]"))
+    result = run(*options(data, resamples=10), "--examples", "3")
+    assert result.exit_code == 0, result.output
+    assert "[/INST]" in result.output
+
+
+def test_prompt_report_comes_before_a_file_that_cannot_be_written(
+    data: Path, backend: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def refuse(report: object, path: Path) -> None:
+        raise InputError(f"{path} cannot be written")
+
+    monkeypatch.setattr(PromptReport, "to_json", refuse)
+    result = run(*options(data, resamples=10, json=tmp_path / "r.json"))
+    assert isinstance(result.exception, InputError)
+    assert "condition-only" in result.output
+
+
+def test_prompt_stopped_says_what_is_kept(data: Path, backend: Any):
+    asked = itertools.count()
+
+    def reply(prompt: str) -> Answer:
+        if next(asked) == 5:
+            raise KeyboardInterrupt
+        return Answer("3")
+
+    backend.reply = reply
+    result = run(*options(data))
+    assert result.exit_code == 130
+    assert "the same command goes on" in result.output
 
 
 def test_prompt_dry_run_prints_prompts_requests_and_tokens_and_asks_nothing(

@@ -51,7 +51,9 @@ def test_asker_failure_keeps_what_was_answered_and_goes_on_there(tmp_path: Path,
 def test_asker_budget_of_requests_stops_and_the_next_run_goes_on(tmp_path: Path, fake_backend: Any):
     path = tmp_path / "answers.sqlite"
     backend = fake_backend(reply)
-    with pytest.raises(BudgetError, match=r"2 requests and 16 tokens\. 3 of 6 rows are answered"):
+    with pytest.raises(
+        BudgetError, match=r"2 of 2 requests are used up\. 3 of 6 rows are answered"
+    ):
         asked(Asker(backend, path, budget=Budget(requests=2)))
     assert len(backend.asked) == 2
     with pytest.raises(BudgetError):
@@ -65,11 +67,12 @@ def test_asker_budget_of_tokens_counts_estimate_and_longest_answer(
 ):
     # Two prompts are read ahead, reserved with 10 + 20 tokens each, and use 7 + 1.
     backend = fake_backend(reply)
-    with pytest.raises(BudgetError, match=r"3 requests and 24 tokens"):
+    with pytest.raises(BudgetError, match=r"32 of 60 tokens .* the next .* need 30\. 5 of 6"):
         asked(Asker(backend, tmp_path / "a.sqlite", budget=Budget(tokens=60)))
-    assert len(backend.asked) == 3  # 16 used; 16 + 30 is within 60, 16 + 30 + 30 is not
+    # 16 used; 16 + 30 is within 60, 16 + 30 + 30 is not; 24 + 30 is; 32 + 30 is not.
+    assert len(backend.asked) == 4
     backend = fake_backend(reply)
-    with pytest.raises(BudgetError, match=r"0 requests and 0 tokens"):
+    with pytest.raises(BudgetError, match=r"0 of 29 tokens .* the next .* need 30"):
         asked(Asker(backend, tmp_path / "b.sqlite", budget=Budget(tokens=29)))
     assert backend.asked == []
 
@@ -123,3 +126,48 @@ def test_asker_progress_counts_rows(tmp_path: Path, fake_backend: Any):
 def test_budget_negative_raises():
     with pytest.raises(InputError, match=r"budget of tokens must not be negative\. Got -1"):
         Budget(tokens=-1)
+
+
+def test_asker_prompt_that_is_too_long_raises_before_asking(tmp_path: Path, fake_backend: Any):
+    backend = fake_backend(reply)
+    backend.longest_prompt = 9
+    with pytest.raises(InputError, match=r"Row 1: its prompt has 10 tokens, and 'fake' takes 9"):
+        asked(Asker(backend, tmp_path / "answers.sqlite"))
+    assert (backend.asked, backend.checked) == ([], 0)
+
+
+def test_asker_failure_at_a_prompt_names_its_row(tmp_path: Path, fake_backend: Any):
+    def refuse(prompt: str) -> Answer:
+        if prompt == "c":
+            raise BackendError("HTTP 400: no.", place=2)
+        return reply(prompt)
+
+    with pytest.raises(BackendError, match=r"Row 4: HTTP 400: no\."):
+        asked(Asker(fake_backend(refuse), tmp_path / "answers.sqlite"))
+
+
+def test_asker_all_stored_needs_no_lock(tmp_path: Path, fake_backend: Any):
+    path = tmp_path / "answers.sqlite"
+    asked(Asker(fake_backend(reply), path))
+    running = Asker(fake_backend(reply), path).answers(lambda row: f"other {row}", 4)
+    next(running)
+    assert asked(Asker(fake_backend(reply), path)) == dict(enumerate("ABACDE"))
+    running.close()
+
+
+def test_asker_link_to_the_file_has_the_same_lock(tmp_path: Path, fake_backend: Any):
+    path = tmp_path / "answers.sqlite"
+    running = Asker(fake_backend(reply), path).answers(PROMPTS.__getitem__, 6)
+    next(running)
+    (tmp_path / "link.sqlite").symlink_to(path)
+    with pytest.raises(InputError, match=r"Another process is asking"):
+        asked(Asker(fake_backend(reply), tmp_path / "link.sqlite"))
+    running.close()
+
+
+def test_asker_checks_the_back_end_once(tmp_path: Path, fake_backend: Any):
+    backend = fake_backend(reply)
+    asker = Asker(backend, tmp_path / "answers.sqlite")
+    list(asker.answers(lambda row: "one", 1))
+    list(asker.answers(lambda row: "two", 1))
+    assert backend.checked == 1

@@ -49,9 +49,11 @@ def test_prompt_scorer_expected_is_the_mean_of_the_numbers_on_the_scale(
     tmp_path: Path, fake_backend: Any
 ):
     predictions = scorer_of(fake_backend, tmp_path, scoring="expected").predict(*ROWS)
-    # 9 is not on the scale: (4 * 0.3 + 5 * 0.1) / 0.4 = 4.25; the bird has none and keeps its text.
+    # 9 is not on the scale: (4 * 0.3 + 5 * 0.1) / 0.4 = 4.25; the bird's own text is not on it.
     np.testing.assert_allclose(predictions.values[[0, 2]], [4.25, 9.0], rtol=1e-6)
     assert predictions.expected.tolist() == [True, False, False]
+    assert predictions.valid.tolist() == [True, False, True]
+    assert predictions.in_range.tolist() == [True, False, False]
 
 
 def test_prompt_scorer_without_conditions_uses_the_scale_from_zero(

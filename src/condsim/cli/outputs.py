@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from condsim.errors import InputError
@@ -23,5 +24,7 @@ def check_output(option: str, path: Path | None) -> None:
         return
     if not path.parent.is_dir():
         raise InputError(f"{option}: the folder {path.parent} does not exist; make it first.")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise InputError(f"{option}: {path} cannot be written; name another file.")
     if path.is_dir():
         raise InputError(f"{option}: {path} is a folder; give the name of a file to write.")

@@ -178,7 +178,13 @@ def prompt(
         unlisted=unlisted,
         device=device,
     )
-    from condsim.cli.prompt_output import Progress, print_report, show_examples, write_predictions
+    from condsim.cli.prompt_output import (
+        Progress,
+        print_report,
+        resumable,
+        show_examples,
+        write_predictions,
+    )
     from condsim.evaluation.prompt_report import evaluate_prompt
     from condsim.scorers.open_prompt import open_prompt_scorer
     from condsim.tasks import load_task
@@ -191,14 +197,15 @@ def prompt(
         if dry_run:
             _dry_run(scorer, task, show=show)
             return
-        report = evaluate_prompt(
-            scorer, task, settings=settings.to_dict(), resamples=resamples, seed=seed
-        )
+        with resumable(scorer):
+            report = evaluate_prompt(
+                scorer, task, settings=settings.to_dict(), resamples=resamples, seed=seed
+            )
+    print_report(report)
     if json is not None:
         report.to_json(json)
     if predictions is not None:
         write_predictions(scorer, task, predictions)
-    print_report(report)
     if examples:
         show_examples(scorer, task, examples)
 
@@ -207,6 +214,7 @@ def _dry_run(scorer: PromptScorer, task: Task, *, show: int) -> None:
     """Prints the first prompts that would be sent, and what all of them come to."""
     prompt_of = scorer.prompts(task.sentences1, task.sentences2, task.conditions)
     rows = scorer.asker.missing(prompt_of, len(task))
+    scorer.asker.check_lengths(prompt_of, rows)
     shown = rows[:show] if show else rows
     for row in shown:
         typer.echo(f"--- row {row + 1} ---\n{prompt_of(row)}")

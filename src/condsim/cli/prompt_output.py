@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
@@ -13,6 +15,7 @@ import typer
 from rich import progress as bars
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from condsim.evaluation import to_table
 from condsim.evaluation.prompt_report import PromptReport
@@ -20,19 +23,21 @@ from condsim.files import replacing
 from condsim.scorers.prompt import PromptScorer
 from condsim.types import Task
 
-__all__ = ["Progress", "print_report", "show_examples", "write_predictions"]
+__all__ = ["Progress", "print_report", "resumable", "show_examples", "write_predictions"]
 
 
 class Progress:
     """A bar on stderr: rows answered, their rate and the time left; a context manager."""
 
     def __init__(self) -> None:
-        """Makes the bar; it appears with the first answer."""
+        """Makes the bar; it appears with the first answer, and on a terminal only."""
+        console = Console(stderr=True)
         self._bar = bars.Progress(
             *bars.Progress.get_default_columns(),
             bars.MofNCompleteColumn(),
-            console=Console(stderr=True),
+            console=console,
             transient=True,
+            disable=not console.is_terminal,
         )
         self._task: bars.TaskID | None = None
 
@@ -71,6 +76,28 @@ class Answered(NamedTuple):
     valid: bool
 
 
+@contextmanager
+def resumable(scorer: PromptScorer) -> Iterator[None]:
+    """Says what is kept when the user stops a run.
+
+    Args:
+        scorer: What is being asked.
+
+    Yields:
+        Nothing; the work goes inside.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        answered = scorer.asker.usage.requests
+        typer.echo(
+            f"stopped after {answered} requests; all answers that came are kept, and the same "
+            "command goes on",
+            err=True,
+        )
+        raise
+
+
 def print_report(report: PromptReport) -> None:
     """Prints the figures, those of the valid answers alone and what was spent.
 
@@ -85,17 +112,30 @@ def print_report(report: PromptReport) -> None:
     figures = ["-", "-"]
     if report.valid_only is not None:
         metrics = report.valid_only.model.metrics
-        figures = [f"{metrics[name].value:.1f}" for name in ("spearman", "pearson")]
+        values = [metrics[name].value for name in ("spearman", "pearson")]
+        figures = ["-" if math.isnan(value) else f"{value:.1f}" for value in values]
     percents = (report.invalid, report.out_of_range, report.expected)
     table.add_row(*(f"{percent:.2f} %" for percent in percents), *figures)
     table.caption = "Spearman and Pearson of the valid answers alone."
     console.print(table)
+    for note in _notes(report):
+        typer.echo(note, err=True)
     usage = report.usage
     typer.echo(
         f"{usage['requests']} requests, {usage['prompt_tokens']} tokens in prompts and "
         f"{usage['new_tokens']} in answers; {usage['stored']} rows were answered before",
         err=True,
     )
+
+
+def _notes(report: PromptReport) -> Iterator[str]:
+    """What a reader of the table must know."""
+    yield from (f"note: the model was {note}" for note in report.notes)
+    if report.settings.get("scoring") == "expected" and report.expected == 0:
+        yield (
+            "note: no answer came with probabilities, so every score is that of the text. If the "
+            "server gives them now, name another file for the answers (--answers)"
+        )
 
 
 def write_predictions(scorer: PromptScorer, task: Task, path: Path) -> None:
@@ -143,7 +183,8 @@ def show_examples(scorer: PromptScorer, task: Task, count: int) -> None:
         one = ordered[place]
         texts = [*_texts(task, one.row), ""][:3]
         shown = f"{one.value:.2f}" + ("" if one.valid else " (random)")
-        table.add_row(*texts, repr(one.text), shown, f"{task.labels[one.row]:g}")
+        cells = [*texts, repr(one.text), shown, f"{task.labels[one.row]:g}"]
+        table.add_row(*(Text(cell) for cell in cells))  # no markup: a text may hold brackets
     Console().print(table)
 
 

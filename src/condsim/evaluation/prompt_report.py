@@ -30,6 +30,7 @@ class PromptReport:
         out_of_range: Labelled rows whose answer is a number that is not on the scale, in %.
         expected: Labelled rows whose score is an expected value, in %.
         usage: Requests, tokens and rows answered from the store, of the run that made the report.
+        notes: What a reader must know of how the model was asked; such as that it was sampled.
         report: All labelled rows.
         valid_only: The rows with a valid answer alone; None if they are too few for figures.
     """
@@ -39,6 +40,7 @@ class PromptReport:
     out_of_range: float
     expected: float
     usage: Mapping[str, int]
+    notes: tuple[str, ...]
     report: Report
     valid_only: Report | None
 
@@ -86,8 +88,9 @@ class PromptReport:
             if fields.get(name) is not None:
                 fields[name] = Report.from_dict(fields[name], source=str(path))
         try:
+            fields["notes"] = tuple(fields["notes"])
             return cls(**fields)
-        except TypeError as error:
+        except (KeyError, TypeError) as error:
             raise InputError(f"{path} is not a whole report: {error!r}.") from error
 
 
@@ -167,6 +170,7 @@ def evaluate_prompt(
         out_of_range=_percent(predictions.valid & ~predictions.in_range),
         expected=_percent(predictions.expected),
         usage=asdict(scorer.asker.usage),
+        notes=scorer.asker.notes,
         report=report,
         valid_only=valid_only,
     )

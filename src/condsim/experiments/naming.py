@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from condsim.files import sha256_of
 from condsim.prompting.settings import PromptSettings
 from condsim.training.recipe import Recipe
 from condsim.training.runs import PLACE_KEYS
@@ -149,7 +150,16 @@ def prompt_folder(
     """
     default = deciding(PromptSettings(model=""))
     chosen = {key: value for key, value in deciding(settings).items() if value != default[key]}
-    code = digest({"prompt": chosen, "train": train_revision, "dev": dev_revision})
+    where = {"base_url": settings.base_url} if settings.base_url else {}
+    model = {"weights": _weights(Path(settings.model))} if settings.backend == "local" else {}
+    data = {"train": train_revision, "dev": dev_revision}
+    code = digest({"prompt": chosen, **data, **where, **model})
     shown = "" if settings.scoring == "text" else f"-{settings.scoring}"
     name = f"{slug(settings.model)}-{settings.instruction}-{settings.shots}-shot{shown}"
     return runs / f"{name}-s{settings.seed}-{code}"
+
+
+def _weights(model: Path) -> str:
+    """Stands for the weights in a folder, which may be trained further; empty for a Hub name."""
+    files = sorted(model.expanduser().glob("*.safetensors"))
+    return digest({file.name: sha256_of(file) for file in files}) if files else ""

@@ -130,8 +130,10 @@ class Asking:
                 goes on from there; this holds for all errors.
             BackendError: If a model does not answer.
             ModelError: If its weights cannot be loaded.
-            InputError: If the server has no such model, or another process is asking.
+            InputError: If the server has no such model, a prompt is too long or another process
+                is asking; the runs after it were tried all the same.
         """
+        refused: InputError | None = None
         for number, run in enumerate(self.runs):
             _LOGGER.info("%s", run.folder.name)
             with progress() if progress else nullcontext(lambda done, rows: None) as show:
@@ -140,8 +142,12 @@ class Asking:
                     self._finish(run, scorer)
                 except BudgetError as error:
                     raise self._used_up(number) from error
+                except InputError as error:  # a prompt too long, say: other rows may be shorter
+                    refused = refused or error
             if all(later.settings.model != run.settings.model for later in self.runs[number + 1 :]):
                 del self._backends[run.settings.model]  # frees the memory of a local model
+        if refused is not None:
+            raise refused
 
     def _finish(self, run: PromptRun, scorer: PromptScorer) -> None:
         data = self._data[run.data]

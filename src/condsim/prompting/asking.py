@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from condsim.errors import BudgetError, InputError, require
+from condsim.errors import BackendError, BudgetError, InputError, require
 from condsim.prompting.backends.base import Answer, Backend
 from condsim.prompting.store import AnswerStore, answer_key
 
@@ -56,6 +57,13 @@ class Usage:
         return self.prompt_tokens + self.new_tokens
 
 
+class _Group(NamedTuple):
+    """Rows that share a prompt."""
+
+    key: bytes
+    rows: list[int]
+
+
 class Asker:
     """Asks a back end through a file of stored answers.
 
@@ -89,6 +97,7 @@ class Asker:
         self._progress = progress or (lambda done, total: None)
         self._identity = backend.identity
         self._reserved = 0  # tokens of the prompts under way
+        self._checked = False
         self.usage = Usage()
 
     def missing(self, prompt_of: Callable[[int], str], rows: int) -> list[int]:
@@ -116,6 +125,11 @@ class Asker:
             Tokens of all prompts together.
         """
         return sum(self._backend.count_tokens(prompt_of(row)) for row in rows)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the scores must know of how the model was asked."""
+        return self._backend.notes
 
     @property
     def max_new_tokens(self) -> int:
@@ -156,59 +170,123 @@ class Asker:
             BackendError: If the back end fails for good; likewise.
         """
         sharing = self._rows_by_key(prompt_of, rows)
-        with AnswerStore(self._path) as store, self._alone():
-            done = 0
+        done = 0
+        for row, answer in self._from_store(sharing):
+            done += 1
+            yield row, answer
+        self._progress(done, rows)
+        if not sharing:
+            return
+        self._check(prompt_of, (group[0] for group in sharing.values()))
+        with self._alone(), AnswerStore(self._path) as store:
+            for row, answer in self._from_store(sharing):  # another process may just have asked
+                done += 1
+                yield row, answer
+            yield from self._asked(store, sharing, prompt_of, done, rows)
+
+    def check_lengths(self, prompt_of: Callable[[int], str], rows: Iterable[int]) -> None:
+        """Makes sure that the model takes prompts of this length.
+
+        Args:
+            prompt_of: Gives the prompt of a row.
+            rows: The rows.
+
+        Raises:
+            InputError: If one is too long.
+        """
+        longest = self._backend.longest_prompt
+        if longest is None:
+            return
+        for row in rows:
+            tokens = self._backend.count_tokens(prompt_of(row))
+            if tokens > longest:
+                raise InputError(
+                    f"Row {row + 1}: its prompt has {tokens:,} tokens, and {self._backend.name!r} "
+                    f"takes {longest:,} beside an answer of {self.max_new_tokens}. Give fewer "
+                    "examples, a shorter instruction or another model."
+                )
+
+    def _check(self, prompt_of: Callable[[int], str], rows: Iterable[int]) -> None:
+        """Makes sure that the back end can answer, before the first prompt is sent."""
+        self.check_lengths(prompt_of, rows)
+        if not self._checked:
+            self._backend.check()
+            self._checked = True
+
+    def _from_store(self, sharing: dict[bytes, list[int]]) -> Iterator[tuple[int, Answer]]:
+        """Rows that are answered in the file; their keys are taken out."""
+        if not self._path.exists():
+            return
+        with AnswerStore(self._path) as store:
             for key, answer in self._stored(store, sharing):
                 for row in sharing.pop(key):
-                    done += 1
                     self.usage.stored += 1
                     yield row, answer
-            self._progress(done, rows)
-            if sharing:
-                yield from self._asked(store, list(sharing.items()), prompt_of, done, rows)
 
     def _asked(
         self,
         store: AnswerStore,
-        waiting: Sequence[tuple[bytes, list[int]]],
+        sharing: dict[bytes, list[int]],
         prompt_of: Callable[[int], str],
         done: int,
         rows: int,
-    ) -> Generator[tuple[int, Answer], None, None]:
+    ) -> Iterator[tuple[int, Answer]]:
         """Asks for prompts and the rows that share them; ``done`` of ``rows`` are answered."""
-        self._backend.check()
+        while sharing:
+            before = len(sharing)
+            for group, answer in self._round(store, list(sharing.items()), prompt_of):
+                del sharing[group.key]
+                self.usage.stored += len(group.rows) - 1
+                done += len(group.rows)
+                self._progress(done, rows)
+                yield from ((row, answer) for row in group.rows)
+            # What was reserved for answers under way is free again, so there may be another round.
+            if len(sharing) == before:
+                raise self._used_up(prompt_of(next(iter(sharing.values()))[0]), done, rows)
+
+    def _round(
+        self,
+        store: AnswerStore,
+        waiting: Sequence[tuple[bytes, list[int]]],
+        prompt_of: Callable[[int], str],
+    ) -> Iterator[tuple[_Group, Answer]]:
+        """Sends prompts until the budget is reserved; each answer is stored as it comes."""
         sent: list[int] = []  # the estimate of each prompt
         prompts = self._within_budget((prompt_of(group[0]) for _, group in waiting), sent)
-        asked = self._backend.answers(prompts, probabilities=self._probabilities)
-        with closing(asked):
-            for place, answer in asked:
-                key, group = waiting[place]
-                self._count(answer, estimate=sent[place])
-                store.write(key, answer, prompt=prompt_of(group[0]), identity=self._identity)
-                for row in group:
-                    yield row, answer
-                done += len(group)
-                self.usage.stored += len(group) - 1
-                self._progress(done, rows)
-        if len(sent) < len(waiting):
-            raise BudgetError(
-                f"The budget is used up: {self.usage.requests} requests and {self.usage.tokens} "
-                f"tokens. {done} of {rows} rows are answered and kept; allow more and run the same "
-                "again for the rest."
-            )
+        answers = self._backend.answers(prompts, probabilities=self._probabilities)
+        with closing(answers):
+            try:
+                for place, answer in answers:
+                    group = _Group(*waiting[place])
+                    self._count(answer, estimate=sent[place])
+                    prompt = prompt_of(group.rows[0])
+                    store.write(group.key, answer, prompt=prompt, identity=self._identity)
+                    yield group, answer
+            except BackendError as error:
+                if error.place is None:
+                    raise
+                row = waiting[error.place][1][0]
+                raise BackendError(f"Row {row + 1}: {error}", place=row) from error
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Keeps a second process from asking, and paying for, the same prompts."""
         filelock = require("filelock", extra="llm")
         identity = answer_key("", self._identity).hex()[:8]
-        lock = filelock.FileLock(f"{self._path}.{identity}.lock")
+        path = self._path.resolve()  # the same file by another name has the same lock
+        lock = filelock.FileLock(f"{path}.{identity}.lock")
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             lock.acquire(timeout=0)
         except filelock.Timeout as error:
             raise InputError(
                 f"Another process is asking this model with {self._path}. Wait until it is done, "
                 "or name another file for the answers."
+            ) from error
+        except OSError as error:
+            raise InputError(
+                f"{path} cannot be used to store answers: {error.strerror}. Name a file that can "
+                "be written."
             ) from error
         try:
             yield
@@ -241,6 +319,21 @@ class Asker:
             self._reserved += reserve
             sent.append(estimate)
             yield prompt
+
+    def _used_up(self, prompt: str, done: int, rows: int) -> BudgetError:
+        budget, usage = self._budget, self.usage
+        if budget.requests is not None and usage.requests >= budget.requests:
+            spent = f"{usage.requests} of {budget.requests} requests are used up"
+        else:
+            needed = self._backend.count_tokens(prompt) + self.max_new_tokens
+            spent = (
+                f"{usage.tokens} of {budget.tokens} tokens are used up, and the next prompt with "
+                f"its answer may need {needed}"
+            )
+        return BudgetError(
+            f"The budget is reached: {spent}. {done} of {rows} rows are answered and kept; allow "
+            "more and run the same again for the rest."
+        )
 
     def _count(self, answer: Answer, *, estimate: int) -> None:
         self._reserved -= estimate + self._backend.max_new_tokens

@@ -115,7 +115,12 @@ def load_settings(path: Path) -> PromptSettings:
         InputError: If the file cannot be read, a key is unknown or missing, or a value is wrong.
     """
     values: Mapping[str, Any] = read_mapping(path, what="prompt")
-    return typed(PromptSettings, values, what="prompt", source=str(path))
+    try:
+        return typed(PromptSettings, values, what="prompt", source=str(path))
+    except InputError as error:
+        if str(path) in str(error):
+            raise
+        raise InputError(f"{path}: {error}") from error
 
 
 def save_settings(settings: PromptSettings, path: Path) -> None:

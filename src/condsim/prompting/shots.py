@@ -6,6 +6,7 @@ that the model sees what the condition changes. The pair that is asked about is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -18,6 +19,7 @@ from condsim.types import Task
 __all__ = ["Shots"]
 
 Key = frozenset[str]
+_WORD = re.compile(r"\w+")
 
 
 class Shots:
@@ -114,5 +116,5 @@ def _groups(train: Task) -> dict[Key, tuple[int, ...]]:
 
 
 def _key(sentence1: str, sentence2: str) -> Key:
-    """What a pair is told by: its sentences in either order, whatever the case and the spaces."""
-    return frozenset(" ".join(text.casefold().split()) for text in (sentence1, sentence2))
+    """What a pair is told by: the words of its sentences in either order, whatever the case."""
+    return frozenset(" ".join(_WORD.findall(text.casefold())) for text in (sentence1, sentence2))

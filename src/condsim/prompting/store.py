@@ -56,16 +56,14 @@ class AnswerStore:
         """Opens a file, or makes it.
 
         Args:
-            path: The file, or ``":memory:"`` for a store that is not kept. Missing folders are
-                made.
+            path: The file. Missing folders are made.
 
         Raises:
             InputError: If the file cannot be opened or is no store of this version.
         """
         self._path = path
         try:
-            if path != ":memory:":
-                Path(path).parent.mkdir(parents=True, exist_ok=True)
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=60)
             (version,) = self._connection.execute("pragma user_version").fetchone()
             known = {row[0] for row in self._connection.execute("select name from sqlite_schema")}

@@ -22,9 +22,9 @@ from condsim.types import BoolArray, FloatArray
 __all__ = ["Predictions", "PromptScorer", "Scoring", "likert_range"]
 
 Scoring = Literal["text", "expected"]
-"""``text``: the number in the answer; ``expected``: the mean of the numbers on the scale, weighted
-with the probabilities the model gives them, where it gives any. It has far fewer ties, and ties
-cost Spearman."""
+"""``text``: the number in the answer; ``expected``: where that is on the scale, the mean of all
+numbers on it, weighted with the probabilities the model gives them, if it gives any. It has far
+fewer ties, and ties cost Spearman."""
 
 
 def likert_range(*, conditional: bool) -> tuple[float, float]:
@@ -244,16 +244,16 @@ class PromptScorer:
 
     def _read(self, answer: Answer, label_range: tuple[float, float]) -> tuple[float | None, bool]:
         """The value of an answer, and whether it is an expected value."""
+        value = parse_score(answer.text, parsing=self._parsing)
+        low, high = label_range
+        if value is None or not low <= value <= high:
+            return value, False  # no answer, or not one of those there are: counted as such
         if self._scoring == "expected" and answer.probabilities:
-            low, high = label_range
-            on_scale = {
-                value: share
-                for value, share in answer.probabilities.items()
-                if low <= value <= high
-            }
+            shares = answer.probabilities.items()
+            on_scale = {number: share for number, share in shares if low <= number <= high}
             if mass := sum(on_scale.values()):
-                return sum(value * share for value, share in on_scale.items()) / mass, True
-        return parse_score(answer.text, parsing=self._parsing), False
+                return sum(number * share for number, share in on_scale.items()) / mass, True
+        return value, False
 
     def _fill(self, prompt: str) -> np.random.Generator:
         """A generator for one prompt: its value does not depend on the other rows."""

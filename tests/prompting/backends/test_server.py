@@ -195,7 +195,7 @@ def test_answers_permanent_failure_sends_no_more_and_yields_what_was_under_way(s
     )
     found, line = failed(backend(server, concurrency=4).answers(f"prompt {n}" for n in count()))
     assert sorted(place for place, _ in found) == [0, 2, 3]
-    assert line.endswith("HTTP 400 after 1 try: No.")
+    assert "HTTP 400 after 1 try: No. If it is about the length, give fewer shots" in line
     assert server.seen()["count"] == 4
 
 
@@ -291,7 +291,7 @@ def test_check_listed_model_passes_and_sends_no_prompt(server):
 
 
 def test_check_model_not_listed_names_the_near_ones(server):
-    with pytest.raises(InputError, match=r"'tiny-chatt'.*'tiny-chat'.*unlisted=True \(--un"):
+    with pytest.raises(InputError, match=r"'tiny-chatt'.*'tiny-chat'.*--unlisted \(unlisted=T"):
         backend(server, model="tiny-chatt").check()
     with pytest.raises(InputError, match=r"'gpt-x'\. Known: tiny-chat, tiny-chat-large"):
         backend(server, model="gpt-x").check()
@@ -367,3 +367,27 @@ def test_answers_timeout_of_five_seconds_is_not_taken_for_none(server):
     list(backend(server, timeout_s=5.0).answers(["x"]))
     (request,) = server.seen()["seen"]
     assert request["headers"]["x-stainless-read-timeout"] == "5.0"
+
+
+def test_answers_half_of_an_emoji_is_text_that_can_be_stored(server):
+    server.rules({"message": {"role": "assistant", "content": "4 \ud83d"}})
+    ((_, answer),) = backend(server).answers(["How alike?"])
+    assert answer.text.encode() == b"4 ?"
+
+
+def test_answers_failure_says_which_prompt_it_is_about(server):
+    server.rules({"prompt": "prompt 2", "status": 400, "body": {"error": {"message": "No."}}})
+    with pytest.raises(BackendError) as caught:
+        list(backend(server, concurrency=2).answers(prompts(4)))
+    assert caught.value.place == 2
+
+
+def test_notes_sampled_answers_are_warned_of(server, caplog):
+    text = {"error": {"message": "temperature does not support 0", "param": "temperature"}}
+    server.rules({"has": "temperature", "status": 400, "body": text})
+    asked = backend(server)
+    assert asked.notes == ()
+    with caplog.at_level(logging.WARNING, logger="condsim"):
+        list(asked.answers(["How alike?"]))
+    assert "answers may differ between runs" in caplog.text
+    assert asked.notes == ("asked with its own temperature, so answers may differ between runs",)

@@ -81,8 +81,8 @@ def test_clean_short_key_is_taken_out_as_a_word_only():
         ({"concurrency": 0}, "concurrency must be 1 or more. Got 0"),
         ({"retries": -1}, "retries must be 0 or more. Got -1"),
         ({"max_new_tokens": 0}, "max_new_tokens must be 1 or more. Got 0"),
-        ({"timeout_s": 0}, "timeout_s must be a number above 0. Got 0"),
-        ({"timeout_s": float("inf")}, "timeout_s must be a number above 0. Got inf"),
+        ({"timeout_s": 0}, "The timeout must be a number above 0. Got 0"),
+        ({"timeout_s": float("inf")}, "The timeout must be a number above 0. Got inf"),
         ({"base_url": "host"}, "base_url must be an http://"),
     ],
 )
@@ -91,10 +91,15 @@ def test_server_backend_setting_out_of_range_is_refused(options, said):
         ServerBackend(**{"model": "m", **options})
 
 
-def test_server_backend_identity_has_neither_address_nor_key(monkeypatch):
+def test_server_backend_identity_has_the_address_and_no_key(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-12345678")
     backend = ServerBackend("m", base_url="http://host/v1", max_new_tokens=7)
-    assert backend.identity == {"backend": "server", "model": "m", "max_new_tokens": "7"}
+    assert backend.identity == {
+        "backend": "server",
+        "url": "http://host/v1",
+        "model": "m",
+        "max_new_tokens": "7",
+    }
     assert (backend.name, backend.max_new_tokens) == ("m", 7)
 
 
@@ -102,3 +107,9 @@ def test_server_backend_count_tokens_is_an_estimate_without_a_limit():
     backend = ServerBackend("m", base_url="http://host/v1")
     assert backend.count_tokens("") == 0
     assert backend.count_tokens("A man throws a ball. " * 500) == 3000
+
+
+@pytest.mark.parametrize("shown", ['sk-wr"ong\\back-0123456789', 'sk-wr\\"ong\\\\back-0123456789'])
+def test_clean_key_is_found_as_it_is_and_as_json_writes_it(shown):
+    address = Address("http://host/v1", local=False, key='sk-wr"ong\\back-0123456789')
+    assert address.clean(f"bad key {shown}") == "bad key ***"

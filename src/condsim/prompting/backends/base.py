@@ -42,12 +42,20 @@ class Backend(Protocol):
     def identity(self) -> Mapping[str, str]:
         """All that decides an answer beside the prompt: the key of stored answers.
 
-        No secret is in it, and no address: a model is the same wherever it is served.
+        No secret is in it.
         """
 
     @property
     def max_new_tokens(self) -> int:
         """Longest answer in tokens."""
+
+    @property
+    def longest_prompt(self) -> int | None:
+        """Most tokens of a prompt that the model takes; None if that is not known."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the scores must know of how the model was asked; often nothing."""
 
     def check(self) -> None:
         """Makes sure that prompts can be answered, before the first is sent.

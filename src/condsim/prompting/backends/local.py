@@ -17,6 +17,7 @@ from condsim.prompting.backends.base import MAX_NEW_TOKENS, Answer
 # Before the imports below: a missing extra is then one clear line.
 require("torch", extra="llm")
 require("transformers", extra="llm")
+require("safetensors", extra="llm")
 
 import torch  # noqa: E402
 from torch import Tensor  # noqa: E402
@@ -93,6 +94,12 @@ class LocalBackend:
         self._longest = longest_prompt(
             self._checkpoint.config, self._checkpoint.tokenizer, max_new_tokens=max_new_tokens
         )
+        if self._longest is not None and self._longest < 1:
+            raise InputError(
+                f"{self.name!r} takes {self._longest + max_new_tokens:,} tokens, prompt and answer "
+                f"together. An answer of {max_new_tokens:,} leaves none for the prompt; ask for a "
+                "shorter one (max_new_tokens)."
+            )
 
     @property
     def name(self) -> str:
@@ -116,6 +123,16 @@ class LocalBackend:
             "chat": "yes" if self._tokenizer.chat else "no",
             "dtype": dtype,
         }
+
+    @property
+    def longest_prompt(self) -> int | None:
+        """Most tokens of a prompt, the chat template among them; None where there is no limit."""
+        return self._longest
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Nothing: the model is asked greedily."""
+        return ()
 
     def check(self) -> None:
         """Loads the weights.
@@ -201,7 +218,7 @@ class LocalBackend:
                 raise BackendError(
                     f"{self.name!r} has too little memory on {self._device} for one prompt of "
                     f"{tokens - self._max_new_tokens:,} tokens. Give fewer shots, a smaller model "
-                    "or device='cpu'."
+                    "or the processor (cpu)."
                 )
             else:
                 self._batch_tokens = max(1, len(batch) * tokens // 2)

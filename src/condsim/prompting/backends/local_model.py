@@ -151,6 +151,8 @@ def open_checkpoint(model: str | Path) -> Checkpoint:
         ModelError: If there is no such model, it is no generating one, its tokenizer is missing or
             its weights are not in the safetensors format.
     """
+    if not str(model).strip():
+        raise ModelError("The model must have a name: a folder, or a name on the Hub (owner/name).")
     folder = Path(model).expanduser()
     is_folder = folder.is_dir()
     looks_local = isinstance(model, Path) or model.startswith((".", "/", "~"))

@@ -71,7 +71,7 @@ class ServerBackend:
             if value < least:
                 raise InputError(f"{name} must be {least} or more. Got {value}.")
         if not (timeout_s > 0 and math.isfinite(timeout_s)):
-            raise InputError(f"timeout_s must be a number above 0. Got {timeout_s:g}.")
+            raise InputError(f"The timeout must be a number above 0. Got {timeout_s:g}.")
         self._model = model.strip()
         self._address = base_address(base_url)
         self._concurrency = concurrency
@@ -92,9 +92,14 @@ class ServerBackend:
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """Kind, model and longest answer: neither address nor key."""
+        """Kind, address, model and longest answer; no key.
+
+        The address is part of it, since a name on a server says little: another server may serve
+        other weights under the same one.
+        """
         return {
             "backend": "server",
+            "url": self._address.url,
             "model": self._model,
             "max_new_tokens": str(self._max_new_tokens),
         }
@@ -103,6 +108,16 @@ class ServerBackend:
     def max_new_tokens(self) -> int:
         """Longest answer in tokens."""
         return self._max_new_tokens
+
+    @property
+    def longest_prompt(self) -> int | None:
+        """Not known of a server."""
+        return None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the server refused, and how it is asked instead."""
+        return self._asker.notes if self._asker is not None else ()
 
     def check(self) -> None:
         """Asks the server for its list of models; it need not have one.
@@ -186,8 +201,8 @@ class ServerBackend:
         error = unknown_name("model", self._model, shown)
         more = "" if near or len(listed) <= _SHOWN else f" There are {len(listed) - _SHOWN} more."
         return InputError(
-            f"{error}{more} That is what {self._address.url} lists: pass unlisted=True "
-            "(--unlisted) if it does not list the model."
+            f"{error}{more} That is what {self._address.url} lists. If the server has the "
+            "model and does not list it, give --unlisted (unlisted=True)."
         )
 
 

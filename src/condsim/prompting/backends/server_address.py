@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from condsim.errors import InputError
 
@@ -39,7 +40,9 @@ class Address:
         if self.key:
             # A short key, such as the "x" of a server that wants none, may be part of other words.
             edges = ("", "") if len(self.key) >= 8 else (r"(?<!\w)", r"(?!\w)")
-            text = re.sub(f"{edges[0]}{re.escape(self.key)}{edges[1]}", "***", text)
+            forms = {self.key, json.dumps(self.key)[1:-1], quote(self.key, safe="")}
+            shown = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
+            text = re.sub(f"{edges[0]}(?:{shown}){edges[1]}", "***", text)
         line = " ".join(text.split())
         return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
 

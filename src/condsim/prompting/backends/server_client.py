@@ -50,6 +50,11 @@ class Asker:
     max_new_tokens: int
     dialect: Dialect
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How the server is asked otherwise than usual, because it refused a field."""
+        return self.dialect.notes
+
     @asynccontextmanager
     async def open(
         self, *, probabilities: bool
@@ -66,7 +71,7 @@ class Asker:
         timeout = httpx2.Timeout(self.timeout_s, connect=min(self.timeout_s, _CONNECT_S))
         http = openai.DefaultAsyncHttpxClient(
             limits=httpx2.Limits(max_connections=count, max_keepalive_connections=count),
-            event_hooks={"response": [_keep_completion]},
+            event_hooks={"response": [self._keep_completion]},
             trust_env=not self.address.local,  # no proxy to this machine
         )
         async with openai.AsyncOpenAI(
@@ -108,6 +113,20 @@ class Asker:
                 # Not from the client's error, which may hold the key.
                 raise failure(problem, self.address, model=self.model, timeout_s=self.timeout_s)
             self.dialect = dialect
+
+    async def _keep_completion(self, response: httpx2.Response) -> None:
+        """Decodes an answer where the client still tries again if it cannot be."""
+        if not response.is_success:
+            return
+        await response.aread()
+        try:
+            completion = json.loads(response.content)
+        except ValueError:
+            completion = None
+        if not is_completion(completion):
+            start = self.address.clean(response.text)[:200]  # cleaned whole, then cut
+            raise httpx2.DecodingError(f"the body is no chat completion: {start!r}")
+        response.extensions[_COMPLETION] = completion
 
     def _after(self, error: openai.OpenAIError, body: dict[str, object]) -> Dialect | None:
         """The dialect to ask again in; None if the failure is not about a field."""
@@ -193,6 +212,7 @@ _FIXES = {
     401: _KEY_FIX,
     403: _KEY_FIX,
     404: "Is that the model's name, and the base URL right? It often ends in /v1.",
+    400: "If it is about the length, give fewer shots, a shorter instruction or leave the row out.",
     429: "Ask less at once, or see whether the quota of the key is used up.",
 }
 
@@ -212,21 +232,6 @@ def _said(body: object) -> str:
                 return said
         return json.dumps(body)
     return str(body or "no reason given")
-
-
-async def _keep_completion(response: httpx2.Response) -> None:
-    """Decodes an answer where the client still tries again if it cannot be: its own retries."""
-    if not response.is_success:
-        return
-    await response.aread()
-    try:
-        completion = json.loads(response.content)
-    except ValueError:
-        completion = None
-    if not is_completion(completion):
-        start = " ".join(response.text[:200].split())
-        raise httpx2.DecodingError(f"the body is no chat completion: {start!r}")
-    response.extensions[_COMPLETION] = completion
 
 
 def _names(response: httpx2.Response) -> list[str] | None:

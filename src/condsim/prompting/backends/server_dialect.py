@@ -6,7 +6,7 @@ import logging
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from condsim.prompting.backends.base import Answer
@@ -28,11 +28,13 @@ class Dialect:
         length: Name of the field for the longest answer.
         greedy: Whether ``temperature`` may be sent.
         top: Alternatives to each token that are asked for; 0 if the server gives none.
+        notes: What was changed from the usual fields.
     """
 
     length: str = "max_tokens"
     greedy: bool = True
     top: int = _TOP
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     def body(
         self, prompt: str, *, model: str, max_new_tokens: int, probabilities: bool
@@ -84,9 +86,12 @@ def without(dialect: Dialect, body: Mapping[str, object], refusal: str) -> Diale
         now = f"top_logprobs {top}" if top else "no log-probabilities"
     else:
         return None
-    if changed != dialect:
-        _LOGGER.info("The server refuses a field of the request; it is asked with %s.", now)
-    return changed
+    if changed == dialect:
+        return dialect
+    # Without temperature 0 answers are sampled, which a reader of the scores must know.
+    level = logging.WARNING if changed.greedy != dialect.greedy else logging.INFO
+    _LOGGER.log(level, "The server refuses a field of the request; it is asked with %s.", now)
+    return replace(changed, notes=(*dialect.notes, f"asked with {now}"))
 
 
 def refused_content(error: object) -> bool:
@@ -140,8 +145,10 @@ def _text(content: object) -> str:
     """The text of a message: a string, or parts of which some are text."""
     if isinstance(content, list):
         parts = (part.get("text") for part in content if isinstance(part, dict))
-        return "".join(part for part in parts if isinstance(part, str))
-    return content if isinstance(content, str) else ""
+        content = "".join(part for part in parts if isinstance(part, str))
+    if not isinstance(content, str):
+        return ""
+    return content.encode("utf-8", "replace").decode("utf-8")  # half of an emoji cannot be stored
 
 
 def _count(value: object) -> int | None:

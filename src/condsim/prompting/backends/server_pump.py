@@ -135,8 +135,12 @@ class _Pump:
             place, prompt = taken
             try:
                 answer = await ask(prompt)
-            except Exception:
+            except BackendError as error:
                 self._stop()  # at once: no other worker may take a prompt now
+                error.place = place
+                raise
+            except Exception:
+                self._stop()
                 raise
             self.arrived.put((place, answer))
 
