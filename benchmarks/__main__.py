@@ -27,6 +27,7 @@ class Name(StrEnum):
     PROMPT_HTTP = "prompt_http"
     CONTEXTS_RETRIEVAL = "contexts_retrieval"
     CONTEXTS_MEMORY = "contexts_memory"
+    CONTEXTS_ORIGIN = "contexts_origin"
 
 
 def main(
@@ -113,6 +114,10 @@ def _run(
         from benchmarks import contexts_memory
 
         return contexts_memory.run(quick=quick)
+    if name is Name.CONTEXTS_ORIGIN:
+        from benchmarks import contexts_origin
+
+        return contexts_origin.run(quick=quick)
     from benchmarks.models import peer_model
 
     peer = peer_model(peer_folder)

@@ -16,7 +16,7 @@ import condsim
 from condsim.cli.main import app
 from condsim.evaluation.metrics import METRICS
 from condsim.evaluation.report import Report
-from condsim.losses import LOSSES, PROJECTED_LOSSES
+from condsim.losses import LONE_LOSSES, LOSSES, PROJECTED_LOSSES
 from condsim.training.recipe import Recipe, load_recipe
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -59,6 +59,7 @@ def test_objectives_table_is_the_losses():
     assert [cells[0] for cells in table("docs/training.md", "objective")] == [
         *LOSSES,
         *PROJECTED_LOSSES,
+        *LONE_LOSSES,
     ]
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import csv
+import os
+import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -44,3 +47,41 @@ def tiny_recipe(tmp_path_factory, tiny_backbone) -> Recipe:
         learning_rate=1e-3,
         precision="float32",
     )
+
+
+@pytest.fixture
+def weights_of() -> Callable[[Path], dict[str, bytes]]:
+    """Gives the weights that a run's folder holds, checkpoints left out, byte by byte."""
+
+    def weights(folder: Path) -> dict[str, bytes]:
+        numpy = pytest.importorskip("safetensors.numpy")
+        return {
+            f"{path.relative_to(folder)}:{name}": tensor.tobytes()
+            for path in sorted(folder.rglob("*.safetensors"))
+            if "checkpoints" not in path.parts
+            for name, tensor in numpy.load_file(path).items()
+        }
+
+    return weights
+
+
+@pytest.fixture
+def fit_interrupted() -> Callable[..., None]:
+    """Trains by a recipe, with Ctrl-C after a step."""
+
+    def interrupted(recipe: Recipe, output: Path, *, step: int) -> None:
+        from condsim.training.callbacks import ProgressCallback
+        from condsim.training.fit import fit
+
+        original = ProgressCallback.on_step_end
+
+        def on_step_end(self, args, state, control, **rest):
+            if state.global_step == step:
+                os.kill(os.getpid(), signal.SIGINT)
+            original(self, args, state, control, **rest)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ProgressCallback, "on_step_end", on_step_end)
+            fit(recipe, output)
+
+    return interrupted

@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-from safetensors.numpy import load_file
 
 import condsim
 from condsim.errors import InputError
@@ -21,16 +20,6 @@ from condsim.training.recipe import save_recipe
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*pin_memory.*:UserWarning",
 )
-
-
-def weights(folder: Path) -> dict[str, bytes]:
-    tensors = {}
-    for path in sorted(folder.rglob("*.safetensors")):
-        if "checkpoints" in path.parts:
-            continue
-        for name, tensor in load_file(path).items():
-            tensors[f"{path.relative_to(folder)}:{name}"] = tensor.tobytes()
-    return tensors
 
 
 CCL = {"w-acl": 1.0, "bcl": 1.0, "mse": 1.0, "c-mse": 1.0}
@@ -81,7 +70,7 @@ def test_fit_card_names_data_recipe_scores_and_quotes_no_row(tmp_path, tiny_reci
             assert sentence not in path.read_text()
 
 
-def test_fit_killed_and_resumed_ends_bit_equal(tmp_path, tiny_recipe):
+def test_fit_killed_and_resumed_ends_bit_equal(tmp_path, tiny_recipe, weights_of):
     recipe = dataclasses.replace(tiny_recipe, epochs=10, checkpoint_steps=5, dropout=0.1)
     save_recipe(recipe, tmp_path / "recipe.yaml")
     fit(recipe, tmp_path / "whole")
@@ -100,38 +89,25 @@ def test_fit_killed_and_resumed_ends_bit_equal(tmp_path, tiny_recipe):
     assert not (run / "report.json").exists()
     resumed = fit(recipe, run, resume=True)
     assert resumed is not None
-    assert weights(run) == weights(tmp_path / "whole")
+    assert weights_of(run) == weights_of(tmp_path / "whole")
 
 
 @pytest.mark.parametrize("objective", [{"mse": 1.0, "quad": 0.5}, CCL])
-def test_fit_interrupted_and_resumed_ends_bit_equal(tmp_path, tiny_recipe, objective):
+def test_fit_interrupted_and_resumed_ends_bit_equal(
+    tmp_path, tiny_recipe, objective, weights_of, fit_interrupted
+):
     recipe = dataclasses.replace(tiny_recipe, epochs=3, objective=objective, dropout=0.1)
     fit(recipe, tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         fit_interrupted(recipe, tmp_path / "stopped", step=13)
     assert fit(recipe, tmp_path / "stopped", resume=True) is not None
-    assert weights(tmp_path / "stopped") == weights(tmp_path / "whole")
+    assert weights_of(tmp_path / "stopped") == weights_of(tmp_path / "whole")
 
 
-def fit_interrupted(recipe, output, *, step):
-    from condsim.training.callbacks import ProgressCallback
-
-    original = ProgressCallback.on_step_end
-
-    def on_step_end(self, args, state, control, **rest):
-        if state.global_step == step:
-            os.kill(os.getpid(), signal.SIGINT)
-        original(self, args, state, control, **rest)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ProgressCallback, "on_step_end", on_step_end)
-        fit(recipe, output)
-
-
-def test_fit_ccl_saves_no_projection_head(tmp_path, tiny_recipe):
+def test_fit_ccl_saves_no_projection_head(tmp_path, tiny_recipe, weights_of):
     fit(dataclasses.replace(tiny_recipe, epochs=1, objective=CCL), tmp_path / "ccl")
     fit(dataclasses.replace(tiny_recipe, epochs=1), tmp_path / "plain")
-    assert weights(tmp_path / "ccl").keys() == weights(tmp_path / "plain").keys()
+    assert weights_of(tmp_path / "ccl").keys() == weights_of(tmp_path / "plain").keys()
 
 
 def test_fit_pairwise_objective_without_pairs_raises(tmp_path, tiny_recipe):
@@ -191,10 +167,10 @@ def test_fit_task_without_conditions_trains_on_plain_sentences(tmp_path, tiny_re
         fit(dataclasses.replace(recipe, encoder="tri-encoder"), tmp_path / "tri")
 
 
-def test_fit_same_seed_gives_same_weights_other_seed_differs(tmp_path, tiny_recipe):
+def test_fit_same_seed_gives_same_weights_other_seed_differs(tmp_path, tiny_recipe, weights_of):
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         fit(dataclasses.replace(tiny_recipe, epochs=1, seed=seed), tmp_path / name)
-    assert weights(tmp_path / "a") == weights(tmp_path / "b") != weights(tmp_path / "c")
+    assert weights_of(tmp_path / "a") == weights_of(tmp_path / "b") != weights_of(tmp_path / "c")
 
 
 def test_fit_resume_finished_run_raises(tmp_path, tiny_recipe):

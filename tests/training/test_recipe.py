@@ -8,7 +8,7 @@ from condsim.training.recipe import Recipe, load_recipe, save_recipe
 RECIPES = sorted(
     path
     for path in (Path(__file__).parents[2] / "recipes").rglob("*.yaml")
-    if path.parent.name != "sweeps"
+    if path.parent.name not in ("sweeps", "contexts")
 )
 MINIMAL = "name: a\ntrain: t.csv\ndev: d.csv\n"
 
@@ -90,6 +90,22 @@ def test_load_recipe_overrides_change_single_keys(tmp_path):
             MINIMAL + "encoder: cross-encoder\nobjective: {quad: 1}\n",
             "'quad' does not apply to a cross-encoder",
         ),
+        (
+            MINIMAL + "objective: {softmax: 1, mse: 1}\n",
+            "'softmax' stands alone, with the weight 1.*Train by one recipe after the other",
+        ),
+        (MINIMAL + "objective: {triplet: 0.5}\n", "'triplet' stands alone, with the weight 1"),
+        (MINIMAL + "objective: {softmax: 1, triplet: 1}\n", "'softmax' stands alone"),
+        (
+            MINIMAL + "objective: {softmax: 1}\nencoder: cross-encoder\n",
+            "'softmax' is for a bi-encoder.*Got a cross-encoder",
+        ),
+        (MINIMAL + "objective: {triplet: 1}\nencoder: tri-encoder\n", "'triplet' is for a bi-enc"),
+        (
+            MINIMAL + "objective: {softmax: 1}\ninputs: sentences\n",
+            "'inputs' and 'siblings' do",
+        ),
+        (MINIMAL + "objective: {triplet: 1}\nsiblings: s.csv\n", "do not apply to .*'triplet'"),
         ("- a\n", "must hold a mapping"),
         ("a: [\n", "is not valid YAML"),
     ],

@@ -73,3 +73,11 @@ def test_stsb_recipe_is_mse_on_stsb(kind):
     assert (recipe.encoder, recipe.objective) == (f"{kind}-encoder", {"mse": 1.0})
     assert (recipe.epochs, recipe.batch_size, recipe.learning_rate) == (2, 32, 1e-4)
     assert [Path(file).stem for file in (recipe.train, recipe.dev)] == ["sts-train", "sts-dev"]
+
+
+@pytest.mark.parametrize(("folder", "term"), [("nli", "softmax"), ("sections", "triplet")])
+def test_fine_tuning_recipe_has_the_settings_of_sbert(folder, term):
+    recipe = load_recipe(RECIPES / folder / "minilm-bi.yaml")
+    assert (recipe.encoder, recipe.objective, recipe.lone_term) == ("bi-encoder", {term: 1.0}, term)
+    assert (recipe.epochs, recipe.batch_size, recipe.margin) == (1, 16, 1.0)
+    assert (recipe.pooling, recipe.schedule, recipe.warmup) == ("mean", "linear", 0.1)

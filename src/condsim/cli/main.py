@@ -8,6 +8,7 @@ import typer
 
 from condsim.cli import (
     average,
+    contexts,
     data,
     encode,
     evaluate,
@@ -42,6 +43,7 @@ app.command()(predict.predict)
 app.command()(prompt.prompt)
 app.command()(export.export)
 app.command()(info.info)
+app.add_typer(contexts.app, name="contexts", help="Learn similarity from raw text, no labels.")
 app.add_typer(data.app, name="data", help="Look at data files.")
 
 

@@ -1,6 +1,7 @@
 """Objectives: sentence-transformers losses over pure functions on tensors.
 
-Needs the ``train`` extra. ``LOSSES`` maps the name used in a recipe to its class.
+Needs the ``train`` extra. ``LOSSES`` maps the name used in a recipe to its class, and
+``PROJECTED_LOSSES`` and ``LONE_LOSSES`` do so for objectives of other inputs.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from condsim.losses.projected import ProjectedLoss  # noqa: E402
 from condsim.losses.projection import ProjectionHead  # noqa: E402
 from condsim.losses.quad import QuadLoss  # noqa: E402
 from condsim.losses.rdl import RDLLoss  # noqa: E402
+from condsim.losses.softmax import SoftmaxLoss  # noqa: E402
+from condsim.losses.triplet import TripletLoss  # noqa: E402
 from condsim.losses.w_acl import WACLLoss  # noqa: E402
 from condsim.losses.weighted_sum import (  # noqa: E402
     LOSSES,
@@ -33,7 +36,14 @@ from condsim.losses.weighted_sum import (  # noqa: E402
     WeightedSumLoss,
 )
 
+LONE_LOSSES: dict[str, type[SoftmaxLoss] | type[TripletLoss]] = {
+    "softmax": SoftmaxLoss,
+    "triplet": TripletLoss,
+}
+"""The objectives that take data of their own and stand alone, by the name that a recipe uses."""
+
 __all__ = [
+    "LONE_LOSSES",
     "LOSSES",
     "PROJECTED_LOSSES",
     "ACLLoss",
@@ -52,7 +62,9 @@ __all__ = [
     "QuadLoss",
     "RDLLoss",
     "SimilarityLoss",
+    "SoftmaxLoss",
     "Targets",
+    "TripletLoss",
     "WACLLoss",
     "WeightedSumLoss",
 ]

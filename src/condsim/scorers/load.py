@@ -14,15 +14,22 @@ from condsim.scorers.onnx import MODEL_FILE, OnnxScorer
 from condsim.scorers.settings import FILE_NAME, Kind, Settings
 
 if TYPE_CHECKING:
+    from condsim.contexts.scoring import OriginScorer
     from condsim.scorers.cross_encoder import CrossEncoderScorer
     from condsim.scorers.encoder import EncoderScorer
     from condsim.scorers.prompt import PromptScorer
+
+    AnyScorer = OnnxScorer | EncoderScorer | CrossEncoderScorer | PromptScorer | OriginScorer
 
 __all__ = ["DEFAULT_FOLDER", "kind_of", "load_scorer"]
 
 DEFAULT_FOLDER = Path(__file__).resolve().parent.parent / "assets" / "default"
 """The folder of the model that ships with condsim."""
 
+CONTEXTS_FILE = "contexts.yaml"
+"""What tells the folder of an origin model (`condsim.contexts`)."""
+
+_SETTINGS = (".yaml", ".yml")
 _HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 _MODULES = "modules.json"
 
@@ -32,14 +39,10 @@ def load_scorer(model: None = None, *, device: str | None = None) -> OnnxScorer:
 
 
 @overload
-def load_scorer(
-    model: str | Path | None, *, device: str | None = None
-) -> OnnxScorer | EncoderScorer | CrossEncoderScorer | PromptScorer: ...
+def load_scorer(model: str | Path | None, *, device: str | None = None) -> AnyScorer: ...
 
 
-def load_scorer(
-    model: str | Path | None = None, *, device: str | None = None
-) -> OnnxScorer | EncoderScorer | CrossEncoderScorer | PromptScorer:
+def load_scorer(model: str | Path | None = None, *, device: str | None = None) -> AnyScorer:
     """Loads a model as a scorer.
 
     The bundled model and exported folders need neither torch nor a network. A network is used only
@@ -47,8 +50,9 @@ def load_scorer(
 
     Args:
         model: None or ``"default"`` for the bundled model; else a folder with ``model.onnx``, a
-            folder that sentence-transformers can load, a Hub name, or a YAML file of a prompted
-            model (`condsim.prompting.settings`). A folder of any of these names goes first.
+            folder that sentence-transformers can load, the folder of a run of ``condsim contexts``
+            (its origin model), a Hub name, or a YAML file of a prompted model
+            (`condsim.prompting.settings`). A folder of any of these names goes first.
         device: Where torch runs (``"cpu"``, ``"cuda"`` ...); it chooses if None. ONNX models run on
             the processor and ignore it.
 
@@ -65,13 +69,19 @@ def load_scorer(
     if folder.is_dir():
         if (folder / MODEL_FILE).is_file():
             return OnnxScorer(folder)
+        if (folder / CONTEXTS_FILE).is_file():
+            from condsim.contexts.pipeline import open_pipeline
+
+            return open_pipeline(folder).scorer
         _check_folder(folder)
         return _load_trained(str(folder), folder, device=device)
-    if folder.suffix in (".yaml", ".yml") and folder.is_file():
+    if folder.suffix in _SETTINGS and folder.is_file():
         from condsim.prompting.settings import load_settings
         from condsim.scorers.open_prompt import open_prompt_scorer
 
         return open_prompt_scorer(load_settings(folder))
+    if folder.suffix in _SETTINGS and not folder.exists():
+        raise ModelError(f"There is no file {str(model)!r} with the settings of a prompted model.")
     if folder.exists() or isinstance(model, Path) or not _HUB_NAME.fullmatch(model):
         raise ModelError(
             f"There is no model folder {str(model)!r}. Give a folder, the name of a model on the "

@@ -17,8 +17,8 @@ import numpy as np
 
 from condsim.errors import InputError
 from condsim.files import sha256_of
-from condsim.tasks.files import scan_rows
-from condsim.tasks.row import Cell, Row, place, shown
+from condsim.tasks.files import scan_rows, stem_of
+from condsim.tasks.row import Cell, Row, place, shown, text_cell
 from condsim.types import Task
 
 __all__ = ["LABEL_RANGE", "CstsRow", "iter_csts", "load_csts"]
@@ -66,9 +66,9 @@ def iter_csts(path: Path | str, *, labels: bool = True) -> Iterator[CstsRow]:
     optional = ("label",) if labels else ()
     for row in scan_rows(path, columns=("sentence1", "sentence2", "condition"), optional=optional):
         yield CstsRow(
-            _text(path, row, "sentence1"),
-            _text(path, row, "sentence2"),
-            _text(path, row, "condition"),
+            text_cell(path, row, "sentence1"),
+            text_cell(path, row, "sentence2"),
+            text_cell(path, row, "condition"),
             _label(path, row, row.cells["label"]) if labels else None,
         )
 
@@ -94,7 +94,7 @@ def load_csts(path: Path | str, *, name: str | None = None, require_labels: bool
     path = Path(path)
     sentences1, sentences2, conditions, labels = zip(*iter_csts(path), strict=True)
     task = Task(
-        name=path.stem if name is None else name,
+        name=stem_of(path) if name is None else name,
         revision=sha256_of(path)[:12],
         sentences1=sentences1,
         sentences2=sentences2,
@@ -116,16 +116,6 @@ def load_csts(path: Path | str, *, name: str | None = None, require_labels: bool
             "file with a column 'label' of numbers from 1 to 5 (-1 means unlabelled)."
         )
     return task
-
-
-def _text(path: Path, row: Row, column: str) -> str:
-    value = row.cells[column]
-    if isinstance(value, str) and value:
-        return value
-    where = place(path, row=row.number, line=row.line, column=column)
-    if value is None or value == "":
-        raise InputError(f"{where}: must not be empty. Write the text, or remove the row.")
-    raise InputError(f"{where}: must be text, got {shown(value)}. Write it as text, in quotes.")
 
 
 def _label(path: Path, row: Row, value: Cell) -> float | None:

@@ -10,11 +10,22 @@ from condsim.errors import InputError
 from condsim.tasks.lines import decoded_lines, open_bytes
 from condsim.tasks.row import Cell, Row, check_header, place
 
-__all__ = ["csv_rows", "tsv_records", "tsv_rows"]
+__all__ = ["csv_records", "csv_rows", "tsv_records", "tsv_rows"]
 
 
-def _csv_records(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yields (first line, fields) of each record, the header first."""
+def csv_records(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
+    """Splits the lines of a comma separated file; a header is a record like any other.
+
+    Args:
+        path: The file, for messages.
+        lines: Its lines.
+
+    Yields:
+        First line from 1 and fields of each record that is not blank.
+
+    Raises:
+        InputError: Where the quoting is wrong.
+    """
     reader = csv.reader(lines, strict=True)
     row = 0  # the header's
     while True:
@@ -103,7 +114,7 @@ def csv_rows(path: Path, columns: tuple[str, ...], optional: tuple[str, ...]) ->
     Raises:
         InputError: At the first place that breaks a rule of the format.
     """
-    return _delimited_rows(path, columns, optional, _csv_records)
+    return _delimited_rows(path, columns, optional, csv_records)
 
 
 def tsv_rows(path: Path, columns: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[Row]:

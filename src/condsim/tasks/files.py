@@ -8,8 +8,9 @@ is taken to be:
 - ``.jsonl``, ``.ndjson``: one JSON object a line.
 - ``.parquet``: needs the extra ``parquet``.
 
-Text files are UTF-8; a byte-order mark is tolerated and blank lines are skipped. Cells are kept as
-they are, apart from the white space around them, which is removed (released files have some).
+Text files are UTF-8, and may be gzipped (``.csv.gz``); a byte-order mark is tolerated and blank
+lines are skipped. Cells are kept as they are, apart from the white space around them, which is
+removed (released files have some).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from condsim.tasks.json_lines import json_rows
 from condsim.tasks.parquet import parquet_rows
 from condsim.tasks.row import Cell, Row, RowReader
 
-__all__ = ["check_file", "iter_rows", "scan_rows"]
+__all__ = ["check_file", "iter_rows", "scan_rows", "stem_of", "suffix_of"]
 
 _READERS: dict[str, RowReader] = {
     ".csv": csv_rows,
@@ -43,7 +44,8 @@ def iter_rows(
     """Streams the rows of a data file with bounded memory.
 
     Args:
-        path: A ``.csv``, ``.tsv``, ``.jsonl``, ``.ndjson`` or ``.parquet`` file.
+        path: A ``.csv``, ``.tsv``, ``.jsonl``, ``.ndjson`` or ``.parquet`` file; all but the last
+            may be gzipped.
         columns: Columns that the file must have. Any further columns of the file are ignored.
         optional: Columns that are read where the file has them and are None where it has not.
 
@@ -77,14 +79,43 @@ def scan_rows(
     """
     path = Path(path)
     status = _status(path)
-    reader = _READERS.get(path.suffix.lower())
+    suffix = suffix_of(path)
+    reader = _READERS.get(suffix)
     if reader is None:
         raise InputError(
             f"{path}: the format is told from the suffix, which must be one of "
-            f"{', '.join(_READERS)}. Got {path.suffix!r} instead; rename or convert the file."
+            f"{', '.join(_READERS)}. Got {suffix!r} instead; rename or convert the file."
         )
     _check_size(path, status)
     return _never_empty(path, reader(path, tuple(columns), tuple(optional)))
+
+
+def suffix_of(path: Path) -> str:
+    """Tells the format of a file from its name.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Its suffix in lower case, that of ``pairs.csv.gz`` without the ``.gz``. A gzipped Parquet
+        file keeps it: Parquet is compressed within.
+    """
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes[-1:] == [".gz"] and suffixes[-2:-1] and suffixes[-2] != ".parquet":
+        return suffixes[-2]
+    return path.suffix.lower()
+
+
+def stem_of(path: Path) -> str:
+    """Names the data of a file.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Its name without the suffix, that of ``pairs.csv.gz`` without both.
+    """
+    return path.with_suffix("").stem if path.suffix.lower() == ".gz" else path.stem
 
 
 def check_file(path: Path) -> None:

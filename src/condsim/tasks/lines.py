@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from condsim.errors import InputError
 from condsim.tasks.row import place
@@ -18,7 +20,7 @@ def open_bytes(path: Path) -> BinaryIO:
     """Opens a file to read its bytes.
 
     Args:
-        path: The file.
+        path: The file; one whose name ends in ``.gz`` is unpacked on the way.
 
     Returns:
         The open file; the caller closes it.
@@ -27,6 +29,8 @@ def open_bytes(path: Path) -> BinaryIO:
         InputError: If it cannot be opened.
     """
     try:
+        if path.suffix.lower() == ".gz":
+            return cast(BinaryIO, gzip.open(path, "rb"))
         return path.open("rb")
     except OSError as error:
         raise InputError(f"{path}: cannot be opened ({error.strerror}).") from None
@@ -43,11 +47,12 @@ def decoded_lines(path: Path, stream: BinaryIO) -> Iterator[str]:
         Each line with its line end (LF or CRLF).
 
     Raises:
-        InputError: At a byte that is not UTF-8, a NUL, or a line of more than 16 MiB.
+        InputError: At a byte that is not UTF-8, a NUL, a line of more than 16 MiB, or the place
+            where a damaged gzip file cannot be unpacked.
     """
     offset = 0
     number = 0
-    while raw := stream.readline(_LONGEST_LINE + 1):
+    while raw := _next_line(path, stream, number):
         number += 1
         where = place(path, line=number)
         if len(raw) > _LONGEST_LINE:
@@ -70,3 +75,13 @@ def decoded_lines(path: Path, stream: BinaryIO) -> Iterator[str]:
             )
         offset += len(raw)
         yield text.removeprefix("\ufeff") if number == 1 else text
+
+
+def _next_line(path: Path, stream: BinaryIO, number: int) -> bytes:
+    """Reads the line after ``number`` lines; empty at the end of the file."""
+    try:
+        return stream.readline(_LONGEST_LINE + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(
+            f"{path}, after line {number}: not a whole gzip file ({error}). Copy it again."
+        ) from None

@@ -18,6 +18,7 @@ __all__ = [
     "check_header",
     "place",
     "shown",
+    "text_cell",
     "typed_cell",
 ]
 
@@ -119,6 +120,29 @@ def typed_cell(value: object, where: str) -> Cell:
             "valid Unicode; remove the character."
         )
     return value.strip()
+
+
+def text_cell(path: Path, row: Row, column: str) -> str:
+    """Gives a cell that must be text.
+
+    Args:
+        path: The file, for messages.
+        row: The row.
+        column: Name of the column.
+
+    Returns:
+        The text, not empty.
+
+    Raises:
+        InputError: If it is empty or no text.
+    """
+    value = row.cells[column]
+    if isinstance(value, str) and value:
+        return value
+    where = place(path, row=row.number, line=row.line, column=column)
+    if value is None or value == "":
+        raise InputError(f"{where}: must not be empty. Write the text, or remove the row.")
+    raise InputError(f"{where}: must be text, got {shown(value)}. Write it as text, in quotes.")
 
 
 def check_header(path: Path, names: list[str], columns: tuple[str, ...]) -> None:

@@ -20,7 +20,7 @@ from condsim.evaluation.report import Report
 from condsim.files import replacing
 from condsim.scorers.encoder import EncoderScorer
 from condsim.scorers.load import load_scorer
-from condsim.tasks import load_task
+from condsim.training.data import load_dev, load_train
 from condsim.training.evaluator import Model
 from condsim.training.finish import write_model
 from condsim.training.output import HISTORY, RECIPE, REPORT, prepare_output
@@ -82,7 +82,7 @@ def average_models(
                 raise InputError(
                     f"{run} cannot be averaged with {runs[0]}: their recipes differ in '{key}'."
                 )
-    train, dev = load_task(Path(recipe.train)), load_task(Path(recipe.dev))
+    train, dev = load_train(recipe), load_dev(recipe)
     models = [_model(run) for run in runs]
     average_weights(models)
     prepare_output(output, recipe, resume=False)

@@ -69,8 +69,11 @@ class ProgressCallback(TrainerCallback):
                 text = f"{value:.2f}" if field == "spearman" else f"{value:.4f}"
                 self._progress.tasks[self._task].fields[field] = text
         if logs and "eval_spearman" in logs:
+            accuracy = logs.get("eval_accuracy")
+            of_triplets = "" if accuracy is None else f", accuracy {100 * accuracy:.2f}"
             self._progress.console.print(
-                f"epoch {state.epoch:.0f}: dev Spearman {100 * logs['eval_spearman']:.2f}"
+                f"epoch {state.epoch:.0f}: dev Spearman "
+                f"{100 * logs['eval_spearman']:.2f}{of_triplets}"
             )
 
     def on_train_end(

@@ -6,9 +6,8 @@ import yaml
 
 from condsim.evaluation.report import Report
 from condsim.evaluation.tables import to_markdown
-from condsim.training.dataset import limited
+from condsim.training.data import TrainingData, used_rows
 from condsim.training.recipe import Recipe
-from condsim.types import Task
 
 __all__ = ["model_card"]
 
@@ -19,7 +18,7 @@ _INPUTS = {
 }
 
 
-def model_card(recipe: Recipe, report: Report, *, train: Task, runs: int = 1) -> str:
+def model_card(recipe: Recipe, report: Report, *, train: TrainingData, runs: int = 1) -> str:
     """Writes a model card in Markdown.
 
     No row of the training data is quoted: C-STS asks that its rows not be published.
@@ -33,7 +32,7 @@ def model_card(recipe: Recipe, report: Report, *, train: Task, runs: int = 1) ->
     Returns:
         The text of ``README.md``, with the front matter that the Hub reads.
     """
-    rows = len(limited(train.labelled(), recipe.train_rows))
+    rows = len(used_rows(train, recipe))
     first, second = "condition", "sentence"
     if recipe.order == "sentence-first":
         first, second = second, first

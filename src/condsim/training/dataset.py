@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,33 +12,73 @@ from datasets import Dataset
 
 from condsim.encoders.conditioning import conditional_sentences, cross_encoder_pairs
 from condsim.errors import InputError
-from condsim.tasks import Pairing, pair_rows
+from condsim.tasks import NliTask, Pairing, pair_rows
+from condsim.training.data import TrainingData
 from condsim.training.inputs import masked
 from condsim.training.recipe import Recipe
 from condsim.training.siblings import load_siblings, with_siblings
 from condsim.types import IntArray, Task
 
-__all__ = ["check_pairs", "epoch_variants", "limited", "row_lengths", "training_rows"]
+__all__ = [
+    "TrainingSet",
+    "check_pairs",
+    "epoch_variants",
+    "row_lengths",
+    "training_rows",
+    "training_set",
+]
 
 
-def limited(rows: Task, train_rows: int | None) -> Task:
-    """Draws whole sentence pairs until there are enough rows (C-STS Figure 3).
+@dataclass(frozen=True)
+class TrainingSet:
+    """Rows as a sentence-transformers trainer and our sampler take them.
+
+    Attributes:
+        dataset: The columns of text and label; one variant of the ``n`` rows after the other.
+        pair_ids: Sentence pair of each row, ``(n,)``; rows of one pair share a batch.
+        lengths: Characters of the longest text of each row, ``(n,)``.
+    """
+
+    dataset: Dataset
+    pair_ids: IntArray
+    lengths: IntArray
+
+
+def training_set(rows: TrainingData, recipe: Recipe, *, dev: Task, separator: str) -> TrainingSet:
+    """Turns the rows of a run into what is trained on.
 
     Args:
-        rows: The labelled rows, ``n``.
-        train_rows: Rows wanted; None for all.
+        rows: The rows, from `condsim.training.data.used_rows`.
+        recipe: The recipe.
+        dev: The dev data; none of its sentences is ever used as a sibling.
+        separator: What stands between the sentences, for cross-encoders.
 
     Returns:
-        The last pair that would be too many left out, so ``train_rows`` rows or a few less. The
-        draw does not depend on the seed of the recipe, and a smaller one is a part of a larger.
+        The columns: of a task those of :func:`training_rows`, of NLI ``sentence1``, ``sentence2``
+        and ``label`` (number of the class), of triplets ``anchor``, ``positive`` and ``negative``.
+
+    Raises:
+        InputError: If the rows do not fit the recipe.
     """
-    if train_rows is None or train_rows >= len(rows):
-        return rows
-    pair_ids = pair_rows(rows).pair_ids
-    order = np.random.default_rng(0).permutation(int(pair_ids.max()) + 1)  # (pairs,)
-    sizes = np.bincount(pair_ids)[order]
-    chosen = order[np.cumsum(sizes) <= train_rows]
-    return rows.take(np.flatnonzero(np.isin(pair_ids, chosen)))
+    columns: dict[str, Any]
+    if isinstance(rows, Task):
+        pairing = pair_rows(rows)
+        check_pairs(rows, pairing, recipe)
+        variants = epoch_variants(rows, recipe, dev=dev)
+        dataset = training_rows(variants, pairing.pair_ids, recipe, separator=separator)
+        return TrainingSet(dataset, pairing.pair_ids, row_lengths(rows))
+    if isinstance(rows, NliTask):
+        texts = {"sentence1": rows.premises, "sentence2": rows.hypotheses}
+        columns = {**texts, "label": rows.classes}
+    else:
+        texts = {"anchor": rows.anchors, "positive": rows.positives, "negative": rows.negatives}
+        columns = dict(texts)
+    lengths = [max(map(len, row)) for row in zip(*texts.values(), strict=True)]
+    return TrainingSet(
+        dataset=Dataset.from_dict(columns),
+        pair_ids=np.arange(len(rows), dtype=np.int64),  # each row is its own
+        lengths=np.array(lengths, dtype=np.int64),
+    )
 
 
 def check_pairs(rows: Task, pairing: Pairing, recipe: Recipe) -> None:
@@ -111,8 +152,6 @@ def training_rows(
     sentences2 = [text for task in variants for text in task.sentences2]
     conditions = [text for task in variants for text in task.conditions or ()]
     gold = [value for task in variants for value in task.gold.tolist()]
-    ids = pair_ids.tolist() * len(variants)
-    labels = [list(pair) for pair in zip(gold, ids, strict=True)]
     columns: dict[str, list[Any]]
     if not conditions:
         names = ("first", "second")
@@ -129,10 +168,11 @@ def training_rows(
             "label": gold,
         }
     else:
+        ids = pair_ids.tolist() * len(variants)
         columns = {
             "sentence1": conditional_sentences(sentences1, conditions, order=recipe.order),
             "sentence2": conditional_sentences(sentences2, conditions, order=recipe.order),
-            "label": labels,
+            "label": [list(pair) for pair in zip(gold, ids, strict=True)],
         }
     return Dataset.from_dict(columns)
 

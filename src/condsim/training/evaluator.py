@@ -9,9 +9,10 @@ from sentence_transformers.base.evaluation.evaluator import BaseEvaluator
 from condsim.evaluation.correlation import spearman
 from condsim.scorers.cross_encoder import CrossEncoderScorer
 from condsim.scorers.encoder import EncoderScorer
+from condsim.tasks import Triplets
+from condsim.training.data import DevData, dev_pairs
 from condsim.training.inputs import MaskedScorer
 from condsim.training.recipe import Recipe
-from condsim.types import Task
 
 __all__ = ["DevEvaluator", "Model", "scorer_of"]
 
@@ -37,14 +38,21 @@ def scorer_of(model: Model, recipe: Recipe) -> MaskedScorer:
 
 
 class DevEvaluator(BaseEvaluator):
-    """Spearman on the labelled rows of the dev file, as a sentence-transformers evaluator."""
+    """Spearman on the labelled rows of the dev file, as a sentence-transformers evaluator.
 
-    def __init__(self, dev: Task, recipe: Recipe) -> None:
+    Of triplets it is the Spearman of their pairs, and the epoch is chosen by their accuracy.
+
+    Attributes:
+        metric: Name of the figure that the epoch is chosen by.
+    """
+
+    def __init__(self, dev: DevData, recipe: Recipe) -> None:
         """Keeps the labelled rows of ``dev``."""
         super().__init__()  # type: ignore[no-untyped-call]
-        self.primary_metric = "spearman"
+        self._triplets = dev if isinstance(dev, Triplets) else None
+        self.metric = self.primary_metric = "accuracy" if self._triplets else "spearman"
         self._recipe = recipe
-        self._dev = dev.labelled()
+        self._dev = dev_pairs(dev).labelled()
 
     def __call__(
         self,
@@ -62,10 +70,14 @@ class DevEvaluator(BaseEvaluator):
             steps: Not used.
 
         Returns:
-            ``{"spearman": value in [-1, 1]}``; 0 when every score is the same.
+            ``{"spearman": value in [-1, 1]}``, 0 when every score is the same; of triplets also
+            ``"accuracy"`` in [0, 1].
         """
         dev = self._dev
         scores = scorer_of(model, self._recipe).score(
             dev.sentences1, dev.sentences2, dev.conditions, scale="raw"
         )
-        return {"spearman": float(np.nan_to_num(spearman(scores, dev.gold)))}
+        figures = {"spearman": float(np.nan_to_num(spearman(scores, dev.gold)))}
+        if self._triplets:
+            figures["accuracy"] = self._triplets.accuracy(scores)
+        return figures

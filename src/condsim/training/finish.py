@@ -14,7 +14,9 @@ from condsim.scorers.baselines import ConditionOnlyScorer
 from condsim.scorers.calibration import fit_calibration
 from condsim.scorers.load import load_scorer
 from condsim.scorers.settings import Settings
+from condsim.tasks import Triplets
 from condsim.training.card import model_card
+from condsim.training.data import DevData, TrainingData, dev_pairs
 from condsim.training.evaluator import Model, scorer_of
 from condsim.training.half import store_as_float16
 from condsim.training.inputs import MaskedScorer
@@ -29,8 +31,8 @@ def write_model(
     recipe: Recipe,
     output: Path,
     *,
-    train: Task,
-    dev: Task,
+    train: TrainingData,
+    dev: DevData,
     runs: int = 1,
     float16: bool = False,
 ) -> Report:
@@ -41,14 +43,15 @@ def write_model(
         recipe: The recipe it came from.
         output: The folder to write to.
         train: The training data; the condition-only baseline is fitted on it.
-        dev: The data to calibrate and measure on.
+        dev: The data to calibrate and measure on; triplets as pairs of label 1 and 0.
         runs: How many runs the weights are the mean of.
         float16: Whether the weights are stored in half the bytes (and used as float32 still).
 
     Returns:
         The evaluation on ``dev``, of the model as loaded from the folder.
     """
-    rows = dev.labelled()
+    pairs = dev_pairs(dev)
+    rows = pairs.labelled()
     raw = scorer_of(model, recipe).score(
         rows.sentences1, rows.sentences2, rows.conditions, scale="raw"
     )
@@ -71,14 +74,21 @@ def write_model(
             "training_data": f"{train.name} {train.revision}",
             "dev_data": f"{dev.name} {dev.revision}",
             **({"license": recipe.license} if recipe.license else {}),
+            **(
+                {"dev_accuracy": round(100 * dev.accuracy(raw), 1)}
+                if isinstance(dev, Triplets)
+                else {}
+            ),
         },
     )
     settings.save(output)
     report = evaluate(
         MaskedScorer(load_scorer(str(output)), recipe.inputs),
-        dev,
-        baselines=() if dev.conditions else ("word-overlap",),
-        condition_only=ConditionOnlyScorer().fit_task(train) if train.conditions else None,
+        pairs,
+        baselines=() if pairs.conditions else ("word-overlap",),
+        condition_only=ConditionOnlyScorer().fit_task(train)
+        if isinstance(train, Task) and train.conditions
+        else None,
     )
     spearman = round(report.model.metrics["spearman"].value, 1)
     replace(settings, facts={**settings.facts, "dev_spearman_float32": spearman}).save(output)

@@ -16,13 +16,11 @@ from condsim.encoders.quiet import without_progress_bars
 from condsim.errors import CondSimError
 from condsim.evaluation.report import Report
 from condsim.files import replacing
-from condsim.tasks import load_task
-from condsim.training.dataset import limited
+from condsim.training.data import DevData, TrainingData, load_dev, load_train, used_rows
 from condsim.training.finish import write_model
 from condsim.training.output import CHECKPOINTS, HISTORY, REPORT, prepare_output, withdraw_output
 from condsim.training.recipe import Recipe
 from condsim.training.trainer import Run, build_run
-from condsim.types import Task
 
 __all__ = ["TrainingResult", "fit"]
 
@@ -38,20 +36,25 @@ class TrainingResult:
         report: The evaluation on the dev file.
         dev_spearman: Spearman x100 on the dev file after each epoch.
         seconds: Wall-clock time of this process, training and evaluation.
+        dev_accuracy: Percentage of the triplets of the dev file whose anchor is nearer to its
+            positive, after each epoch; empty where the dev file has no triplets.
     """
 
     output: Path
     report: Report
     dev_spearman: tuple[float, ...]
     seconds: float
+    dev_accuracy: tuple[float, ...] = ()
 
     def summary(self) -> str:
         """Says in one line where the model is and how it does."""
         best = self.report.model.metrics["spearman"]
         floor = self.report.baselines[0]
         source = "the condition alone" if floor.name == "condition-only" else floor.name
+        accuracy = f"dev accuracy {max(self.dev_accuracy):.1f}, " if self.dev_accuracy else ""
         return (
-            f"{self.output}: dev Spearman {best.value:.1f} [{best.low:.1f}, {best.high:.1f}]; "
+            f"{self.output}: {accuracy}dev Spearman {best.value:.1f} "
+            f"[{best.low:.1f}, {best.high:.1f}]; "
             f"from {source} {floor.metrics['spearman'].value:.1f}"
         )
 
@@ -79,7 +82,7 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> TrainingResult
     """
     started = time.monotonic()
     process = PartialState(cpu=not torch.accelerator.is_available())
-    train, dev = load_task(Path(recipe.train)), load_task(Path(recipe.dev))
+    train, dev = load_train(recipe), load_dev(recipe)
     if process.is_main_process:
         prepare_output(output, recipe, resume=resume)
     process.wait_for_everyone()
@@ -103,18 +106,14 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> TrainingResult
 
 
 def _finish(
-    run: Run, recipe: Recipe, train: Task, dev: Task, output: Path, *, started: float
+    run: Run, recipe: Recipe, train: TrainingData, dev: DevData, output: Path, *, started: float
 ) -> TrainingResult:
     report = write_model(run.model, recipe, output, train=train, dev=dev)
-    history = tuple(
-        100 * entry["eval_spearman"]
-        for entry in run.trainer.state.log_history
-        if "eval_spearman" in entry
-    )
     result = TrainingResult(
         output=output,
         report=report,
-        dev_spearman=history,
+        dev_spearman=_history(run, "eval_spearman"),
+        dev_accuracy=_history(run, "eval_accuracy"),
         seconds=time.monotonic() - started,
     )
     with replacing(output / HISTORY) as partial:
@@ -124,12 +123,22 @@ def _finish(
     return result
 
 
-def _record(recipe: Recipe, result: TrainingResult, train: Task) -> dict[str, object]:
+def _history(run: Run, key: str) -> tuple[float, ...]:
+    """A dev figure x100 after each epoch."""
+    return tuple(100 * entry[key] for entry in run.trainer.state.log_history if key in entry)
+
+
+def _record(recipe: Recipe, result: TrainingResult, train: TrainingData) -> dict[str, object]:
     """The content of ``training.json``: what no evaluation could tell."""
-    rows = len(limited(train.labelled(), recipe.train_rows))
+    rows = len(used_rows(train, recipe))
     return {
         "recipe": recipe.to_dict(),
         "train": {"name": train.name, "revision": train.revision, "rows": rows},
         "dev_spearman_by_epoch": [round(value, 3) for value in result.dev_spearman],
+        **(
+            {"dev_accuracy_by_epoch": [round(value, 3) for value in result.dev_accuracy]}
+            if result.dev_accuracy
+            else {}
+        ),
         "seconds": round(result.seconds, 1),
     }

@@ -15,7 +15,11 @@ __all__ = ["Recipe", "load_recipe", "save_recipe"]
 
 _PAIR_OBJECTIVES = ("quad", "fdl", "rdl", "acl", "w-acl")
 _PROJECTED_OBJECTIVES = ("bcl", "c-mse")
-_OBJECTIVES = ("mse", "correlation", "cosent", *_PAIR_OBJECTIVES, *_PROJECTED_OBJECTIVES)
+_LONE_OBJECTIVES: tuple[Literal["softmax", "triplet"], ...] = ("softmax", "triplet")
+_OBJECTIVES = (
+    *("mse", "correlation", "cosent"),
+    *(*_PAIR_OBJECTIVES, *_PROJECTED_OBJECTIVES, *_LONE_OBJECTIVES),
+)
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,9 @@ class Recipe:
 
     Attributes:
         name: Name of the model, used on its card.
-        train: Training file, relative to the working directory.
-        dev: File the best epoch is chosen on; never a test file.
+        train: Training file, relative to the working directory: similarities, for ``softmax``
+            classes of NLI, for ``triplet`` triplets.
+        dev: File the best epoch is chosen on, of similarities or triplets; never a test file.
         encoder: How sentences and condition meet (C-STS §4.1).
         backbone: Hub name or local folder of a pre-trained model.
         license: Licence of the model, as the Hub names it (``apache-2.0``), for its card.
@@ -36,7 +41,7 @@ class Recipe:
         dropout: Dropout of the backbone in [0, 1); None keeps the backbone's own.
         max_seq_length: Longest input in tokens; the rest is cut off.
         objective: Weight of each loss term, such as ``{mse: 1, quad: 1}``.
-        margin: Margin of Quad (READING.md: 1).
+        margin: Margin of Quad (READING.md: 1), or of triplets (SBERT: 1).
         scale: Inverse temperature of CoSENT.
         tau: τ of BCL, which divides the cosines (CCL Eq. 10).
         sigma: σ of BCL in [0, 1]: from this label on, a row's own sentence 2 is no negative.
@@ -121,6 +126,8 @@ class Recipe:
                 raise unknown_name("objective", term, _OBJECTIVES)
             self._check("objective", weight >= 0, "of weights of at least 0")
         self._check("objective", any(self.objective.values()), "of one weight above 0 or more")
+        if self.lone_term:
+            self._check_lone_objective(self.lone_term)
         if self.encoder == "cross-encoder":
             self._check_cross_encoder_objective()
         elif self.inputs == "condition":
@@ -136,6 +143,30 @@ class Recipe:
     def pair_terms(self) -> tuple[str, ...]:
         """The terms of the objective that compare the two rows of a sentence pair."""
         return tuple(term for term in _PAIR_OBJECTIVES if self.objective.get(term, 0) > 0)
+
+    @property
+    def lone_term(self) -> Literal["softmax", "triplet"] | None:
+        """The objective that takes data of its own, if the recipe has one."""
+        return next((term for term in _LONE_OBJECTIVES if self.objective.get(term, 0) > 0), None)
+
+    def _check_lone_objective(self, lone: str) -> None:
+        others = [term for term, weight in self.objective.items() if weight and term != lone]
+        if others or self.objective[lone] != 1:
+            raise InputError(
+                f"The objective {lone!r} stands alone, with the weight 1: its data have no "
+                f"similarities. Got {self.objective!r}. Train by one recipe after the other, each "
+                "with the folder of the one before as its backbone."
+            )
+        if self.encoder != "bi-encoder":
+            raise InputError(
+                f"The objective {lone!r} is for a bi-encoder: its data are sentences without "
+                f"conditions, to be encoded one by one. Got a {self.encoder}."
+            )
+        if self.inputs != "both" or self.siblings is not None:
+            raise InputError(
+                f"The recipe keys 'inputs' and 'siblings' do not apply to the objective {lone!r}: "
+                "its data have no conditions. Leave them out."
+            )
 
     def _check_cross_encoder_objective(self) -> None:
         for term in (*_PAIR_OBJECTIVES, *_PROJECTED_OBJECTIVES):

@@ -28,16 +28,16 @@ from condsim.encoders import (
     pair_separator,
 )
 from condsim.errors import InputError
-from condsim.losses import CrossEncoderSimilarityLoss, WeightedSumLoss
-from condsim.tasks import pair_rows
-from condsim.training.callbacks import CheckpointCallback, InterruptCallback, ProgressCallback
-from condsim.training.dataset import (
-    check_pairs,
-    epoch_variants,
-    limited,
-    row_lengths,
-    training_rows,
+from condsim.losses import (
+    CrossEncoderSimilarityLoss,
+    SoftmaxLoss,
+    TripletLoss,
+    WeightedSumLoss,
 )
+from condsim.tasks import NLI_CLASSES
+from condsim.training.callbacks import CheckpointCallback, InterruptCallback, ProgressCallback
+from condsim.training.data import DevData, TrainingData, dev_pairs, used_rows
+from condsim.training.dataset import training_set
 from condsim.training.evaluator import DevEvaluator, Model
 from condsim.training.loss_state import (
     LOSS_STATE,
@@ -49,7 +49,6 @@ from condsim.training.output import CHECKPOINTS, last_checkpoint
 from condsim.training.precision import uses_bfloat16
 from condsim.training.recipe import Recipe
 from condsim.training.sampler import PairBatchSampler, batch_sampler
-from condsim.types import Task
 
 __all__ = ["Run", "build_model", "build_run"]
 
@@ -116,7 +115,7 @@ def build_model(recipe: Recipe) -> Model:
     )
 
 
-def build_run(recipe: Recipe, train: Task, dev: Task, output: Path) -> Run:
+def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -> Run:
     """Builds everything a run needs; nothing is trained yet.
 
     Args:
@@ -134,22 +133,19 @@ def build_run(recipe: Recipe, train: Task, dev: Task, output: Path) -> Run:
     model = build_model(recipe)
     # An example of ours, or the cards of checkpoints would quote training rows.
     model.model_card_data.widget = [{"text": "A man throws a ball."}]
-    rows = limited(train.labelled(), recipe.train_rows)
+    rows = used_rows(train, recipe)
     if not len(rows):
         raise InputError(f"{train.name} has no labelled row to train on.")
-    pairing = pair_rows(rows)
-    check_pairs(rows, pairing, recipe)
-    pair_ids = pairing.pair_ids
-    variants = epoch_variants(rows, recipe, dev=dev)
-    dataset = training_rows(variants, pair_ids, recipe, separator=_separator(model))
+    chosen = training_set(rows, recipe, dev=dev_pairs(dev), separator=_separator(model))
     sampler = partial(
-        batch_sampler, pair_ids, row_lengths(rows), length_grouped=recipe.length_grouped
+        batch_sampler, chosen.pair_ids, chosen.lengths, length_grouped=recipe.length_grouped
     )
+    evaluator = DevEvaluator(dev, recipe)
     interrupt = InterruptCallback()
     callbacks: list[TrainerCallback] = [interrupt, ProgressCallback()]
     if recipe.checkpoint_steps:
         callbacks.append(CheckpointCallback(recipe.checkpoint_steps))
-    arguments = _arguments(recipe, output, sampler, model)
+    arguments = _arguments(recipe, output, sampler, model, metric=evaluator.metric)
     trainer: SentenceTransformerTrainer | CrossEncoderTrainer
     loss = _loss(model, recipe)
     if loss_state(loss):
@@ -158,18 +154,18 @@ def build_run(recipe: Recipe, train: Task, dev: Task, output: Path) -> Run:
         trainer = SentenceTransformerTrainer(
             model=model,
             args=SentenceTransformerTrainingArguments(**arguments),
-            train_dataset=dataset,
+            train_dataset=chosen.dataset,
             loss=loss,
-            evaluator=DevEvaluator(dev, recipe),
+            evaluator=evaluator,
             callbacks=callbacks,
         )
     else:
         trainer = CrossEncoderTrainer(
             model=model,
             args=CrossEncoderTrainingArguments(**arguments),
-            train_dataset=dataset,
+            train_dataset=chosen.dataset,
             loss=loss,
-            evaluator=DevEvaluator(dev, recipe),
+            evaluator=evaluator,
             callbacks=callbacks,
         )
     _drop_printing_callbacks(trainer)
@@ -179,6 +175,10 @@ def build_run(recipe: Recipe, train: Task, dev: Task, output: Path) -> Run:
 def _loss(model: Model, recipe: Recipe) -> nn.Module:
     if not isinstance(model, SentenceTransformer):
         return CrossEncoderSimilarityLoss(model, recipe.objective, scale=recipe.scale)
+    if recipe.lone_term == "softmax":
+        return SoftmaxLoss(model, classes=len(NLI_CLASSES))
+    if recipe.lone_term == "triplet":
+        return TripletLoss(model, margin=recipe.margin)
     return WeightedSumLoss(
         model,
         recipe.objective,
@@ -198,6 +198,8 @@ def _arguments(
     output: Path,
     sampler: Callable[..., PairBatchSampler],
     model: Model,
+    *,
+    metric: str,
 ) -> dict[str, Any]:
     """Arguments of the trainer; AdamW is torch's fused one where the device has it."""
     return {
@@ -222,7 +224,7 @@ def _arguments(
         "save_strategy": "epoch",
         "save_total_limit": 2,
         "load_best_model_at_end": True,
-        "metric_for_best_model": "spearman",
+        "metric_for_best_model": metric,
         "greater_is_better": True,
         "logging_steps": 10,
         "disable_tqdm": True,

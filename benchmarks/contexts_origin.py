@@ -1,0 +1,167 @@
+"""Origin scores of SSBC: states shared and batched, against each (sentence, context) by itself."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from benchmarks.contexts_text import sentences
+from benchmarks.machine import usable_cores, version_of
+from benchmarks.result import Result
+from condsim.contexts import Corpus, TfidfIndex, prepare_corpus
+from condsim.contexts.eq3 import Weights
+from condsim.contexts.generator_backbone import new_generator
+from condsim.contexts.generator_items import TASKS
+from condsim.contexts.generator_scorer import GeneratorScorer
+from condsim.contexts.generator_settings import GeneratorSettings
+from condsim.contexts.scoring import OriginScorer, PairTerms
+from condsim.contexts.selection import Selection
+from condsim.contexts.terms import ContextTerms
+from condsim.contexts.vocabulary import learn_vocabulary
+from condsim.training.precision import uses_bfloat16
+from condsim.types import FloatArray, IntArray
+
+__all__ = ["BAR", "OneByOne", "run"]
+
+BAR = 20.0
+
+_DOCUMENT = 50  # sentences
+_TOLERANCE = 0.02  # of a log-probability of about 9, in bfloat16 where the processor has it
+
+
+class OneByOne:
+    """Terms of Eq. 3 by the same generators, one forward for each sentence and context."""
+
+    def __init__(self, generators: GeneratorScorer) -> None:
+        """Takes the generators.
+
+        Args:
+            generators: Those of the other side.
+        """
+        self._generators = generators
+
+    def terms(
+        self, sentences: Sequence[str], centres: Sequence[IntArray], names: Sequence[str]
+    ) -> list[dict[str, FloatArray]]:
+        """Computes terms; see `condsim.contexts.selection.TermScorer`.
+
+        Args:
+            sentences: Sentences, length m.
+            centres: The contexts of each, m arrays.
+            names: Which terms.
+
+        Returns:
+            For each sentence the terms by name.
+        """
+        found: list[dict[str, FloatArray]] = [{} for _ in sentences]
+        for task in TASKS:
+            if task in names:
+                scores = self._generators.scores_one_by_one(task, sentences, centres)
+                for terms, values in zip(found, scores, strict=True):
+                    terms[task] = values
+        return found
+
+
+def run(*, quick: bool) -> list[Result]:
+    """Scores pairs with untrained generators, which take as long as trained ones.
+
+    Args:
+        quick: Whether to take 20 contexts of a sentence rather than 100, and few pairs.
+
+    Returns:
+        One result.
+
+    Raises:
+        AssertionError: If the two sides do not give the same scores.
+    """
+    torch.set_num_threads(usable_cores())
+    selection = Selection(size=20 if quick else 100, chunks=1_000, candidates=2)
+    count, compared = (8, 1) if quick else (64, 2)
+    settings = GeneratorSettings(size="tiny")
+    with tempfile.TemporaryDirectory(prefix="condsim-bench-") as name:
+        corpus, origin = _corpus(Path(name), rows=2_000 if quick else 20_000)
+        index = TfidfIndex.build(corpus, Path(name, "index"))
+        generators = _generators(corpus, Path(name), settings)
+        pairs = _pairs(corpus, count)
+        ours = _origin(corpus, index, ContextTerms(None, generators), selection)
+        theirs = _origin(corpus, index, OneByOne(generators), selection)
+        _timed(ours, pairs[:1])  # warms up
+        our_terms, our_seconds = _timed(ours, pairs)
+        their_terms, their_seconds = _timed(theirs, pairs[:compared])
+    apart = _apart(our_terms[:compared], their_terms)
+    assert apart < _TOLERANCE, f"log-probabilities differ by {apart}"
+    rates = count / our_seconds, compared / their_seconds
+    return [
+        Result(
+            benchmark="contexts_origin",
+            measured=f"origin scores, |C_s| = {selection.size}, three tiny generators",
+            peer=f"each (sentence, context) by itself, {version_of('torch')}",
+            unit="pairs/s",
+            ours=rates[0],
+            theirs=rates[1],
+            ratio=rates[0] / rates[1],
+            bar=BAR,
+            notes=(
+                f"{len(corpus):,} of {origin}; ours the mean of {count} pairs, theirs of "
+                f"{compared} of them; the same contexts and models on both sides, no term of "
+                f"coherence, no centring; log-probabilities are {apart:.4f} apart",
+            ),
+        )
+    ]
+
+
+def _corpus(folder: Path, *, rows: int) -> tuple[Corpus, str]:
+    """The first sentences there are, as documents of 50."""
+    texts, origin = sentences()
+    blocks = [texts[first : first + _DOCUMENT] for first in range(0, rows, _DOCUMENT)]
+    text = folder / "text.txt"
+    text.write_text("\n\n".join("\n".join(block) for block in blocks) + "\n", encoding="utf-8")
+    return prepare_corpus([text], folder / "corpus"), origin
+
+
+def _generators(corpus: Corpus, folder: Path, settings: GeneratorSettings) -> GeneratorScorer:
+    """Three generators of random weights, in the number format that trained ones score in."""
+    vocabulary = learn_vocabulary(corpus, folder / "vocabulary")
+    kind = torch.bfloat16 if uses_bfloat16("auto") else torch.float32
+    models = {task: new_generator(settings, vocabulary).to(kind).eval() for task in TASKS}
+    return GeneratorScorer(models, vocabulary, corpus, settings)
+
+
+def _pairs(corpus: Corpus, count: int) -> list[tuple[str, str]]:
+    drawn = np.random.default_rng(0).choice(len(corpus), size=2 * count, replace=False)
+    texts = corpus.sentences(drawn)
+    return list(zip(texts[:count], texts[count:], strict=True))
+
+
+def _origin(
+    corpus: Corpus, index: TfidfIndex, terms: ContextTerms | OneByOne, selection: Selection
+) -> OriginScorer:
+    weights = Weights(coherence=0)
+    return OriginScorer(corpus, index, terms, selection=selection, weights=weights, center="none")
+
+
+def _timed(origin: OriginScorer, pairs: Sequence[tuple[str, str]]) -> tuple[list[PairTerms], float]:
+    """The terms of the pairs, which a score is the cosine of, and the seconds they took."""
+    first, second = zip(*pairs, strict=True)
+    started = time.perf_counter()
+    terms = list(origin.pair_terms(first, second))
+    return terms, time.perf_counter() - started
+
+
+def _apart(ours: Sequence[PairTerms], theirs: Sequence[PairTerms]) -> float:
+    """The mean difference of the terms, sorted: rounding may change the order of contexts."""
+    return float(
+        np.mean(
+            [
+                np.nanmean(np.abs(np.sort(one[name]) - np.sort(other[name])))
+                for pair, peer in zip(ours, theirs, strict=True)
+                for one, other in ((pair.first, peer.first), (pair.second, peer.second))
+                for name in one
+            ]
+        )
+    )

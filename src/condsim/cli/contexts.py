@@ -1,0 +1,188 @@
+"""``condsim contexts``: similarity learned from raw text, with no labels (SSBC)."""
+
+from __future__ import annotations
+
+import errno
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from condsim.errors import InputError, require
+
+if TYPE_CHECKING:
+    from condsim.cli.stages import StageProgress
+    from condsim.contexts.coherence_training import CoherenceReport
+    from condsim.contexts.generator_training import GeneratorReport
+    from condsim.contexts.harvest import Engine
+    from condsim.contexts.pipeline import Pipeline
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class Stage(StrEnum):
+    """Where a run may stop."""
+
+    CORPUS = "corpus"
+    INDEX = "index"
+    COHERENCE = "coherence"
+    GENERATORS = "generators"
+    ORIGIN = "origin"
+    HARVEST = "harvest"
+    SURROGATE = "surrogate"
+
+
+class EngineName(StrEnum):
+    """Who harvests."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
+@app.callback()
+def contexts() -> None:
+    """Learn similarity from raw text: two sentences are alike when the same contexts fit both."""
+
+
+@app.command()
+def run(
+    recipe: Annotated[Path, typer.Argument(help="Recipe, YAML.", show_default=False)],
+    output: Annotated[Path, typer.Option(help="Folder of the run.", show_default=False)],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as selection.size=50."),
+    ] = None,
+    until: Annotated[
+        Stage, typer.Option(help="Stop after this stage; the same command goes on from there.")
+    ] = Stage.SURROGATE,
+    engine: Annotated[
+        EngineName, typer.Option(help="Harvest in this process or on a Ray cluster.")
+    ] = EngineName.LOCAL,
+    address: Annotated[
+        str | None,
+        typer.Option(help="Address of the Ray cluster.", show_default="one on this machine"),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Ray workers.", show_default="as many as fit")
+    ] = None,
+    worker_gpus: Annotated[
+        float, typer.Option(min=0, help="Accelerators of a Ray worker; may be a part of one.")
+    ] = 0,
+) -> None:
+    """Go from raw text to a similarity model: corpus, models, harvest, surrogate.
+
+    Each stage is kept in a folder of its own and made once: a run that was stopped goes on with the
+    same command. The folder of the run is the origin model for `condsim evaluate --model`, and its
+    folder `surrogate` an ordinary model.
+
+    **Examples**
+
+    `condsim contexts run recipes/contexts/tiny.yaml --output runs/contexts`
+
+    `condsim contexts run my.yaml --output runs/my --until origin`
+
+    `condsim contexts run my.yaml --output runs/my --engine ray --address auto`
+    """
+    for module in ("pyarrow", "sentencex", "filelock", "sentence_transformers"):
+        require(module, extra="contexts")
+    from condsim.cli.stages import StageProgress
+    from condsim.contexts.pipeline import Pipeline
+    from condsim.contexts.recipe import load_contexts_recipe
+
+    logging.basicConfig(format="%(message)s")
+    chosen = load_contexts_recipe(recipe, overrides=set_ or ())
+    ray = _engine(engine, address=address, workers=workers, gpus=worker_gpus)
+    with StageProgress() as progress, _one_line_if_full(output):
+        made = Pipeline(output, chosen, until=until.value, progress=progress)
+        try:
+            with made.begun():
+                for line in _stages(made, until, ray, progress):
+                    progress.say(line)
+        except KeyboardInterrupt:
+            progress.clear()
+            typer.echo("Stopped. The same command goes on from here.", err=True)
+            raise typer.Exit(130) from None
+
+
+def _stages(
+    made: Pipeline, until: Stage, engine: Engine | None, progress: StageProgress
+) -> Iterator[str]:
+    """Makes the stages one by one; gives what there is to say of each."""
+    steps: dict[Stage, Callable[[], str]] = {
+        Stage.CORPUS: lambda: made.corpus.counts.summary(),
+        Stage.INDEX: lambda: f"index: {len(made.index):,} chunks",
+        Stage.COHERENCE: lambda: _summary("coherence", made.coherence),
+        Stage.GENERATORS: lambda: _summary("generators", made.generators),
+        Stage.ORIGIN: lambda: f"origin: {made.folder}, for condsim evaluate --model",
+        Stage.HARVEST: lambda: made.harvest(engine).summary(),
+        Stage.SURROGATE: lambda: _surrogate(made, progress),
+    }
+    for stage, step in steps.items():
+        if stage is Stage.HARVEST and (cost := made.harvest_cost()) is not None:
+            yield f"harvest, to be done: {cost}"
+        line = step()
+        progress.clear()
+        yield line
+        if stage is until:
+            return
+
+
+def _summary(stage: str, report: CoherenceReport | GeneratorReport | None) -> str:
+    """What a trained model says of itself."""
+    return f"{stage}: not used, its weight is 0" if report is None else report.summary()
+
+
+def _surrogate(made: Pipeline, progress: StageProgress) -> str:
+    """Trains the surrogate; the trainer has a display of its own."""
+    harvested = made.harvest()
+    progress.clear()
+    finished = made.surrogate(harvested)
+    if finished is None:
+        return "surrogate: another process trains it"
+    spearman = finished.report.model.metrics["spearman"].value
+    rows = finished.report.valid_rows
+    return (
+        f"surrogate: {finished.folder}; Spearman {spearman:.1f} with the origin on {rows} dev pairs"
+    )
+
+
+def _engine(
+    name: EngineName, *, address: str | None, workers: int | None, gpus: float
+) -> Engine | None:
+    """The engine of that name, which can work; None for this process."""
+    if name is EngineName.LOCAL:
+        if address is not None or workers is not None or gpus:
+            raise InputError(
+                "--address, --workers and --worker-gpus are for --engine ray. Add that, or leave "
+                "them out."
+            )
+        return None
+    from condsim.contexts.harvest_ray import RayEngine
+
+    made = RayEngine(address=address, workers=workers, gpus=gpus)
+    if address is not None:
+        made.check()
+    return made
+
+
+@contextmanager
+def _one_line_if_full(folder: Path) -> Iterator[None]:
+    """Says in one line that the disk is full, in whichever stage that shows."""
+    try:
+        yield
+    except Exception as error:
+        full = isinstance(error, OSError) and error.errno in _FULL
+        if not full and "no space left" not in str(error).lower():
+            raise
+        raise InputError(
+            f"No space is left on the disk of {folder}. What is finished is whole; make room and "
+            "run the same command again."
+        ) from error

@@ -1,0 +1,221 @@
+"""The coherence model: does a sentence fit its context? (Sun et al., 2022, section 3.2.1, Eq. 1).
+
+A sentence vector is the last state of a single-layer LSTM read forwards, joined to that of one
+read backwards. The vectors of the sentence and of those around it are concatenated and mapped to
+one number, whose sigmoid is p(y = 1 | s_i, s_<i, s_>i).
+
+A linear map of a concatenation is a sum of one map for each place. So the projection of a vector
+at each place is computed once for each sentence, and a context is a sum of four of them. That is
+exact for both heads, and it is why a sentence can be scored in 20,000 contexts at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from condsim.errors import InputError
+from condsim.types import IntArray
+
+__all__ = ["CoherenceModel", "CoherenceSettings", "Head"]
+
+Head = Literal["linear", "mlp"]
+
+_GROUP = 64  # sentences of near length that pass through the LSTM together
+
+
+@dataclass(frozen=True)
+class CoherenceSettings:
+    """What the coherence model is and how it is trained.
+
+    Attributes:
+        head: ``linear`` is Eq. 1 as printed, a sum in which the sentence and the context never
+            meet: it ranks contexts the same for every sentence. ``mlp`` has one hidden layer.
+        left: Sentences before the centre.
+        right: Sentences after it.
+        embedding: Size of a token embedding.
+        hidden: LSTM units in each direction (the paper's 300).
+        head_size: Hidden units of the ``mlp`` head.
+        dropout: Of token embeddings and sentence vectors, [0, 1).
+        max_tokens: Tokens read of a sentence.
+        run_sentences: Consecutive sentences of a document that are trained on together; the
+            replacements "from the same document" are drawn among them.
+        batch_sentences: Sentences in a batch, about.
+        epochs: Passes over the training documents.
+        max_steps: Steps at most, or None.
+        learning_rate: Peak of the learning rate.
+        warmup: Share of the steps over which it rises.
+        weight_decay: AdamW's.
+        evaluations: How often held-out accuracy is measured in all.
+        patience: Evaluations without a better one before training ends.
+        held_out: Share of documents that are not trained on.
+        held_out_sentences: Sentences of those that are evaluated at most.
+        seed: Seed of everything drawn.
+        precision: Number format of the products.
+    """
+
+    head: Head = "mlp"
+    left: int = 2
+    right: int = 2
+    embedding: int = 300
+    hidden: int = 300
+    head_size: int = 300
+    dropout: float = 0.2
+    max_tokens: int = 64
+    run_sentences: int = 128
+    batch_sentences: int = 512
+    epochs: int = 4
+    max_steps: int | None = None
+    learning_rate: float = 2e-3
+    warmup: float = 0.05
+    weight_decay: float = 0.01
+    evaluations: int = 8
+    patience: int = 3
+    held_out: float = 0.05
+    held_out_sentences: int = 20_000
+    seed: int = 0
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+
+    def __post_init__(self) -> None:
+        """Checks the ranges.
+
+        Raises:
+            InputError: If a value is out of its range.
+        """
+        if min(self.left, self.right) < 0 or self.left + self.right < 1:
+            raise InputError(
+                "A context needs a sentence on one side at least: 'left' and 'right' must not be "
+                f"negative nor both 0. Got {self.left} and {self.right}."
+            )
+        for name in ("embedding", "hidden", "head_size", "max_tokens", "epochs", "evaluations"):
+            if getattr(self, name) < 1:
+                raise InputError(f"'{name}' must be at least 1. Got {getattr(self, name)}.")
+        if self.run_sentences < 2 or self.batch_sentences < 2:
+            raise InputError("'run_sentences' and 'batch_sentences' must be at least 2.")
+        if self.max_steps is not None and self.max_steps < 1:
+            raise InputError(f"'max_steps' must be at least 1, or left out. Got {self.max_steps}.")
+
+    def to_dict(self) -> dict[str, object]:
+        """The settings as plain values."""
+        return asdict(self)
+
+
+class CoherenceModel(nn.Module):
+    """Eq. 1: an LSTM over the tokens of each sentence, and a head over those of a context."""
+
+    def __init__(self, settings: CoherenceSettings, *, tokens: int, pad: int) -> None:
+        """Makes a model with random weights.
+
+        Args:
+            settings: Its sizes.
+            tokens: Entries of the vocabulary.
+            pad: Id of the token that fills a batch up.
+        """
+        super().__init__()
+        self.settings = settings
+        self.pad = pad
+        self.places = settings.left + 1 + settings.right  # the centre is place `left`
+        size = 2 * settings.hidden
+        self.embeddings = nn.Embedding(tokens, settings.embedding, padding_idx=pad)
+        self.forwards = nn.LSTM(settings.embedding, settings.hidden, batch_first=True)
+        self.backwards = nn.LSTM(settings.embedding, settings.hidden, batch_first=True)
+        self.missing = nn.Parameter(torch.zeros(size))  # the neighbour beyond a document's end
+        self.width = settings.head_size if settings.head == "mlp" else 1
+        bound = (size * self.places) ** -0.5
+        self.project = nn.Parameter(torch.empty(self.places, size, self.width))
+        nn.init.uniform_(self.project, -bound, bound)
+        self.bias = nn.Parameter(torch.zeros(self.width))
+        self.output = nn.Linear(self.width, 1) if settings.head == "mlp" else None
+        nn.init.normal_(self.embeddings.weight, std=0.1)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.missing.device
+
+    def encode(self, tokens: Sequence[IntArray]) -> Tensor:
+        """Computes sentence vectors.
+
+        Sentences are sorted by length and go through the LSTM in groups. Both directions read
+        from the left (the second one a reversed sentence), and the state after the last token of
+        each is taken, so what fills a group up behind it has no effect.
+
+        Args:
+            tokens: Token ids of each sentence, m arrays.
+
+        Returns:
+            The vectors, ``(m, 2 * hidden)``.
+        """
+        most = self.settings.max_tokens
+        cut = [ids[:most] if len(ids) else np.array([self.pad]) for ids in tokens]
+        order = np.argsort([len(ids) for ids in cut], kind="stable")
+        groups = [order[first : first + _GROUP] for first in range(0, len(order), _GROUP)]
+        states = [self._encode_group([cut[row] for row in group]) for group in groups]
+        if not states:
+            return self.missing.new_zeros(0, len(self.missing))
+        back = torch.from_numpy(np.argsort(order)).to(self.device)
+        return F.dropout(torch.cat(states)[back], self.settings.dropout, self.training)
+
+    def _encode_group(self, tokens: list[IntArray]) -> Tensor:
+        lengths = np.array([len(ids) for ids in tokens])
+        filled = np.full((2, len(tokens), lengths.max()), self.pad, dtype=np.int64)
+        for row, ids in enumerate(tokens):
+            filled[0, row, : len(ids)] = ids
+            filled[1, row, : len(ids)] = ids[::-1]
+        ways = torch.from_numpy(filled).to(self.device)
+        last = torch.from_numpy(lengths - 1).to(self.device)
+        rows = torch.arange(len(tokens), device=self.device)
+        ends = []
+        for lstm, way in zip((self.forwards, self.backwards), ways, strict=True):
+            embedded = F.dropout(self.embeddings(way), self.settings.dropout, self.training)
+            states, _ = lstm(embedded)  # (group, length, hidden)
+            ends.append(states[rows, last])
+        return torch.cat(ends, dim=-1).float()
+
+    def projections(self, vectors: Tensor) -> Tensor:
+        """Projects sentence vectors for every place of a context.
+
+        Args:
+            vectors: Sentence vectors, ``(m, 2 * hidden)``.
+
+        Returns:
+            ``(places, m + 1, width)``; the last row is that of a missing neighbour.
+        """
+        rows = torch.cat([vectors, self.missing[None].to(vectors.dtype)])
+        return torch.matmul(rows, self.project)
+
+    def context(self, projections: Tensor, neighbours: Tensor) -> Tensor:
+        """Sums the projections of the sentences around a centre, and the bias.
+
+        Args:
+            projections: As :meth:`projections` gave them.
+            neighbours: Rows of the vectors, ``(k, left + right)``; -1 for none.
+
+        Returns:
+            What a context adds to each unit, ``(k, width)``.
+        """
+        left = self.settings.left
+        places = [place if place < left else place + 1 for place in range(neighbours.shape[1])]
+        total = self.bias.expand(len(neighbours), -1)
+        for column, place in enumerate(places):
+            total = total + projections[place][neighbours[:, column]]  # -1 is the last row
+        return total
+
+    def logits(self, contexts: Tensor, centres: Tensor) -> Tensor:
+        """Finishes Eq. 1 up to the sigmoid.
+
+        Args:
+            contexts: As :meth:`context` gave them, ``(k, width)``.
+            centres: Projections of the sentences at the centre, ``(k, width)``.
+
+        Returns:
+            The logits, ``(k,)``.
+        """
+        total = contexts + centres
+        return total[:, 0] if self.output is None else self.output(F.relu(total))[:, 0]

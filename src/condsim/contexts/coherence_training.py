@@ -1,0 +1,264 @@
+"""Training the coherence model, and its accuracy on documents it has not seen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from condsim.contexts.coherence import CoherenceModel, CoherenceSettings, Head
+from condsim.contexts.coherence_runs import Runs, batch_of
+from condsim.contexts.held_out import document_starts, held_out_documents
+from condsim.contexts.model_training import (
+    LoopOptions,
+    Progress,
+    train_model,
+)
+from condsim.contexts.model_weights import (
+    REPORT,
+    VOCABULARY,
+    best_device,
+    finish_folder,
+    prepare_folder,
+)
+from condsim.contexts.vocabulary import SentenceCorpus, Vocabulary
+from condsim.contexts.vocabulary_tokens import CorpusTokens
+from condsim.errors import InputError
+from condsim.types import IntArray
+
+__all__ = ["CoherenceReport", "train_both_heads", "train_coherence"]
+
+
+@dataclass(frozen=True)
+class CoherenceReport:
+    """How well the model tells sentences from their replacements, on held-out documents.
+
+    As many replacements as sentences are judged, so chance is 0.5.
+
+    Attributes:
+        head: The head trained.
+        accuracy: Share judged rightly, [0, 1].
+        accuracy_document: The same where the replacement is from the same document.
+        accuracy_corpus: The same where it is from another one.
+        examples: Examples judged.
+        documents: Documents trained on.
+        held_out_documents: Documents held out.
+        steps: Training steps.
+        seconds: Time of the training.
+        tokens_per_second: Tokens trained on in a second, evaluations included.
+        evaluations: Step and accuracy of each evaluation.
+    """
+
+    head: Head
+    accuracy: float
+    accuracy_document: float
+    accuracy_corpus: float
+    examples: int
+    documents: int
+    held_out_documents: int
+    steps: int
+    seconds: float
+    tokens_per_second: float
+    evaluations: tuple[tuple[int, float], ...]
+
+    def summary(self) -> str:
+        """Says in one line how well the model does."""
+        return (
+            f"coherence ({self.head} head): accuracy {100 * self.accuracy:.1f} on "
+            f"{self.held_out_documents} held-out documents (replacement from the same document "
+            f"{100 * self.accuracy_document:.1f}, from another {100 * self.accuracy_corpus:.1f}; "
+            "chance 50)"
+        )
+
+
+class CoherenceWork:
+    """Runs of training documents, and the held-out ones."""
+
+    def __init__(self, model: CoherenceModel, corpus: SentenceCorpus, tokens: CorpusTokens) -> None:
+        """Splits the corpus.
+
+        Args:
+            model: The model to train.
+            corpus: The corpus.
+            tokens: Its tokens.
+        """
+        settings = model.settings
+        self._model, self._tokens = model, tokens
+        starts = document_starts(corpus)
+        held_out = held_out_documents(starts, share=settings.held_out, seed=settings.seed)
+        lengths = {"left": settings.left, "right": settings.right}
+        most = settings.run_sentences
+        self._runs = Runs.of_documents(starts, ~held_out, most=most, **lengths)
+        self._judged = Runs.of_documents(starts, held_out, most=most, **lengths)
+        self.documents, self.held_out = int((~held_out).sum()), int(held_out.sum())
+        self.tokens_seen = 0
+
+    def batches(self, epoch: int) -> list[IntArray]:
+        """Shuffles the runs; see `condsim.contexts.model_training.TrainingWork`."""
+        settings = self._model.settings
+        order = np.random.default_rng((settings.seed, 2, epoch)).permutation(len(self._runs))
+        return self._runs.batches(order, sentences=settings.batch_sentences)
+
+    def loss(self, batch: IntArray, random: np.random.Generator) -> Tensor:
+        """Cross-entropy of sentences against replacements."""
+        logits, targets, _ = self._forward(self._runs, batch, random)
+        return F.binary_cross_entropy_with_logits(logits, targets)
+
+    def evaluate(self) -> float:
+        """Accuracy on held-out documents."""
+        return self.accuracy()[0]
+
+    def accuracy(self) -> tuple[float, float, float, int]:
+        """Judges held-out documents, each with the same replacements at every call.
+
+        Returns:
+            Accuracy overall, with replacements of the document, with those of others (NaN where
+            there are none), and the number of examples.
+        """
+        settings = self._model.settings
+        random = np.random.default_rng((settings.seed, 3))
+        order = random.permutation(len(self._judged))
+        batches = self._judged.batches(order, sentences=settings.batch_sentences)
+        right: list[Tensor] = []
+        kinds: list[Tensor] = []
+        for batch in batches[: max(1, settings.held_out_sentences // settings.batch_sentences)]:
+            logits, targets, same = self._forward(self._judged, batch, random)
+            right.append(((logits > 0) == (targets > 0)).float())
+            kinds.append(same)
+        hits, document = torch.cat(right), torch.cat(kinds)
+        parts = (hits, hits[document], hits[~document])
+        overall, inside, outside = (float(part.mean()) for part in parts)
+        return overall, inside, outside, len(hits)
+
+    def _forward(
+        self, runs: Runs, chosen: IntArray, random: np.random.Generator
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        model, settings = self._model, self._model.settings
+        batch = batch_of(runs, chosen, random, left=settings.left, right=settings.right)
+        tokens = self._tokens.take(batch.sentences, most=settings.max_tokens)
+        if model.training:
+            self.tokens_seen += sum(map(len, tokens))
+        projections = model.projections(model.encode(tokens))
+        device = model.device
+        contexts = model.context(projections, torch.from_numpy(batch.neighbours).to(device))
+        centre = projections[settings.left]
+        rows = [torch.from_numpy(rows).to(device) for rows in (batch.centres, batch.replacements)]
+        logits = torch.cat([model.logits(contexts, centre[row]) for row in rows]).float()
+        targets = torch.zeros_like(logits)
+        targets[: len(batch.centres)] = 1
+        return logits, targets, torch.from_numpy(np.tile(batch.same_document, 2)).to(device)
+
+
+def train_coherence(
+    corpus: SentenceCorpus,
+    vocabulary: Vocabulary,
+    folder: Path,
+    settings: CoherenceSettings | None = None,
+    *,
+    progress: Progress | None = None,
+) -> CoherenceReport:
+    """Trains the coherence model, goes on with a killed training, or reads a finished one.
+
+    Args:
+        corpus: The corpus.
+        vocabulary: Its tokenizer; a copy is kept with the model.
+        folder: The model's folder.
+        settings: What to train; None for the defaults.
+        progress: Called after each step.
+
+    Returns:
+        The report, also in the folder.
+
+    Raises:
+        InputError: If the corpus is too small, or the folder holds a model of other settings.
+    """
+    settings = settings or CoherenceSettings()
+    if vocabulary.corpus_revision != corpus.revision:
+        raise InputError("The vocabulary was learned from another corpus; learn it from this one.")
+    identity = {"corpus": corpus.revision, "vocabulary": vocabulary.revision}
+    prepare_folder(folder, {"kind": "coherence", **identity, **settings.to_dict()})
+    if (folder / REPORT).is_file():
+        return _read_report(folder)
+    vocabulary.save(folder / VOCABULARY)
+    tokens = CorpusTokens.build(corpus, vocabulary)
+    with torch.random.fork_rng():
+        torch.manual_seed(settings.seed)
+        model = CoherenceModel(settings, tokens=len(vocabulary), pad=vocabulary.pad_id)
+    work = CoherenceWork(model.to(best_device()), corpus, tokens)
+    course = train_model(model, work, folder, options=_options(settings), progress=progress)
+    model.eval()
+    with torch.inference_mode():
+        accuracy, inside, outside, examples = work.accuracy()
+    report = CoherenceReport(
+        head=settings.head,
+        accuracy=accuracy,
+        accuracy_document=inside,
+        accuracy_corpus=outside,
+        examples=examples,
+        documents=work.documents,
+        held_out_documents=work.held_out,
+        steps=course.steps,
+        seconds=course.seconds,
+        tokens_per_second=work.tokens_seen / max(course.own_seconds, 1e-9),
+        evaluations=course.evaluations,
+    )
+    finish_folder(folder, model, asdict(report))
+    return report
+
+
+def train_both_heads(
+    corpus: SentenceCorpus,
+    vocabulary: Vocabulary,
+    folder: Path,
+    settings: CoherenceSettings | None = None,
+    *,
+    progress: Progress | None = None,
+) -> tuple[CoherenceReport, ...]:
+    """Trains the linear and the mlp head alike, each with its LSTM, to compare them.
+
+    Args:
+        corpus: The corpus.
+        vocabulary: Its tokenizer.
+        folder: Where the folders ``linear`` and ``mlp`` go.
+        settings: What to train but for the head.
+        progress: Called after each step of either.
+
+    Returns:
+        The report of each head.
+    """
+    settings = settings or CoherenceSettings()
+    return tuple(
+        train_coherence(
+            corpus, vocabulary, folder / head, replace(settings, head=head), progress=progress
+        )
+        for head in get_args(Head)
+    )
+
+
+def _options(settings: CoherenceSettings) -> LoopOptions:
+    return LoopOptions(
+        epochs=settings.epochs,
+        max_steps=settings.max_steps,
+        learning_rate=settings.learning_rate,
+        warmup=settings.warmup,
+        weight_decay=settings.weight_decay,
+        evaluations=settings.evaluations,
+        patience=settings.patience,
+        seed=settings.seed,
+        precision=settings.precision,
+    )
+
+
+def _read_report(folder: Path) -> CoherenceReport:
+    values = json.loads((folder / REPORT).read_text(encoding="utf-8"))
+    evaluations: Sequence[Sequence[float]] = values.pop("evaluations")
+    return CoherenceReport(
+        **values, evaluations=tuple((int(step), value) for step, value in evaluations)
+    )

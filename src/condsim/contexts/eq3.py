@@ -1,0 +1,86 @@
+"""Equation 3: how well a sentence fits a context, from four log-probabilities (SSBC §3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condsim.errors import InputError
+from condsim.types import FloatArray
+
+__all__ = ["TERMS", "Weights", "fit"]
+
+TERMS = ("coherence", "centre", "left", "right")
+"""The terms in the order of Eq. 3: log p(y=1 | s, c), and the log-probability per token of the
+sentence given the context, of its left side given the rest, and of its right side given the rest.
+"""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """λ1 to λ4 of Eq. 3; the paper does not give them, so all are 1 unless they are tuned.
+
+    Attributes:
+        coherence: λ1.
+        centre: λ2.
+        left: λ3.
+        right: λ4.
+    """
+
+    coherence: float = 1.0
+    centre: float = 1.0
+    left: float = 1.0
+    right: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuses weights that leave nothing, or turn a term round."""
+        values = self.values
+        if not np.isfinite(values).all() or (values < 0).any() or not values.any():
+            raise InputError(
+                "The weights of Eq. 3 must be at least 0 and one of them above 0. Got "
+                f"{', '.join(f'{value:g}' for value in values)}."
+            )
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The weights in the order of `TERMS`, ``(4,)``."""
+        return np.array([getattr(self, name) for name in TERMS], np.float64)
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The terms whose weight is not 0; the others need not be computed."""
+        return tuple(field.name for field in fields(self) if getattr(self, field.name) > 0)
+
+
+def fit(terms: Mapping[str, FloatArray], weights: Weights) -> FloatArray:
+    """Combines the terms of Eq. 3.
+
+    The weighted sum is divided by the sum of its weights. That changes no ranking and no cosine,
+    and it lets a context without a left or a right side count by the terms it has.
+
+    Args:
+        terms: Log-probabilities by name, each ``(k,)``; NaN where a context has no such term. The
+            terms of weight 0 may be missing.
+        weights: λ1 to λ4.
+
+    Returns:
+        S(s, c) of each context, ``(k,)``; NaN for a context that has none of the terms.
+
+    Examples:
+        >>> terms = {"coherence": np.float32([-1.0]), "centre": np.float32([-3.0])}
+        >>> fit(terms, Weights(left=0, right=0))
+        array([-2.], dtype=float32)
+    """
+    total: NDArray[np.float64] | float = 0.0
+    weight: NDArray[np.float64] | float = 0.0
+    for name in weights.used:
+        values = terms[name].astype(np.float64)
+        there = ~np.isnan(values)
+        share = getattr(weights, name)
+        total = total + np.where(there, share * values, 0.0)
+        weight = weight + share * there
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(total / weight, dtype=np.float32)

@@ -1,0 +1,123 @@
+"""Log-probabilities of target tokens without ever holding the logits of a whole batch.
+
+The logits of a few rows fit the processor's cache; those of a batch (8,000 of them for each token)
+are hundreds of megabytes that are written and read several times. So rows are taken in blocks, and
+in training the gradient of a block is computed while its probabilities are at hand.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+__all__ = ["mean_cross_entropy", "target_log_probabilities"]
+
+_SCORED_VALUES = 1 << 20  # logits in a block: 128 rows of 8,000
+_TRAINED_VALUES = 1 << 21
+_SAFE_EXPONENT = 80.0  # e^80 times a large vocabulary is still a float32 and a bfloat16
+
+
+def target_log_probabilities(
+    hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor
+) -> Tensor:
+    """Computes log softmax(hidden @ weight.T + bias) at the targets; no gradient.
+
+    Args:
+        hidden: Decoder states, ``(n, d)``.
+        weight: Output embeddings, ``(vocabulary, d)``, of the same number format.
+        bias: ``(vocabulary,)`` or None.
+        targets: Token ids, ``(n,)``.
+
+    Returns:
+        Log-probabilities, ``(n,)`` float32, at most 0 but for rounding.
+    """
+    gold = (hidden.float() * weight[targets].float()).sum(dim=-1)
+    if bias is not None:
+        gold = gold + bias[targets].float()
+    # |h·w| <= |h| |w|: where that is small, the sum of exponentials needs no shift.
+    most = hidden.float().norm(dim=-1).amax() * weight.float().norm(dim=-1).amax()
+    shift = bias is not None or bool(most > _SAFE_EXPONENT)
+    sums = []
+    for rows in torch.split(hidden, max(1, _SCORED_VALUES // len(weight))):
+        logits = F.linear(rows, weight, bias)
+        if shift:
+            sums.append(torch.logsumexp(logits.float(), dim=-1))
+        else:
+            sums.append(_row_sums(logits.exp_()).log_())
+    return gold - torch.cat(sums) if sums else gold
+
+
+def _row_sums(values: Tensor) -> Tensor:
+    """Sums rows to float32, ``(n,)``.
+
+    A sum of bfloat16 in one go is rounded to 8 bits, and one that asks for float32 is ten times
+    slower; the rounding of 64 parts averages out.
+    """
+    parts = next(count for count in (64, 32, 16, 8, 1) if values.shape[1] % count == 0)
+    if values.dtype == torch.float32 or parts == 1:
+        return values.sum(dim=-1, dtype=torch.float32)
+    return values.view(len(values), parts, -1).sum(dim=-1).sum(dim=-1, dtype=torch.float32)
+
+
+def mean_cross_entropy(
+    hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor
+) -> Tensor:
+    """Computes the mean negative log-probability of the targets, with gradients.
+
+    Args:
+        hidden: Decoder states, ``(n, d)``.
+        weight: Output embeddings, ``(vocabulary, d)``.
+        bias: ``(vocabulary,)`` or None; it gets no gradient.
+        targets: Token ids, ``(n,)``.
+
+    Returns:
+        A scalar, float32.
+    """
+    loss = _MeanCrossEntropy.apply(hidden, weight, bias, targets)  # type: ignore[no-untyped-call]
+    return cast("Tensor", loss)
+
+
+class _MeanCrossEntropy(torch.autograd.Function):
+    """The loss of a mean is known to weigh each row 1/n, so gradients can be made going forward."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,  # noqa: ANN401  (torch's context has no public type)
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        targets: Tensor,
+    ) -> Tensor:
+        device = hidden.device.type
+        autocast = torch.is_autocast_enabled(device)
+        kind = torch.get_autocast_dtype(device) if autocast else hidden.dtype
+        with torch.autocast(device, enabled=False):
+            inputs, outputs = hidden.detach().to(kind), weight.detach().to(kind)
+            share = 1.0 / len(targets)
+            total = torch.zeros((), device=hidden.device)
+            of_hidden = torch.empty_like(inputs)
+            of_weight = torch.zeros_like(weight, dtype=torch.float32)
+            size = max(1, _TRAINED_VALUES // len(weight))
+            for first in range(0, len(targets), size):
+                rows, wanted = inputs[first : first + size], targets[first : first + size, None]
+                logits = F.linear(rows, outputs, None if bias is None else bias.to(kind)).float()
+                gold = logits.gather(1, wanted)
+                top = logits.amax(dim=1, keepdim=True)
+                chances = logits.sub_(top).exp_()
+                mass = chances.sum(dim=1, keepdim=True)
+                total += (mass.log() + top - gold).sum()
+                chances.mul_(share / mass)
+                chances.scatter_add_(1, wanted, torch.full_like(gold, -share))
+                slopes = chances.to(kind)
+                of_hidden[first : first + size] = slopes @ outputs
+                of_weight += slopes.T @ rows
+        ctx.save_for_backward(of_hidden.to(hidden.dtype), of_weight.to(weight.dtype))
+        return total * share
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, Tensor, None, None]:  # noqa: ANN401
+        of_hidden, of_weight = ctx.saved_tensors
+        return of_hidden * slopes[0], of_weight * slopes[0], None, None

@@ -1,0 +1,112 @@
+"""The folder of a run as an origin model: what is finished is opened, nothing is made."""
+
+from __future__ import annotations
+
+from functools import cached_property, partial
+from pathlib import Path
+
+from condsim.contexts.coherence_scorer import CoherenceScorer
+from condsim.contexts.corpus import Corpus
+from condsim.contexts.generator_scorer import GeneratorScorer
+from condsim.contexts.model_weights import REPORT
+from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe
+from condsim.contexts.retrieval import TfidfIndex
+from condsim.contexts.scoring import OriginScorer
+from condsim.contexts.stages import COHERENCE, CORPUS, GENERATORS, INDEX, RECIPE, Progress, silent
+from condsim.contexts.terms import ContextTerms
+from condsim.errors import InputError, ModelError
+
+__all__ = ["OpenedRun", "open_pipeline"]
+
+
+class OpenedRun:
+    """Corpus, index and origin model of a run.
+
+    The input files are not needed any more, so the folder may be moved or shared by machines.
+
+    Attributes:
+        folder: Folder of the run.
+        recipe: What it is made of.
+    """
+
+    def __init__(
+        self, folder: Path, recipe: ContextsRecipe, *, progress: Progress = silent
+    ) -> None:
+        """Takes the folder; each part is opened when it is asked for.
+
+        Args:
+            folder: Folder of the run.
+            recipe: Its recipe.
+            progress: Told how far the sentence vectors are, which are computed once.
+        """
+        self.folder, self.recipe = folder, recipe
+        self._progress = progress
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """The sentences."""
+        return Corpus.open(self.folder / CORPUS)
+
+    @cached_property
+    def index(self) -> TfidfIndex:
+        """The TF-IDF index of their chunks."""
+        return TfidfIndex.open(self.folder / INDEX)
+
+    @cached_property
+    def scorer(self) -> OriginScorer:
+        """The origin model (§3.3).
+
+        Raises:
+            ModelError: If a model it needs is not trained to the end.
+        """
+        scoring = self.recipe.scoring
+        used = scoring.weights.used
+        coherence = generators = None
+        if "coherence" in used:
+            self._check_finished(COHERENCE)
+            coherence = CoherenceScorer.open(
+                self.folder / COHERENCE,
+                self.corpus,
+                progress=partial(self._progress, "sentence vectors"),
+            )
+        if set(used) - {"coherence"}:
+            self._check_finished(GENERATORS)
+            generators = GeneratorScorer.open(self.folder / GENERATORS, self.corpus)
+        return OriginScorer(
+            self.corpus,
+            self.index,
+            ContextTerms(coherence, generators),
+            selection=self.recipe.selection,
+            weights=scoring.weights,
+            center=scoring.center,
+            references=scoring.references,
+            batch_size=scoring.batch_size,
+            name=f"{self.recipe.name} origin",
+        )
+
+    def _check_finished(self, stage: str) -> None:
+        if not (self.folder / stage / REPORT).is_file():
+            raise ModelError(
+                f"The run in {self.folder} is unfinished: its {stage} is not trained to the end. "
+                "Run 'condsim contexts run' with the same recipe and folder again; it goes on."
+            )
+
+
+def open_pipeline(folder: Path) -> OpenedRun:
+    """Opens a run.
+
+    Args:
+        folder: Its folder.
+
+    Returns:
+        The run.
+
+    Raises:
+        InputError: If there is none.
+    """
+    if not (folder / RECIPE).is_file():
+        raise InputError(
+            f"{folder} holds no run of contexts: there is no {RECIPE}. Give the folder that "
+            "'condsim contexts run' wrote."
+        )
+    return OpenedRun(folder, load_contexts_recipe(folder / RECIPE))

@@ -1,0 +1,232 @@
+"""The context set of a sentence: retrieved, ranked by coherence, chosen by Eq. 3 (SSBC §3.3)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, get_args
+
+import numpy as np
+
+from condsim.contexts.diversity import LIKENESS, diverse
+from condsim.contexts.eq3 import Weights, fit
+from condsim.errors import InputError, unknown_name
+from condsim.types import FloatArray, IntArray
+
+__all__ = ["ContextSet", "Selection", "Strategy", "TermScorer", "select"]
+
+Strategy = Literal["two-step", "random", "no-diversity"]
+"""``two-step``: retrieval, coherence, Eq. 3, one context a chunk; ``random``: any contexts of the
+corpus; ``no-diversity``: two-step without the rules that keep contexts apart (§5.4)."""
+
+
+class TermScorer(Protocol):
+    """What computes the terms of Eq. 3 for sentences in contexts."""
+
+    def terms(
+        self, sentences: Sequence[str], centres: Sequence[IntArray], names: Sequence[str]
+    ) -> list[dict[str, FloatArray]]:
+        """Computes terms.
+
+        Args:
+            sentences: Sentences, length m.
+            centres: The contexts of each, m arrays of any length.
+            names: Which terms (`condsim.contexts.eq3.TERMS`).
+
+        Returns:
+            For each sentence the terms by name, each of the length of its contexts.
+        """
+
+
+class Retriever(Protocol):
+    """What finds chunks of the corpus that have words in common with a sentence."""
+
+    def search(
+        self, sentences: Sequence[str], *, top_n: int = 20_000
+    ) -> list[tuple[IntArray, FloatArray]]:
+        """Finds the best chunks of each sentence, best first."""
+
+
+class Places(Protocol):
+    """What a selection needs to know of a corpus."""
+
+    def __len__(self) -> int:
+        """Number of sentences."""
+
+    @property
+    def revision(self) -> str:
+        """What tells corpora apart."""
+
+    @property
+    def chunk_starts(self) -> IntArray:
+        """First sentence of each chunk, and the number of sentences, ``(m + 1,)``."""
+
+    def sentences(self, ids: IntArray) -> list[str]:
+        """Texts of sentences."""
+
+    def chunk_of(self, ids: IntArray) -> IntArray:
+        """Chunk of each sentence."""
+
+    def neighbours(self, centres: IntArray, *, left: int = 2, right: int = 2) -> IntArray:
+        """Ids around each centre, ``(k, left + right)``; -1 where there is none."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """How context sets are made.
+
+    Attributes:
+        strategy: See `Strategy`.
+        size: Contexts in a set, |C_s| (paper: 500).
+        chunks: Chunks to retrieve for a sentence (paper: 20,000).
+        candidates: Contexts that pass from the ranking by coherence to that by Eq. 3, as a multiple
+            of ``size``; 1 leaves the choice to coherence. The paper does not say.
+        likeness: Jaccard similarity from which two left neighbours are too much alike.
+        seed: Seed of random contexts.
+    """
+
+    strategy: Strategy = "two-step"
+    size: int = 500
+    chunks: int = 20_000
+    candidates: float = 4.0
+    likeness: float = LIKENESS
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Checks the ranges."""
+        if self.strategy not in get_args(Strategy):
+            raise unknown_name("strategy", str(self.strategy), get_args(Strategy))
+        for key, low in (("size", 1), ("chunks", 1), ("candidates", 1)):
+            if getattr(self, key) < low:
+                raise InputError(
+                    f"'{key}' of a selection must be at least {low}. Got {getattr(self, key)}."
+                )
+        if not 0 < self.likeness <= 1:
+            raise InputError(f"'likeness' must be in (0, 1]. Got {self.likeness}.")
+
+
+@dataclass(frozen=True, eq=False)
+class ContextSet:
+    """The contexts of one sentence, best first.
+
+    Attributes:
+        centres: Their centres, ``(k,)``; fewer than were asked for if the corpus has no more.
+        terms: The sentence's terms in them, each ``(k,)``.
+        random: Whether they are random because no chunk shares a word with the sentence.
+    """
+
+    centres: IntArray
+    terms: Mapping[str, FloatArray]
+    random: bool = False
+
+
+def select(
+    sentences: Sequence[str],
+    *,
+    corpus: Places,
+    index: Retriever,
+    scorer: TermScorer,
+    selection: Selection,
+    weights: Weights,
+) -> list[ContextSet]:
+    """Makes the context sets of sentences.
+
+    Args:
+        sentences: Sentences, length m.
+        corpus: The corpus.
+        index: Its index.
+        scorer: Computes the terms of Eq. 3.
+        selection: How the sets are made.
+        weights: λ of Eq. 3; terms of weight 0 are not computed.
+
+    Returns:
+        One set for each sentence, with all terms in use. A sentence that shares no word with the
+        corpus gets random contexts.
+    """
+    if selection.strategy == "random":
+        pools = [_random(sentence, corpus, selection) for sentence in sentences]
+        terms = scorer.terms(sentences, pools, weights.used)
+        return [ContextSet(pool, found) for pool, found in zip(pools, terms, strict=True)]
+    pools = _pools(sentences, corpus, index, selection)
+    without = [not len(pool) for pool in pools]
+    pools = _most_coherent(sentences, pools, scorer, selection, weights)
+    for place in np.flatnonzero(without).tolist():
+        pools[place] = _random(sentences[place], corpus, selection)
+    terms = scorer.terms(sentences, pools, weights.used)
+    return [
+        ContextSet(pool, found, random=True)
+        if random
+        else _best(pool, found, corpus, selection, weights)
+        for pool, found, random in zip(pools, terms, without, strict=True)
+    ]
+
+
+def _pools(
+    sentences: Sequence[str], corpus: Places, index: Retriever, selection: Selection
+) -> list[IntArray]:
+    """The contexts that may be chosen: all of the retrieved chunks, the best chunk first."""
+    starts = corpus.chunk_starts
+    pools = []
+    for chunks, _ in index.search(sentences, top_n=selection.chunks):
+        lengths = starts[chunks + 1] - starts[chunks]
+        first = np.repeat(starts[chunks], lengths)
+        within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        pools.append((first + within).astype(np.int64))
+    return pools
+
+
+def _random(sentence: str, corpus: Places, selection: Selection) -> IntArray:
+    """Centres drawn for a sentence, the same whatever the other sentences are."""
+    digest = hashlib.sha256(sentence.encode("utf-8", "surrogatepass")).digest()
+    random = np.random.default_rng([selection.seed, int.from_bytes(digest[:8], "big")])
+    size = min(selection.size, len(corpus))
+    return random.choice(len(corpus), size=size, replace=False).astype(np.int64)
+
+
+def _most_coherent(
+    sentences: Sequence[str],
+    pools: Sequence[IntArray],
+    scorer: TermScorer,
+    selection: Selection,
+    weights: Weights,
+) -> list[IntArray]:
+    """Keeps the most coherent contexts, best first; in retrieval's order if coherence is unused."""
+    count = round(selection.candidates * selection.size)
+    if "coherence" not in weights.used:
+        return [pool[:count] for pool in pools]
+    kept = []
+    for pool, found in zip(pools, scorer.terms(sentences, pools, ("coherence",)), strict=True):
+        kept.append(pool[_descending(found["coherence"])[:count]])
+    return kept
+
+
+def _best(
+    pool: IntArray,
+    terms: Mapping[str, FloatArray],
+    corpus: Places,
+    selection: Selection,
+    weights: Weights,
+) -> ContextSet:
+    """Chooses from the candidates by Eq. 3, one at a time."""
+    order = _descending(fit(terms, weights))
+    if selection.strategy == "two-step":
+        ordered = pool[order]
+        before = corpus.neighbours(ordered, left=1, right=0)[:, 0]
+        texts = corpus.sentences(before[before >= 0])
+        nearest = np.full(len(ordered), "", dtype=object)
+        nearest[before >= 0] = texts
+        chosen = diverse(
+            corpus.chunk_of(ordered),
+            nearest.tolist(),
+            count=selection.size,
+            likeness=selection.likeness,
+        )
+        order = order[chosen]
+    order = order[: selection.size]
+    return ContextSet(pool[order], {name: values[order] for name, values in terms.items()})
+
+
+def _descending(scores: FloatArray) -> IntArray:
+    """Places by score, best first; ties in their order, NaN last."""
+    return np.argsort(-scores, kind="stable")

@@ -1,0 +1,202 @@
+"""The surrogate: an encoder that learns the origin's scores, and is then used alone (SSBC §3.4).
+
+It is trained by the common trainer and is an ordinary sentence-transformers model: it can be
+exported, searched with, fine-tuned, and be the backbone of a C-STS recipe.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from condsim.contexts.harvest_folder import Harvest, Pairs
+from condsim.contexts.pairs import SPLITS
+from condsim.contexts.recipe import SurrogateSettings
+from condsim.contexts.vocabulary import Vocabulary
+from condsim.encoders.quiet import without_progress_bars
+from condsim.errors import InputError, require
+from condsim.files import replacing
+from condsim.training.recipe import Recipe
+from condsim.typed_yaml import typed
+
+__all__ = ["new_backbone", "surrogate_recipe", "write_training_pairs"]
+
+MAX_TOKENS = 128
+LEAST_JUDGED = 3
+"""Pairs that a dev file needs for a correlation."""
+
+_TAILS = (0.01, 0.99)  # quantiles of the harvested scores that become 0 and 1
+_OWN_KEYS = ("name", "train", "dev", "encoder", "backbone")
+
+
+def write_training_pairs(made: Harvest, folder: Path) -> dict[str, Path]:
+    """Writes the harvested pairs as files the trainer reads, scores stretched to [0, 1].
+
+    Harvested cosines fill a small part of [-1, 1]. The 1 % and the 99 % quantile of the training
+    split become 0 and 1, what is beyond them is cut; that leaves ranks as they are. Of a dev or
+    test pair that was drawn for several shards only the first one is kept.
+
+    Args:
+        made: A harvest; its shards that are there are read twice, one at a time.
+        folder: Where ``train.parquet``, ``dev.parquet`` and ``test.parquet`` go.
+
+    Returns:
+        The files by split.
+
+    Raises:
+        InputError: If there are fewer than three dev pairs, no training or test pair, or all scores
+            are equal.
+    """
+    scores = [pairs.scores for pairs in made.pairs("train")]
+    if not scores:
+        raise _too_few(made, "train", 0)
+    low, high = np.quantile(np.concatenate(scores), _TAILS).tolist()
+    if high <= low:
+        raise InputError(f"All scores of the harvest in {made.folder} are {low:g}.")
+    folder.mkdir(parents=True, exist_ok=True)
+    files: dict[str, Path] = {split: folder / f"{split}.parquet" for split in SPLITS}
+    for split, file in files.items():
+        pairs = made.pairs(split)
+        written = _write(pairs if split == "train" else _distinct(pairs), file, low=low, high=high)
+        if written < (LEAST_JUDGED if split == "dev" else 1):
+            raise _too_few(made, split, written)
+    return files
+
+
+@without_progress_bars()
+def new_backbone(vocabulary: Vocabulary, folder: Path, settings: SurrogateSettings) -> Path:
+    """Makes an untrained BERT with the tokenizer of the corpus.
+
+    Args:
+        vocabulary: The tokenizer.
+        folder: Where the checkpoint goes; one that is there is kept.
+        settings: Its size.
+
+    Returns:
+        The folder.
+    """
+    if folder.is_dir():
+        return folder
+    transformers = require("transformers", extra="contexts")
+    torch = require("torch", extra="contexts")
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_file=str(vocabulary.folder / "tokenizer.json"),
+        pad_token="<pad>",
+        cls_token="<s>",
+        sep_token="<sep>",
+        bos_token="<s>",
+        eos_token="</s>",
+        mask_token="<mask>",
+        model_max_length=MAX_TOKENS,
+        model_input_names=["input_ids", "attention_mask"],
+    )
+    config = transformers.BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=settings.width,
+        num_hidden_layers=settings.layers,
+        num_attention_heads=settings.heads,
+        intermediate_size=4 * settings.width,
+        max_position_embeddings=MAX_TOKENS,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = transformers.BertModel(config)
+    partial = folder.with_name(f"{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    tokenizer.save_pretrained(str(partial))
+    model.save_pretrained(str(partial))
+    partial.rename(folder)
+    return folder
+
+
+def surrogate_recipe(
+    settings: SurrogateSettings, *, name: str, files: dict[str, Path], backbone: Path
+) -> Recipe:
+    """Gives the training recipe of a surrogate.
+
+    Args:
+        settings: What to train.
+        name: Name of the model.
+        files: Those of `write_training_pairs`.
+        backbone: The backbone from scratch; not used if ``settings.backbone`` names one.
+
+    Returns:
+        The recipe: mean pooling, L2 between cosine and score, Adam with the paper's learning rate
+        of 1e-4 (§4.1), unless ``settings.train`` says otherwise.
+
+    Raises:
+        InputError: If a key of ``settings.train`` is unknown, decided elsewhere, or its value is
+            wrong.
+    """
+    for key in _OWN_KEYS:
+        if key in settings.train:
+            raise InputError(
+                f"'surrogate.train' must not have the key '{key}': the run decides it, or a key of "
+                "'surrogate' itself."
+            )
+    values = {
+        "name": name,
+        "train": str(files["train"]),
+        "dev": str(files["dev"]),
+        "encoder": settings.encoder,
+        "backbone": str(backbone) if settings.backbone is None else settings.backbone,
+        "pooling": "mean",
+        "objective": {"mse": 1.0},
+        "learning_rate": 1e-4,
+        "epochs": 1,
+        **settings.train,
+    }
+    recipe = typed(Recipe, values, what="surrogate recipe", source="'surrogate.train'")
+    if recipe.pair_terms:
+        raise InputError(
+            f"The objective {recipe.pair_terms[0]!r} of 'surrogate.train' compares two conditions "
+            "of a pair, and harvested pairs have none. Use 'mse', 'correlation' or 'cosent'."
+        )
+    return recipe
+
+
+def _write(blocks: Iterator[Pairs], file: Path, *, low: float, high: float) -> int:
+    """Writes pairs with stretched scores, a shard at a time; gives their number."""
+    arrow = require("pyarrow", extra="contexts")
+    parquet = require("pyarrow.parquet", extra="contexts")
+    columns = {"sentence1": arrow.string(), "sentence2": arrow.string(), "score": arrow.float32()}
+    schema = arrow.schema(list(columns.items()))
+    written = 0
+    with replacing(file) as partial, parquet.ParquetWriter(partial, schema) as writer:
+        for pairs in blocks:
+            stretched = np.clip((pairs.scores - low) / (high - low), 0, 1).astype(np.float32)
+            values = [pairs.sentences1, pairs.sentences2, stretched]
+            writer.write_table(arrow.table(values, schema=schema))
+            written += len(stretched)
+    return written
+
+
+def _distinct(blocks: Iterator[Pairs]) -> Iterator[Pairs]:
+    """Leaves pairs out that were there before."""
+    seen: set[tuple[int, ...]] = set()
+    for pairs in blocks:
+        new = []
+        for row, pair in enumerate(map(tuple, pairs.ids.tolist())):
+            if pair not in seen:
+                seen.add(pair)
+                new.append(row)
+        yield Pairs(
+            sentences1=[pairs.sentences1[row] for row in new],
+            sentences2=[pairs.sentences2[row] for row in new],
+            scores=pairs.scores[new],
+            ids=pairs.ids[new],
+        )
+
+
+def _too_few(made: Harvest, split: str, found: int) -> InputError:
+    return InputError(
+        f"The harvest in {made.folder} has {found} different {split} pairs, too few to train a "
+        "surrogate. Harvest more pairs (one in a hundred is a dev pair, and one a test pair), or "
+        "take a larger corpus."
+    )

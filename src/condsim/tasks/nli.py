@@ -1,0 +1,148 @@
+"""Natural language inference: whether a premise entails a hypothesis, contradicts it, or neither.
+
+Reads files with the columns ``premise``, ``hypothesis`` and ``label``, and those of SNLI and
+MultiNLI in JSONL (``sentence1``, ``sentence2``, ``gold_label``; Bowman et al., 2015; Williams et
+al., 2018).
+"""
+
+from __future__ import annotations
+
+import logging
+from array import array
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from condsim.errors import InputError
+from condsim.files import sha256_of
+from condsim.tasks.columns import column_names
+from condsim.tasks.files import scan_rows, stem_of
+from condsim.tasks.row import Row, place, shown, text_cell
+from condsim.types import IntArray
+
+__all__ = ["NLI_CLASSES", "NLI_COLUMNS", "NliTask", "load_nli"]
+
+NLI_CLASSES = ("entailment", "neutral", "contradiction")
+"""The classes, in the order of their numbers; the data sets on the Hub number them the same."""
+
+NLI_COLUMNS = (("premise", "hypothesis", "label"), ("sentence1", "sentence2", "gold_label"))
+"""What the columns may be called."""
+
+_NUMBERS = {name: number for number, name in enumerate(NLI_CLASSES)}
+_NUMBERS |= {str(number): number for number in range(len(NLI_CLASSES))}
+_NO_GOLD = ("-", "-1", "")  # SNLI where the annotators did not agree; the same on the Hub
+
+_LOGGER = logging.getLogger("condsim")
+
+
+@dataclass(frozen=True, eq=False)
+class NliTask:
+    """Validated pairs with a class: what the softmax objective learns from.
+
+    Attributes:
+        name: Short name (the file's stem by default).
+        revision: First 12 hex digits of the SHA-256 of the file the rows came from.
+        premises: The premise of each row, length n.
+        hypotheses: The hypothesis of each row, length n.
+        classes: Place of each row's class in ``NLI_CLASSES``, ``(n,)``.
+        dropped: Rows of the file that were left out because they have no gold label.
+    """
+
+    name: str
+    revision: str
+    premises: tuple[str, ...]
+    hypotheses: tuple[str, ...]
+    classes: IntArray
+    dropped: int = 0
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.premises)
+
+    def take(self, rows: IntArray) -> NliTask:
+        """Some rows of the task.
+
+        Args:
+            rows: Indices of the rows, ``(m,)``.
+
+        Returns:
+            A task of those rows, in that order.
+        """
+        return replace(
+            self,
+            premises=tuple(self.premises[row] for row in rows),
+            hypotheses=tuple(self.hypotheses[row] for row in rows),
+            classes=self.classes[rows],
+        )
+
+
+def load_nli(path: Path | str, *, name: str | None = None) -> NliTask:
+    """Loads a file of NLI.
+
+    Rows without a gold label ("-", -1 or nothing) are dropped; their number is logged at level info
+    (logger ``condsim``).
+
+    Args:
+        path: File with ``premise``, ``hypothesis`` and ``label``, or ``sentence1``, ``sentence2``
+            and ``gold_label``; formats as `condsim.tasks.iter_rows` reads them. A label is a class
+            by name or by its place in ``NLI_CLASSES``.
+        name: Name of the task; the file's stem by default.
+
+    Returns:
+        The rows that have a class, in file order.
+
+    Raises:
+        InputError: If the file cannot be read or has no row with a class, a column is missing, a
+            sentence is empty or no text, or a label is no class.
+        MissingExtraError: If the file is Parquet and pyarrow is not installed.
+    """
+    path = Path(path)
+    found = set(column_names(path))
+    columns = NLI_COLUMNS[1] if found >= set(NLI_COLUMNS[1]) else NLI_COLUMNS[0]
+    premises: list[str] = []
+    hypotheses: list[str] = []
+    classes = array("b")
+    dropped = 0
+    known: dict[str, str] = {}  # a premise has three hypotheses or more
+    for row in scan_rows(path, columns=columns):
+        number = _class_of(path, row, columns[2])
+        if number is None:
+            dropped += 1
+            continue
+        premise = text_cell(path, row, columns[0])
+        premises.append(known.setdefault(premise, premise))
+        hypotheses.append(text_cell(path, row, columns[1]))
+        classes.append(number)
+    if not premises:
+        raise InputError(f"{path}: none of the {dropped} rows has a gold label ({_rule()}).")
+    task = NliTask(
+        name=stem_of(path) if name is None else name,
+        revision=sha256_of(path)[:12],
+        premises=tuple(premises),
+        hypotheses=tuple(hypotheses),
+        classes=np.array(classes, np.int64),
+        dropped=dropped,
+    )
+    counts = np.bincount(task.classes, minlength=len(NLI_CLASSES)).tolist()
+    each = ", ".join(f"{count} {name}" for count, name in zip(counts, NLI_CLASSES, strict=True))
+    _LOGGER.info(
+        "%s: %d rows (%s), %d dropped without a gold label", task.name, len(task), each, dropped
+    )
+    return task
+
+
+def _class_of(path: Path, row: Row, column: str) -> int | None:
+    """Number of the row's class; None where it has no gold label."""
+    value = row.cells[column]
+    text = "" if value is None else str(value).casefold()
+    if text in _NO_GOLD:
+        return None
+    if text not in _NUMBERS:
+        where = place(path, row=row.number, line=row.line, column=column)
+        raise InputError(f"{where}: must be {_rule()} or '-' for none, got {shown(value)}.")
+    return _NUMBERS[text]
+
+
+def _rule() -> str:
+    return f"one of {', '.join(NLI_CLASSES)} (or 0, 1, 2 in that order)"

@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import errno
+import io
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from condsim.cli import stages
+from condsim.cli.contexts import Stage, app
+from condsim.cli.stages import StageProgress
+from condsim.errors import InputError, MissingExtraError
+
+pipeline = pytest.importorskip("condsim.contexts.pipeline")
+
+STAGES = ("corpus", "index", "coherence", "generators", "origin", "harvest", "surrogate")
+
+
+@pytest.fixture
+def recipe(tmp_path) -> Path:
+    (tmp_path / "a.txt").write_text("A text.")
+    path = tmp_path / "r.yaml"
+    path.write_text(f"name: n\ninputs: [{tmp_path / 'a.txt'}]\n")
+    return path
+
+
+@pytest.fixture
+def made(monkeypatch) -> Any:
+    """Stands in for the pipeline: remembers what was asked for."""
+    asked: list[str] = []
+
+    class Made:
+        def __init__(self, folder: Path, recipe: Any, *, until: str, progress: Any) -> None:
+            asked.append(f"until {until}, size {recipe.selection.size}")
+            self.folder, self.progress = folder, progress
+
+        def __getattr__(self, name: str) -> Any:
+            asked.append(name)
+            self.progress(name, 1, 2)
+            report = SimpleNamespace(summary=lambda: f"{name}: done")
+            if name == "corpus":
+                return SimpleNamespace(counts=report)
+            return {"index": range(1234), "generators": None}.get(name, report)
+
+        def begun(self) -> Any:
+            return self
+
+        def __enter__(self) -> Any:
+            asked.append("begun")
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            asked.append("ended")
+
+        def harvest_cost(self) -> str | None:
+            return "5 pairs" if "harvested" not in asked else None
+
+        def harvest(self, engine: Any = None) -> Any:
+            asked.append("harvested")
+            return SimpleNamespace(summary=lambda: "harvest: 5 pairs")
+
+        def surrogate(self, harvested: Any) -> Any:
+            spearman = SimpleNamespace(value=71.26)
+            model = SimpleNamespace(metrics={"spearman": spearman})
+            report = SimpleNamespace(model=model, valid_rows=9)
+            return SimpleNamespace(folder="out/surrogate", report=report)
+
+    monkeypatch.setattr(pipeline, "Pipeline", Made)
+    return asked
+
+
+def invoke(*words: object) -> Any:
+    return CliRunner().invoke(app, ["run", *map(str, words)])
+
+
+def test_stages_are_those_of_the_pipeline():
+    from condsim.contexts import stages as made
+
+    assert tuple(stage.value for stage in Stage) == made.STAGES == STAGES
+
+
+def test_run_makes_all_stages_and_says_what_each_gave(recipe, made):
+    done = invoke(recipe, "--output", "out", "--set", "selection.size=7")
+    assert done.exit_code == 0, done.exception
+    assert done.stderr.splitlines() == [
+        "corpus: done",
+        "index: 1,234 chunks",
+        "coherence: done",
+        "generators: not used, its weight is 0",
+        "origin: out, for condsim evaluate --model",
+        "harvest, to be done: 5 pairs",
+        "harvest: 5 pairs",
+        "surrogate: out/surrogate; Spearman 71.3 with the origin on 9 dev pairs",
+    ]
+    assert made[:2] == ["until surrogate, size 7", "begun"]
+    assert made[-1] == "ended"
+
+
+def test_run_stops_after_the_stage_named(recipe, made):
+    done = invoke(recipe, "--output", "out", "--until", "index")
+    assert done.stderr.splitlines() == ["corpus: done", "index: 1,234 chunks"]
+    assert made == ["until index, size 500", "begun", "corpus", "index", "ended"]
+
+
+def test_run_interrupted_says_how_to_go_on(recipe, made, monkeypatch):
+    def interrupted(self: Any, engine: Any = None) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pipeline.Pipeline, "harvest", interrupted)
+    done = invoke(recipe, "--output", "out")
+    assert done.exit_code == 130
+    assert "Stopped. The same command goes on from here." in done.stderr
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOSPC, "full"), RuntimeError("I/O error: No space left on device")]
+)
+def test_run_full_disk_is_one_line(recipe, made, monkeypatch, error: Exception):
+    def full(self: Any, engine: Any = None) -> Any:
+        raise error
+
+    monkeypatch.setattr(pipeline.Pipeline, "harvest", full)
+    done = invoke(recipe, "--output", "out")
+    assert isinstance(done.exception, InputError)
+    assert str(done.exception).startswith("No space is left on the disk of out. What is finished")
+
+
+def test_run_other_errors_are_not_hidden(recipe, made, monkeypatch):
+    def broken(self: Any, engine: Any = None) -> Any:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(pipeline.Pipeline, "harvest", broken)
+    assert isinstance(invoke(recipe, "--output", "out").exception, RuntimeError)
+
+
+@pytest.mark.parametrize("options", [["--workers", "2"], ["--address", "auto"]])
+def test_run_ray_options_without_ray_are_refused(recipe, made, options: list[str]):
+    done = invoke(recipe, "--output", "out", *options)
+    assert isinstance(done.exception, InputError)
+    assert "are for --engine ray" in str(done.exception)
+    assert made == []
+
+
+def test_run_without_ray_installed_is_told_before_anything_is_made(recipe, made, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    done = invoke(recipe, "--output", "out", "--engine", "ray")
+    assert isinstance(done.exception, MissingExtraError)
+    assert str(done.exception).endswith("pip install 'condsim[ray]'")
+    assert made == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--set", "selection.sise=3"], "Unknown selection key 'sise'. Did you mean 'size'?"),
+        (["--set", "inputs=[none.txt]"], "none.txt does not exist."),
+        (["--set", "surrogate.train.epoch=3"], "Unknown surrogate recipe key 'epoch'."),
+    ],
+)
+def test_command_mistakes_are_one_line_and_nothing_is_written(
+    recipe, tmp_path, words: list[str], message: str
+):
+    command = [sys.executable, "-m", "condsim", "contexts", "run", recipe, "--output", "out"]
+    done = subprocess.run(
+        [*map(str, command), *words], capture_output=True, encoding="utf-8", cwd=tmp_path
+    )
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert message in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_help_imports_no_torch():
+    code = (
+        "import sys; from condsim.cli.main import app; "
+        "assert not {'torch', 'pyarrow', 'ray', 'transformers'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_progress_in_a_log_is_a_line_now_and_then(monkeypatch):
+    text, now = io.StringIO(), [1000.0]
+    monkeypatch.setattr(stages.time, "monotonic", lambda: now[0])
+    with StageProgress(Console(file=text, width=200)) as progress:
+        for done in (100, 110, 150, 200):  # 100 were done before
+            progress("harvest", done, 400)
+            now[0] += 20
+        progress("corpus", 0, 0)
+        now[0] += 31
+        progress("corpus", 0, 0)
+    assert text.getvalue().splitlines() == ["harvest: 150 of 400, 1.2/s, 3 min left", "corpus"]
+
+
+def test_progress_on_a_terminal_draws_stage_rate_and_time():
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=True, width=100)
+    with StageProgress(console) as progress:
+        for done in range(5):
+            progress("coherence", done, 10)
+        progress("generators", 3, 20)
+        progress("generators", 4, 20)
+        progress._bars.refresh()
+        progress.say("a line [with brackets]")
+    shown = text.getvalue()
+    assert "coherence" in shown
+    assert "4/20" in shown
+    assert "a line [with brackets]" in shown
+    assert "/s" in shown

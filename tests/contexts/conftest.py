@@ -1,0 +1,71 @@
+"""A small corpus of our own words: 20 documents of 15 sentences."""
+
+from __future__ import annotations
+
+import pytest
+
+from condsim.contexts import Corpus, prepare_corpus
+
+# who, what they work with, where, what they make, the tool, the weather
+TOPICS = {
+    "The baker": ("baker", "flour", "bakery", "bread", "oven", "cold"),
+    "The gardener": ("gardener", "seeds", "garden", "roses", "spade", "dry"),
+    "The fisher": ("fisher", "nets", "harbour", "herring", "boat", "windy"),
+    "The smith": ("smith", "iron", "forge", "horseshoes", "hammer", "hot"),
+    "The teacher": ("teacher", "chalk", "school", "lessons", "blackboard", "rainy"),
+    "The weaver": ("weaver", "wool", "workshop", "blankets", "loom", "foggy"),
+    "The pilot": ("pilot", "maps", "airfield", "flights", "compass", "cloudy"),
+    "The nurse": ("nurse", "bandages", "hospital", "dressings", "scissors", "quiet"),
+    "The farmer": ("farmer", "wheat", "field", "harvest", "tractor", "sunny"),
+    "The painter": ("painter", "colours", "studio", "portraits", "brush", "bright"),
+    "The carpenter": ("carpenter", "oak", "yard", "tables", "saw", "mild"),
+    "The cook": ("cook", "onions", "kitchen", "soup", "knife", "steamy"),
+    "The tailor": ("tailor", "cloth", "shop", "jackets", "needle", "grey"),
+    "The miner": ("miner", "coal", "pit", "tunnels", "lamp", "dark"),
+    "The sailor": ("sailor", "ropes", "ship", "knots", "anchor", "stormy"),
+    "The printer": ("printer", "ink", "press room", "newspapers", "rollers", "damp"),
+    "The beekeeper": ("beekeeper", "hives", "orchard", "honey", "smoker", "warm"),
+    "The potter": ("potter", "clay", "pottery", "bowls", "wheel", "misty"),
+    "The driver": ("driver", "fuel", "depot", "deliveries", "lorry", "icy"),
+    "The watchmaker": ("watchmaker", "springs", "arcade", "clocks", "tweezers", "snowy"),
+}
+
+SENTENCES = (
+    "Every morning the {who} walks to the {where} before the town is awake.",
+    "On a {weather} day the way there takes a little longer.",
+    "The {tool} has stood in the same corner for many years.",
+    "First the {stuff} must be brought in and looked over.",
+    "Bad {stuff} would spoil the {thing} that people pay for.",
+    "A young helper learns how to hold the {tool} without fear.",
+    "By noon the first {thing} are ready, and neighbours come to look.",
+    "They ask the {who} about the price, which has hardly changed.",
+    "Nobody else in the valley makes {thing} of this kind.",
+    "The {where} is small, so visitors wait outside its door.",
+    "When the {tool} breaks, the whole afternoon is lost.",
+    "The {who} once tried a new {tool} but soon gave it away.",
+    "Good {stuff} and patience are all it takes, says the {who}.",
+    "In the evening the floor of the {where} is swept clean.",
+    "After such a {weather} day, selling the last {thing} feels like a feast.",
+)
+
+
+def small_text() -> str:
+    """The corpus as one text file, 300 sentences of which no two are alike."""
+    names = ("who", "stuff", "where", "thing", "tool", "weather")
+    documents = []
+    for title, topic in TOPICS.items():
+        words = dict(zip(names, topic, strict=True))
+        lines = [sentence.format(**words) for sentence in SENTENCES]
+        paragraphs = [" ".join(lines[begin : begin + 5]) for begin in range(0, 15, 5)]
+        documents.append("\n".join([f"= {title} =", "== A day ==", *paragraphs]))
+    return "\n\n".join(documents) + "\n"
+
+
+@pytest.fixture(scope="session")
+def small_corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """20 documents of 15 sentences, in chunks of 5: 60 chunks."""
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("sentencex")
+    folder = tmp_path_factory.mktemp("small-corpus")
+    (folder / "days.txt").write_text(small_text(), encoding="utf-8")
+    return prepare_corpus([folder / "days.txt"], folder / "corpus", chunk_sentences=5)

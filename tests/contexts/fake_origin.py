@@ -1,0 +1,70 @@
+"""An origin of no model, for processes of their own: the harvest's tests import it by its path."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from condsim.contexts.corpus import Corpus
+from condsim.contexts.harvest import Harvest, HarvestSettings, harvest
+from condsim.contexts.retrieval import TfidfIndex
+
+
+class FakeScorer:
+    """Scores a pair by a hash of its text."""
+
+    def __init__(self, *, delay: float = 0.0) -> None:
+        self.without_contexts = 0
+        self.delay = delay
+
+    def score(self, sentences1: Any, sentences2: Any, *, scale: str) -> Any:
+        assert scale == "raw"
+        time.sleep(self.delay)
+        self.without_contexts += sum("bread" in text for text in sentences1)
+        texts = [one + other for one, other in zip(sentences1, sentences2, strict=True)]
+        hashes = [hashlib.sha256(text.encode()).digest()[0] / 128 - 1 for text in texts]
+        return np.array(hashes, np.float32)
+
+
+class FakeOrigin:
+    """The corpus and index of a folder, with the fake scorer."""
+
+    def __init__(self, folder: Path, *, delay: float = 0.0) -> None:
+        self.corpus = Corpus.open(folder / "corpus")
+        self.index = TfidfIndex.build(self.corpus, folder / "index")
+        self.scorer = FakeScorer(delay=delay)
+
+
+class DyingScorer(FakeScorer):
+    """Ends its process, hard, at the first call in all; a file remembers that it did."""
+
+    def __init__(self, mark: Path) -> None:
+        super().__init__(delay=0.05)
+        self.mark = mark
+
+    def score(self, sentences1: Any, sentences2: Any, *, scale: str) -> Any:
+        try:
+            self.mark.touch(exist_ok=False)
+        except FileExistsError:
+            return super().score(sentences1, sentences2, scale=scale)
+        os._exit(1)
+
+
+SETTINGS = HarvestSettings(pairs=600, shard_pairs=40, seed=3)
+IDENTITY = {"corpus": "c0", "selection": {"size": 5}}
+
+
+def run(folder: Path, *, delay: float = 0.0) -> Harvest:
+    """Harvests into the folder ``harvest`` beside the corpus."""
+    origin = FakeOrigin(folder, delay=delay)
+    return harvest(folder / "harvest", SETTINGS, lambda: origin, identity=IDENTITY)
+
+
+if __name__ == "__main__":
+    run(Path(sys.argv[1]), delay=float(sys.argv[2]))

@@ -1,0 +1,216 @@
+"""The generators: their loss, their log-probabilities and the backbones they are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from condsim.contexts.generator_backbone import backbone_vocabulary, new_generator
+from condsim.contexts.generator_items import ItemBuilder
+from condsim.contexts.generator_loss import mean_cross_entropy, target_log_probabilities
+from condsim.contexts.generator_settings import SHAPES, GeneratorSettings, Shape
+from condsim.contexts.vocabulary import learn_vocabulary
+from condsim.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def vocabulary(small_corpus, tmp_path_factory):
+    return learn_vocabulary(small_corpus, tmp_path_factory.mktemp("vocabulary"), size=300)
+
+
+@pytest.fixture(scope="module")
+def t5_folder(small_corpus, vocabulary, tmp_path_factory):
+    """A random T5 checkpoint, which scales its decoder states."""
+    from transformers import AutoTokenizer, T5Config, T5ForConditionalGeneration
+
+    folder = tmp_path_factory.mktemp("tiny-t5")
+    config = T5Config(
+        vocab_size=300,
+        d_model=16,
+        d_kv=8,
+        d_ff=32,
+        num_layers=1,
+        num_heads=2,
+        pad_token_id=0,
+        eos_token_id=2,
+        decoder_start_token_id=0,
+        scale_decoder_outputs=True,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        T5ForConditionalGeneration(config).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(vocabulary.folder).save_pretrained(folder)
+    return folder
+
+
+def some_items(vocabulary, *, joint: bool = False) -> ItemBuilder:
+    random = np.random.default_rng(0)
+    sizes = (4, 1, 7, 3, 5)
+    sentences = {n: random.integers(5, 300, size) for n, size in enumerate(sizes)}
+    builder = ItemBuilder(
+        sentences,
+        left=2,
+        joint=joint,
+        end=vocabulary.end_id,
+        separator=vocabulary.separator_id,
+    )
+    for task in ("centre", "left", "right"):
+        builder.add(task, 2, (0, 1, 3, 4))
+        builder.add(task, 1, (-1, 4, 0, -1))
+    return builder
+
+
+def randomised(settings, vocabulary):
+    model = new_generator(settings, vocabulary).eval()
+    torch.manual_seed(1)
+    for parameter in (model.places, model.tasks):
+        torch.nn.init.normal_(parameter, std=0.5)
+    return model
+
+
+def one_by_one(model, builder) -> list[float]:
+    found = []
+    for row in range(len(builder.items)):
+        items = type(builder.items)(*(part[row : row + 1] for part in vars(builder.items).values()))
+        chances = model.logits(builder.units, items).log_softmax(dim=-1)
+        target = torch.from_numpy(items.targets[0])
+        found.append(chances.gather(1, target[:, None]).sum().item())
+    return found
+
+
+@pytest.mark.parametrize("encoder", ["apart", "joint"])
+@pytest.mark.parametrize("kind", ["scratch", "t5"])
+def test_log_probabilities_equal_the_backbones_own_forward(vocabulary, t5_folder, encoder, kind):
+    backbone = str(t5_folder) if kind == "t5" else None
+    settings = GeneratorSettings(encoder=encoder, backbone=backbone, max_tokens=16)
+    model = randomised(settings, vocabulary)
+    builder = some_items(vocabulary, joint=encoder == "joint")
+    with torch.inference_mode():
+        found = model.log_probabilities(model.encode(builder.units), builder.items)
+        wanted = one_by_one(model, builder)
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-4)
+    count = sum(len(target) for target in builder.items.targets)
+    loss = model.loss(builder.units, builder.items).item()
+    assert loss == pytest.approx(-sum(wanted) / count, rel=1e-4)
+
+
+def test_log_probabilities_depend_on_place_task_and_given_sentences(vocabulary):
+    model = randomised(GeneratorSettings(max_tokens=16), vocabulary)
+    builder = some_items(vocabulary)
+    with torch.inference_mode():
+        before = model.log_probabilities(model.encode(builder.units), builder.items)
+        builder.items.tasks = builder.items.tasks[::-1]
+        other = model.log_probabilities(model.encode(builder.units), builder.items)
+        assert not torch.isclose(before, other)[[0, 1, 4, 5]].any()
+        builder.items.tasks = builder.items.tasks[::-1]
+        builder.units.places = [4 - places for places in builder.units.places]
+        other = model.log_probabilities(model.encode(builder.units), builder.items)
+        assert not torch.isclose(before, other).any()
+
+
+def test_loss_gives_every_weight_a_gradient(vocabulary):
+    model = new_generator(GeneratorSettings(max_tokens=16), vocabulary).train()
+    builder = some_items(vocabulary)
+    model.loss(builder.units, builder.items).backward()
+    for name, parameter in model.named_parameters():
+        # A key's bias shifts all attention scores alike, so its gradient is nothing but rounding.
+        if not name.endswith("k_proj.bias"):
+            assert parameter.grad is not None, name
+            assert parameter.grad.abs().sum() > 0, name
+
+
+def test_loss_falls_to_nothing_where_the_context_tells_the_target(vocabulary, monkeypatch):
+    monkeypatch.setitem(SHAPES, "tiny", Shape(32, 1, 64, 2, 1e-2))
+    settings = GeneratorSettings(max_tokens=4, dropout=0.0)
+    model = new_generator(settings, vocabulary).train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    words = {number: np.array([5 + number]) for number in range(8)}
+    ids = {"end": vocabulary.end_id, "separator": vocabulary.separator_id}
+    builder = ItemBuilder(words, left=1, joint=False, **ids)
+    random = np.random.default_rng(0)
+    for centre, other in random.integers(0, 8, (64, 2)).tolist():
+        builder.add("centre", centre, (centre, other))  # the sentence before it, once more
+    for _ in range(120):
+        optimizer.zero_grad()
+        model.loss(builder.units, builder.items).backward()
+        optimizer.step()
+    assert model.loss(builder.units, builder.items).item() < 0.1
+    builder.items.units = builder.items.units[1:] + builder.items.units[:1]
+    assert model.loss(builder.units, builder.items).item() > 1
+
+
+def test_new_generator_same_seed_has_the_same_weights(vocabulary):
+    one, other = (new_generator(GeneratorSettings(), vocabulary) for _ in range(2))
+    for mine, its in zip(one.parameters(), other.parameters(), strict=True):
+        assert torch.equal(mine, its)
+
+
+def test_new_generator_pretrained_starts_as_the_checkpoint(vocabulary, t5_folder, tmp_path):
+    settings = GeneratorSettings(backbone=str(t5_folder))
+    own = backbone_vocabulary(settings, tmp_path / "vocabulary")
+    assert (own.pad_id, own.start_id, own.end_id, own.separator_id) == (0, 0, 2, 4)
+    model = new_generator(settings, own)
+    assert not model.places.any()
+    assert not model.tasks.any()
+
+
+def test_new_generator_backbone_that_is_none_is_an_error(vocabulary, tiny_backbone, tmp_path):
+    with pytest.raises(InputError, match="as an encoder-decoder"):
+        new_generator(GeneratorSettings(backbone=str(tiny_backbone)), vocabulary)
+    with pytest.raises(InputError, match="Cannot load the backbone"):
+        backbone_vocabulary(GeneratorSettings(backbone=str(tmp_path / "none")), tmp_path)
+
+
+def test_large_is_transformer_large():
+    shape = SHAPES["large"]
+    assert (shape.width, shape.layers, shape.inner, shape.heads) == (1024, 6, 4096, 16)
+    assert all(shape.width == 64 * shape.heads for shape in SHAPES.values())
+
+
+def test_settings_out_of_range_is_an_error():
+    with pytest.raises(InputError, match="'left' must be at least 1"):
+        GeneratorSettings(left=0)
+    with pytest.raises(InputError, match="'max_tokens' must be at least 2"):
+        GeneratorSettings(max_tokens=1)
+
+
+@pytest.mark.parametrize("biased", [False, True])
+def test_mean_cross_entropy_equals_torch_with_gradients(biased, monkeypatch):
+    monkeypatch.setattr("condsim.contexts.generator_loss._TRAINED_VALUES", 3 * 50)  # blocks of 3
+    torch.manual_seed(0)
+    hidden = torch.randn(11, 8, requires_grad=True)
+    weight = torch.randn(50, 8, requires_grad=True)
+    bias = torch.randn(50) if biased else None
+    targets = torch.randint(0, 50, (11,))
+    own = mean_cross_entropy(hidden, weight, bias, targets)
+    found = torch.autograd.grad(2 * own, [hidden, weight])
+    torchs = F.cross_entropy(F.linear(hidden, weight, bias), targets)
+    torch.testing.assert_close(own, torchs)
+    for mine, its in zip(found, torch.autograd.grad(2 * torchs, [hidden, weight]), strict=True):
+        torch.testing.assert_close(mine, its)
+
+
+def test_mean_cross_entropy_bfloat16_is_near_float32():
+    torch.manual_seed(0)
+    hidden, weight = torch.randn(64, 32), torch.randn(200, 32) * 0.2
+    targets = torch.randint(0, 200, (64,))
+    with torch.autocast("cpu", torch.bfloat16):
+        half = mean_cross_entropy(hidden, weight, None, targets)
+    assert half.item() == pytest.approx(
+        F.cross_entropy(hidden @ weight.T, targets).item(), rel=5e-3
+    )
+
+
+@pytest.mark.parametrize("scale", [0.1, 100.0])  # with no shift, and where one is needed
+def test_target_log_probabilities_equal_log_softmax(scale, monkeypatch):
+    monkeypatch.setattr("condsim.contexts.generator_loss._SCORED_VALUES", 3 * 50)
+    torch.manual_seed(0)
+    hidden, weight = torch.randn(11, 8) * scale, torch.randn(50, 8)
+    targets = torch.randint(0, 50, (11,))
+    wanted = (hidden @ weight.T).log_softmax(dim=-1).gather(1, targets[:, None])[:, 0]
+    found = target_log_probabilities(hidden, weight, None, targets)
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
+    half = target_log_probabilities(hidden.bfloat16(), weight.bfloat16(), None, targets)
+    assert ((half - wanted).abs() < 0.03 * (1 + wanted.abs())).all()

@@ -1,0 +1,127 @@
+"""Scoring with the generators."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from condsim.contexts.generator_scorer import GeneratorScorer
+from condsim.contexts.generator_settings import SHAPES, GeneratorSettings, Shape
+from condsim.contexts.generator_training import train_generators
+from condsim.contexts.vocabulary import learn_vocabulary
+from condsim.errors import InputError, ModelError
+
+SENTENCES = ["The baker sells warm bread.", "Coal.", "The baker sells warm bread.", ""]
+CENTRES = [np.array(ids) for ids in ([0, 7, 14, 150], [7, 299, 7], [7, 60], [100])]
+KINDS = [("three", "apart"), ("three", "joint"), ("one", "apart")]
+
+
+@pytest.fixture(scope="module")
+def folders(small_corpus, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("generators")
+    vocabulary = learn_vocabulary(small_corpus, folder / "vocabulary", size=400)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(SHAPES, "tiny", Shape(32, 1, 64, 2, 5e-3))
+        for models, encoder in KINDS:
+            settings = GeneratorSettings(
+                models=models,
+                encoder=encoder,
+                max_steps=3,
+                batch_tokens=2000,
+                evaluations=1,
+                held_out_examples=5,
+                precision="float32",
+            )
+            train_generators(small_corpus, vocabulary, folder / f"{models}-{encoder}", settings)
+    return folder
+
+
+@pytest.mark.parametrize(("models", "encoder"), KINDS)
+def test_scores_equal_those_one_by_one(folders, small_corpus, models, encoder, monkeypatch):
+    monkeypatch.setattr("condsim.contexts.generator_scorer._SLAB", 32 * 4)
+    scorer = GeneratorScorer.open(
+        folders / f"{models}-{encoder}", small_corpus, precision="float32"
+    )
+    together = scorer.scores_of_tasks(("centre", "left", "right"), SENTENCES, CENTRES)
+    for task in ("centre", "left", "right"):
+        found = scorer.scores(task, SENTENCES, CENTRES)
+        wanted = scorer.scores_one_by_one(task, SENTENCES, CENTRES)
+        assert [len(scores) for scores in found] == [4, 3, 2, 1]
+        for mine, its, joined in zip(found, wanted, together[task], strict=True):
+            np.testing.assert_allclose(mine, its, rtol=0, atol=1e-4)
+            np.testing.assert_allclose(joined, its, rtol=0, atol=1e-4)
+
+
+def test_scores_side_without_sentences_is_nan(folders, small_corpus):
+    scorer = GeneratorScorer.open(folders / "three-apart", small_corpus)
+    left, _, _, _ = scorer.scores("left", SENTENCES, CENTRES)
+    right, last, _, _ = scorer.scores("right", SENTENCES, CENTRES)
+    assert np.isnan(left).tolist() == [True, False, False, True]  # 0 and 150 begin a document
+    assert np.isnan(right).tolist() == [False, False, True, False]  # 14 ends one
+    assert np.isnan(last).tolist() == [False, True, False]
+    assert not np.isnan(np.concatenate(scorer.scores("centre", SENTENCES, CENTRES))).any()
+
+
+def test_scores_encode_each_sentence_and_place_once(folders, small_corpus, monkeypatch):
+    scorer = GeneratorScorer.open(folders / "one-apart", small_corpus)
+    encoded = []
+    model = scorer._models["centre"]
+    encode = type(model).encode
+
+    def counted(self, units):
+        encoded.append(len(units))
+        return encode(self, units)
+
+    monkeypatch.setattr(type(model), "encode", counted)
+    scorer.scores_of_tasks(("centre", "left", "right"), ["One.", "Two.", "One."], [[7, 8]] * 3)
+    # 5, 6, 8, 9 around 7 and 6, 7, 9, 10 around 8, no place twice; and two sentences.
+    assert encoded == [4 + 4 + 2]
+
+
+def test_scores_nothing_to_score_is_empty(folders, small_corpus):
+    scorer = GeneratorScorer.open(folders / "three-apart", small_corpus)
+    nothing = np.array([], dtype=np.int64)
+    assert [len(s) for s in scorer.scores("centre", ["One.", "Two."], [nothing, nothing])] == [0, 0]
+    assert [len(s) for s in scorer.scores("left", ["a", "b"], [nothing, np.array([7])])] == [0, 1]
+    assert scorer.scores("centre", [], []) == []
+    only_nan = scorer.scores("left", ["One."], [np.array([0])])
+    assert np.isnan(only_nan[0]).all()
+
+
+def test_scores_bfloat16_is_near_float32(folders, small_corpus):
+    one, other = (
+        GeneratorScorer.open(folders / "three-apart", small_corpus, precision=precision)
+        for precision in ("float32", "bfloat16")
+    )
+    for task in ("centre", "left", "right"):
+        full, half = (scorer.scores(task, SENTENCES, CENTRES) for scorer in (one, other))
+        for its, mine in zip(full, half, strict=True):
+            np.testing.assert_allclose(mine, its, rtol=0, atol=0.05)
+
+
+def test_open_other_corpus_is_an_error(folders):
+    class Other:
+        revision = "other"
+
+    with pytest.raises(InputError, match="were trained on corpus"):
+        GeneratorScorer.open(folders / "one-apart", Other())
+
+
+def test_open_unfinished_models_is_an_error(tmp_path, small_corpus):
+    (tmp_path / "settings.json").write_text(json.dumps({"kind": "generators"}), encoding="utf-8")
+    with pytest.raises(ModelError, match="no finished generators"):
+        GeneratorScorer.open(tmp_path, small_corpus)
+
+
+def test_open_other_tokenizer_is_an_error(folders, small_corpus, tmp_path):
+    import shutil
+
+    copy = tmp_path / "copy"
+    shutil.copytree(folders / "one-apart", copy)
+    learn_vocabulary(small_corpus, copy / "vocabulary", size=350)
+    with pytest.raises(ModelError, match="not the one the generators were trained with"):
+        GeneratorScorer.open(copy, small_corpus)
+    assert torch.get_default_dtype() == torch.float32

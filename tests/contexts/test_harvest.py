@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from condsim.contexts.harvest import Harvest, HarvestSettings, harvest
+from condsim.contexts.locks import sole_process
+from condsim.contexts.pairs import PairMix
+from condsim.errors import InputError
+
+FAKE = Path(__file__).with_name("fake_origin.py")
+
+
+@pytest.fixture(scope="module")
+def fake() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("fake_origin", FAKE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def folder(small_corpus, tmp_path) -> Path:
+    shutil.copytree(small_corpus.folder, tmp_path / "corpus")
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def whole(fake, small_corpus, tmp_path_factory) -> Harvest:
+    """A harvest without a break."""
+    folder = tmp_path_factory.mktemp("whole")
+    shutil.copytree(small_corpus.folder, folder / "corpus")
+    return fake.run(folder)
+
+
+def rows(made: Harvest) -> list[dict[str, Any]]:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    shards = (made.shard(number) for number in range(made.settings.shards))
+    return [row for shard in shards for row in parquet.read_table(shard).to_pylist()]
+
+
+def test_harvest_shards_hold_scored_pairs_of_the_corpus(whole, small_corpus, fake):
+    found = rows(whole)
+    assert 560 < len(found) <= 600
+    assert whole.missing() == []
+    ids = np.array([[row["id1"], row["id2"]] for row in found])
+    assert small_corpus.sentences(ids[:, 0]) == [row["sentence1"] for row in found]
+    assert small_corpus.sentences(ids[:, 1]) == [row["sentence2"] for row in found]
+    first, second = ([row[name] for row in found] for name in ("sentence1", "sentence2"))
+    scores = fake.FakeScorer().score(first, second, scale="raw")
+    np.testing.assert_array_equal(np.float32([row["score"] for row in found]), scores)
+    assert Counter(row["split"] for row in found)["dev"] == 6
+    assert {row["kind"] for row in found} == {"tfidf", "document", "random"}
+
+
+def test_harvest_summary_counts_pairs_and_lost_sentences(whole):
+    found = rows(whole)
+    lost = sum("bread" in row["sentence1"] for row in found)
+    assert lost > 0
+    assert whole.summary() == (
+        f"harvest: {len(found)} pairs in {whole.folder}, 15 of 15 shards; {lost} sentences had no "
+        "context but random ones"
+    )
+
+
+def test_harvest_splits_are_read_a_shard_at_a_time(whole):
+    found = rows(whole)
+    for split in ("train", "dev", "test"):
+        blocks = list(whole.pairs(split))
+        wanted = [row for row in found if row["split"] == split]
+        assert [text for block in blocks for text in block.sentences1] == [
+            row["sentence1"] for row in wanted
+        ]
+        assert np.concatenate([block.scores for block in blocks]).tolist() == pytest.approx(
+            [row["score"] for row in wanted]
+        )
+        ids = np.concatenate([block.ids for block in blocks])
+        assert (ids[:, 0] < ids[:, 1]).all()
+
+
+def test_harvest_with_missing_shards_writes_these_and_no_other(fake, folder, whole):
+    made = fake.run(folder)
+    kept = made.shard(1).stat().st_mtime_ns
+    for number in (0, 7, 14):
+        made.shard(number).unlink()
+    (made.folder / "pairs-00003.parquet.12ab.partial").write_bytes(b"half")
+    assert made.missing() == [0, 7, 14]
+    told: list[tuple[int, int]] = []
+    origin = fake.FakeOrigin(folder)
+    again = harvest(
+        made.folder,
+        fake.SETTINGS,
+        lambda: origin,
+        identity=fake.IDENTITY,
+        progress=lambda done, total: told.append((done, total)),
+    )
+    assert told == [(480, 600), (520, 600), (560, 600), (600, 600)]
+    assert made.shard(1).stat().st_mtime_ns == kept
+    assert rows(again) == rows(whole)
+    assert not list(made.folder.glob("*.partial"))
+
+
+def test_harvest_finished_opens_no_model(fake, folder):
+    made = fake.run(folder)
+
+    def opened() -> Any:
+        raise AssertionError
+
+    assert harvest(made.folder, fake.SETTINGS, opened, identity=fake.IDENTITY).missing() == []
+
+
+def test_harvest_killed_with_sigkill_loses_and_doubles_no_pair(fake, folder, whole):
+    command = [sys.executable, str(FAKE), str(folder), "0.1"]
+    for shards in (2, 6):
+        process = subprocess.Popen(command)
+        try:
+            stop = time.monotonic() + 60
+            while len(list(folder.glob("harvest/*.parquet"))) < shards:
+                assert process.poll() is None
+                assert time.monotonic() < stop
+                time.sleep(0.01)
+        finally:
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+        assert Harvest.open(folder / "harvest").missing()
+    assert rows(fake.run(folder)) == rows(whole)
+
+
+@pytest.mark.parametrize(
+    ("settings", "identity", "changed"),
+    [
+        ({"seed": 4}, {}, "harvest"),
+        ({"pairs": 800}, {}, "harvest"),
+        ({"mix": PairMix(0, 0, 1)}, {}, "harvest"),
+        ({}, {"corpus": "c1"}, "corpus"),
+        ({"seed": 4}, {"selection": {"size": 6}}, "selection, harvest"),
+    ],
+)
+def test_harvest_of_something_else_is_refused(
+    whole, fake, settings: Any, identity: Any, changed: str
+):
+    before = [path.stat().st_mtime_ns for path in sorted(whole.folder.iterdir())]
+    with pytest.raises(InputError, match=rf"holds a harvest with another {changed}\. Its shards"):
+        harvest(
+            whole.folder,
+            replace(fake.SETTINGS, **settings),
+            lambda: None,
+            identity={**fake.IDENTITY, **identity},
+        )
+    assert [path.stat().st_mtime_ns for path in sorted(whole.folder.iterdir())] == before
+
+
+def test_harvest_shard_that_was_cut_off_is_made_anew(fake, folder, whole):
+    made = fake.run(folder)
+    path = made.shard(4)
+    path.write_bytes(path.read_bytes()[:-100])
+    made.shard(5).write_bytes(b"")
+    assert made.missing() == [4, 5]
+    assert rows(fake.run(folder)) == rows(whole)
+
+
+def test_harvest_damaged_shard_is_named(fake, folder):
+    made = fake.run(folder)
+    path = made.shard(4)
+    content = path.read_bytes()
+    path.write_bytes(b"x" * (len(content) - 4) + content[-4:])
+    with pytest.raises(InputError, match=r"pairs-00004\.parquet is damaged .*Delete it") as caught:
+        list(made.pairs("train"))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"format": 1}', '{"format": 1, "settings": {}}'])
+def test_harvest_damaged_manifest_raises(tmp_path, content: str):
+    (tmp_path / "harvest.json").write_text(content)
+    with pytest.raises(InputError, match=r"is no harvest: its harvest\.json cannot be read"):
+        Harvest.open(tmp_path)
+
+
+def test_harvest_of_another_version_raises(tmp_path):
+    (tmp_path / "harvest.json").write_text(json.dumps({"format": 99}))
+    with pytest.raises(InputError, match=r"made by another version of condsim. Harvest anew"):
+        Harvest.open(tmp_path)
+
+
+def _small_files() -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_500, 1_500))  # a manifest fits, a shard does not
+
+
+def test_harvest_full_disk_is_one_line_and_finished_shards_stay(fake, folder, whole):
+    made = fake.run(folder)
+    for number in (3, 4):
+        made.shard(number).unlink()
+    done = subprocess.run(
+        [sys.executable, str(FAKE), str(folder), "0"],
+        capture_output=True,
+        encoding="utf-8",
+        preexec_fn=_small_files,
+    )
+    last = done.stderr.strip().splitlines()[-1]
+    assert "InputError" in last
+    assert "pairs-00003.parquet cannot be written: " in last
+    assert "The shards before it are whole; make room and run the same command again." in last
+    assert made.missing() == [3, 4]
+    assert not list(made.folder.glob("*.partial"))
+    assert rows(fake.run(folder)) == rows(whole)
+
+
+def test_harvest_second_process_is_told(fake, folder):
+    origin = fake.FakeOrigin(folder)
+    with (
+        sole_process(folder / "harvest"),
+        pytest.raises(InputError, match=r"Another process is at work in .*harvest\. Wait"),
+    ):
+        harvest(folder / "harvest", fake.SETTINGS, lambda: origin, identity={})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "least"), [("pairs", 0, 1), ("shard_pairs", -3, 1), ("seed", -1, 0)]
+)
+def test_harvest_settings_out_of_range_raise(key: str, value: int, least: int):
+    message = f"'{key}' of a harvest must be at least {least}. Got {value}."
+    with pytest.raises(InputError, match=message):
+        HarvestSettings(**{key: value})
+
+
+def test_harvest_settings_last_shard_takes_what_is_left():
+    settings = HarvestSettings(pairs=25, shard_pairs=10)
+    assert [settings.pairs_of(number) for number in range(settings.shards)] == [10, 10, 5]

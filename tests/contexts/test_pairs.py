@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from condsim.contexts.corpus import prepare_corpus
+from condsim.contexts.pairs import KINDS, SPLITS, PairDrawer, PairMix, splits_of
+from condsim.contexts.retrieval import TfidfIndex
+from condsim.errors import InputError
+
+TRAIN, DEV, TEST = range(3)
+
+
+class Rows:
+    """A corpus of numbered sentences, in documents of 50 and chunks of 5."""
+
+    revision = "r0"
+
+    def __init__(self, rows: int, *, repeat: int = 1) -> None:
+        self.rows, self.repeat = rows, repeat
+        self.chunk_starts = np.append(np.arange(0, rows, 5), rows)
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def sentences(self, ids: Any) -> list[str]:
+        return [f"Sentence {row // self.repeat}  of them." for row in ids]
+
+    def chunk_of(self, ids: Any) -> Any:
+        return np.asarray(ids) // 5
+
+    def neighbours(self, centres: Any, *, left: int = 2, right: int = 2) -> Any:
+        found = centres[:, None] + np.array([*range(-left, 0), *range(1, right + 1)])
+        same = (found // 50 == centres[:, None] // 50) & (found >= 0) & (found < self.rows)
+        return np.where(same, found, -1)
+
+
+class Near:
+    """Finds the chunk of the sentence's number and those after it; nothing for every third."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+
+    def search(self, sentences: Any, *, top_n: int = 20_000) -> list[Any]:
+        numbers = [int(re.search(r"\d+", text)[0]) for text in sentences]
+        chunks = [
+            np.arange(number // 5, min(number // 5 + top_n, self.rows // 5))
+            if number % 3
+            else np.zeros(0, np.int64)
+            for number in numbers
+        ]
+        return [(found, np.ones(len(found), np.float32)) for found in chunks]
+
+
+def drawer(rows: int = 5_000, **options: Any) -> PairDrawer:
+    return PairDrawer(Rows(rows), Near(rows), **options)
+
+
+@pytest.mark.parametrize(
+    ("rows", "least"), [(20_000, 200), (5_000, 50), (300, 10), (60, 6), (20, 2)]
+)
+def test_splits_are_98_1_1_and_ten_sentences_of_a_small_corpus(rows: int, least: int):
+    sizes = np.bincount(splits_of(Rows(rows)), minlength=3)
+    assert sizes.tolist() == [rows - 2 * least, least, least]
+
+
+def test_splits_repeated_sentence_is_in_one_split():
+    splits = splits_of(Rows(900, repeat=3)).reshape(300, 3)
+    assert (splits == splits[:, :1]).all()
+    assert set(splits[:, 0].tolist()) == {TRAIN, DEV, TEST}
+
+
+def test_splits_too_small_corpus_raises():
+    with pytest.raises(InputError, match=r"needs 20 sentences or more.* This corpus has 19; take"):
+        splits_of(Rows(19))
+
+
+def test_draw_pairs_are_98_1_1_and_no_sentence_is_in_two_splits():
+    splits = splits_of(Rows(5_000))
+    drawn = [drawer().draw(start, 500) for start in range(0, 2_000, 500)]
+    assert sum(len(one.splits) for one in drawn) > 1_980
+    for one in drawn:
+        np.testing.assert_array_equal(splits[one.first], one.splits)
+        np.testing.assert_array_equal(splits[one.second], one.splits)
+    counts = Counter(np.concatenate([one.splits for one in drawn]).tolist())
+    assert counts[DEV] == counts[TEST] == 20
+
+
+def test_draw_kinds_are_what_the_mix_says_and_what_they_are_called():
+    mix = PairMix(tfidf=0.5, document=0.3, random=0.2)
+    one = drawer(mix=mix).draw(0, 3_000)
+    kinds = np.bincount(one.kinds, minlength=3) / len(one.kinds)
+    # A third of the sentences has no chunk to be found: their TF-IDF pairs are random ones.
+    np.testing.assert_allclose(kinds, [0.5 * 2 / 3, 0.3, 0.2 + 0.5 / 3], atol=0.03)
+    train = one.splits == TRAIN
+    apart = np.abs(one.first - one.second)
+    near = train & (one.kinds == KINDS.index("document"))
+    assert apart[near].max() <= 10
+    assert (one.first // 50 == one.second // 50)[near].all()
+    alike = train & (one.kinds == KINDS.index("tfidf"))
+    assert (one.first[alike] % 3 != 0).all()
+    assert (one.second // 5 - one.first // 5)[alike].max() <= 20
+    assert apart[one.kinds == KINDS.index("random")].max() > 1_000
+    assert (apart > 0).all()
+
+
+def test_draw_dev_pairs_are_of_every_kind_too():
+    one = PairDrawer(Rows(20_000), Near(20_000)).draw(0, 20_000)
+    kinds = np.bincount(one.kinds[one.splits == DEV], minlength=3)
+    assert (kinds > 10).all()
+
+
+def test_draw_depends_on_seed_and_number_alone():
+    first = drawer(seed=1)
+    first.draw(0, 100)
+    again, other_seed = drawer(seed=1), drawer(seed=2)
+    one, same = first.draw(300, 100), again.draw(300, 100)
+    np.testing.assert_array_equal(one.first, same.first)
+    np.testing.assert_array_equal(one.second, same.second)
+    for other in (again.draw(400, 100), other_seed.draw(300, 100)):
+        assert one.first.tolist() != other.first.tolist()
+
+
+def test_draw_pair_drawn_twice_is_there_once():
+    one = drawer(20, mix=PairMix(0, 0, 1)).draw(0, 1_000)
+    pairs = Counter(map(frozenset, zip(one.first.tolist(), one.second.tolist(), strict=True)))
+    assert set(pairs.values()) == {1}
+    assert len(pairs) == 16 * 15 / 2 + 1 + 1  # all there are in the three splits
+
+
+def test_draw_on_a_real_corpus(small_corpus, tmp_path):
+    index = TfidfIndex.build(small_corpus, tmp_path / "index")
+    one = PairDrawer(small_corpus, index).draw(0, 400)
+    assert set(one.splits.tolist()) == {TRAIN, DEV, TEST}
+    assert (np.bincount(one.kinds) > 50).all()
+    assert SPLITS[one.splits[0]] == "train"
+
+
+def test_draw_documents_of_one_sentence_give_no_document_pairs(tmp_path):
+    text = tmp_path / "one.txt"
+    text.write_text("\n\n".join(f"Number {n} walks {'very ' * n}far." for n in range(50)))
+    corpus = prepare_corpus([text], tmp_path / "corpus")
+    one = PairDrawer(corpus, TfidfIndex.build(corpus, tmp_path / "index")).draw(0, 200)
+    assert KINDS.index("document") not in one.kinds
+    assert KINDS.index("random") in one.kinds
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.5, 0.5), (-0.5, 1.0, 0.5)])
+def test_pair_mix_that_is_none_raises(shares: tuple[float, float, float]):
+    with pytest.raises(InputError, match=r"at least 0 and add up to 1. Got"):
+        PairMix(*shares)

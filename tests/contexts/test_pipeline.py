@@ -1,0 +1,315 @@
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from condsim.contexts.corpus import Corpus
+from condsim.contexts.harvest_folder import Harvest
+from condsim.contexts.pipeline import Pipeline, open_pipeline
+from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe, save_contexts_recipe
+from condsim.contexts.stages import STAGES
+from condsim.errors import InputError, ModelError
+from condsim.scorers.load import load_scorer
+from condsim.training.runs import finished_run
+
+PAIR = ("The baker sells bread.", "The smith sells horseshoes.")
+
+
+def recipe_of(text: Path, **sections: object) -> ContextsRecipe:
+    """A run of some seconds; sections are changed key by key."""
+    path = text.with_suffix(".yaml")
+    small = {
+        "corpus": "{chunk_sentences: 5}",
+        "vocabulary": "{size: 400}",
+        "coherence": (
+            "{embedding: 8, hidden: 8, head_size: 8, batch_sentences: 64, max_steps: 3, "
+            "evaluations: 1}"
+        ),
+        "generators": (
+            "{max_tokens: 16, batch_tokens: 512, max_steps: 2, evaluations: 1, "
+            "held_out_examples: 4, models: one}"
+        ),
+        "selection": "{size: 3, chunks: 5, candidates: 1}",
+        "scoring": "{references: 2}",
+        "harvest": "{pairs: 400, shard_pairs: 50}",
+        "surrogate": "{width: 16, layers: 1, train: {max_seq_length: 16}}",
+    }
+    lines = [f"name: small\ninputs: [{text}]\n", *(f"{k}: {v}\n" for k, v in small.items())]
+    path.write_text("".join(lines))
+    return load_contexts_recipe(path, overrides=[f"{k}={v}" for k, v in sections.items()])
+
+
+def new(folder: Path, recipe: ContextsRecipe, until: Any = "surrogate", **options: Any) -> Pipeline:
+    return Pipeline(folder, recipe, until=until, **options)
+
+
+def make(
+    folder: Path, recipe: ContextsRecipe, until: Any = "harvest"
+) -> list[tuple[str, int, int]]:
+    """Makes a run up to a stage; gives the progress."""
+    told: list[tuple[str, int, int]] = []
+    made = new(folder, recipe, until, progress=lambda *what: told.append(what))
+    with made.begun():
+        stage = STAGES.index(until)
+        if stage == STAGES.index("corpus"):
+            _ = made.corpus
+        elif stage < STAGES.index("harvest"):
+            _ = made.origin
+        else:
+            harvested = made.harvest()
+            if until == "surrogate":
+                made.surrogate(harvested)
+    return told
+
+
+@pytest.fixture(scope="module")
+def small_text() -> str:
+    conftest = Path(__file__).with_name("conftest.py")
+    spec = importlib.util.spec_from_file_location("contexts_conftest", conftest)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    text: str = module.small_text()
+    return text
+
+
+@pytest.fixture(scope="module")
+def origin(small_text, tmp_path_factory) -> Path:
+    """A run up to the origin; not to be changed."""
+    pytest.importorskip("torch")
+    folder = tmp_path_factory.mktemp("origin")
+    (folder / "days.txt").write_text(small_text)
+    make(folder / "run", recipe_of(folder / "days.txt"), "origin")
+    return folder
+
+
+@pytest.fixture
+def copy(origin, tmp_path) -> tuple[Path, ContextsRecipe]:
+    """The same run, to be changed."""
+    shutil.copytree(origin, tmp_path / "copy")
+    recipe = recipe_of(tmp_path / "copy" / "days.txt")
+    save_contexts_recipe(recipe, tmp_path / "copy" / "run" / "contexts.yaml")
+    return tmp_path / "copy" / "run", recipe
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
+def test_pipeline_from_text_to_surrogate(copy):
+    folder, recipe = copy
+    told = make(folder, recipe, "surrogate")
+    stages = list(dict.fromkeys(stage for stage, *_ in told))
+    assert stages == ["corpus", "sentence vectors", "harvest", "training pairs"]
+    assert told[-2] == ("harvest", 400, 400)
+    finished = finished_run(folder / "surrogate")
+    assert finished is not None
+    assert finished.report.valid_rows >= 3
+    assert finished.recipe.pooling == "mean"
+    assert load_scorer(folder / "surrogate", device="cpu").name == "small surrogate"
+    # Once more: everything is there, and nothing is computed.
+    made = [*folder.rglob("*.safetensors"), *folder.rglob("*.parquet"), *folder.rglob("*.npy")]
+    times = {path: path.stat().st_mtime_ns for path in made}
+    told = make(folder, recipe, "surrogate")
+    assert [what for what in told if what[0] != "harvest"] == [("corpus", 0, 0)]
+    assert {path: path.stat().st_mtime_ns for path in times} == times
+
+
+def test_pipeline_tells_how_far_each_stage_is(small_text, tmp_path):
+    (tmp_path / "days.txt").write_text(small_text)
+    told = make(tmp_path / "run", recipe_of(tmp_path / "days.txt"), "origin")
+    ends = {stage: (done, total) for stage, done, total in told}
+    assert ends == {
+        "corpus": (0, 0),
+        "index": (60, 60),
+        "vocabulary": (300, 300),
+        "coherence": (3, 3),
+        "generators": (2, 2),
+    }
+
+
+def test_opened_run_is_an_origin_model_that_needs_no_input(copy, tmp_path):
+    folder, _ = copy
+    folder.with_name("days.txt").unlink()
+    moved = folder.rename(tmp_path / "moved")
+    scorer = load_scorer(moved)
+    assert scorer.name == "small origin"
+    raw = scorer.score(*PAIR, scale="raw")
+    assert -1 <= raw <= 1
+    assert scorer.score(PAIR[0], PAIR[0]) == pytest.approx(1.0)
+
+
+def test_opened_run_of_an_unfinished_one_says_what_is_missing(copy):
+    folder, _ = copy
+    (folder / "generators" / "report.json").unlink()
+    with pytest.raises(ModelError, match=r"is unfinished: its generators is not trained"):
+        _ = open_pipeline(folder).scorer
+    with pytest.raises(InputError, match=r"holds no run of contexts: there is no contexts.yaml"):
+        open_pipeline(folder / "corpus")
+
+
+def test_pipeline_terms_of_weight_0_train_no_model(small_text, tmp_path):
+    (tmp_path / "days.txt").write_text(small_text)
+    weights = {"scoring.weights": "{coherence: 1, centre: 0, left: 0, right: 0}"}
+    recipe = recipe_of(tmp_path / "days.txt", **weights)
+    make(tmp_path / "run", recipe, "origin")
+    assert not (tmp_path / "run" / "generators").exists()
+    assert load_scorer(tmp_path / "run").score(PAIR[0], PAIR[0]) == pytest.approx(1.0)
+
+
+def test_pipeline_harvest_cost_is_that_of_what_is_missing(copy):
+    folder, recipe = copy
+    recipe = replace(recipe, harvest=replace(recipe.harvest, pairs=100))
+    with new(folder, recipe, "harvest").begun() as made:
+        cost = made.harvest_cost()
+        assert cost.pairs == 100
+        assert cost.models == 3
+        harvested = made.harvest()
+        harvested.shard(1).unlink()
+        assert made.harvest_cost().pairs == 50
+        made.harvest()
+        assert made.harvest_cost() is None
+
+
+@pytest.mark.parametrize(
+    ("section", "change"),
+    [
+        ("corpus", "corpus.min_words=4"),
+        ("vocabulary", "vocabulary.size=500"),
+        ("index", "index.min_df=1"),
+        ("coherence", "coherence.max_steps=4"),
+        ("generators", "generators.dropout=0"),
+    ],
+)
+def test_pipeline_of_a_changed_recipe_is_refused(origin, section: str, change: str):
+    key, _, value = change.partition("=")
+    recipe = recipe_of(origin / "days.txt", **{key: value})
+    with pytest.raises(InputError, match=rf"run of another recipe: '{section}' changed\. Give"):
+        new(origin / "run", recipe)
+
+
+def test_pipeline_of_other_inputs_is_refused(origin, small_text):
+    (origin / "more.txt").write_text(small_text)
+    with pytest.raises(InputError, match=r"run of another recipe: 'inputs' changed"):
+        new(
+            origin / "run",
+            replace(recipe_of(origin / "days.txt"), inputs=[str(origin / "more.txt")]),
+        )
+
+
+def test_pipeline_origin_settings_may_change_until_there_is_a_harvest(copy):
+    folder, recipe = copy
+    other = replace(recipe, selection=replace(recipe.selection, size=2))
+    make(folder, replace(other, harvest=replace(other.harvest, pairs=20)), "harvest")
+    assert open_pipeline(folder).recipe.selection.size == 2
+    with pytest.raises(InputError, match=r"another recipe: 'selection', 'harvest' changed"):
+        new(folder, recipe)
+    new(folder, recipe, "origin")  # beside the harvest the origin may be tried with any
+
+
+def test_pipeline_corpus_whose_file_changed_is_refused(copy):
+    folder, recipe = copy
+    text = folder.with_name("days.txt")
+    text.write_text(text.read_text() + "\n= More =\nOne more sentence is here.\n")
+    with pytest.raises(InputError, match=r"holds another corpus: its input files are others"):
+        make(folder, recipe, "harvest")
+
+
+def test_pipeline_recipe_may_change_as_long_as_nothing_was_made_by_it(tmp_path):
+    text = tmp_path / "a.txt"
+    text.write_text("Too short. No.\n")
+    with pytest.raises(InputError, match=r"The corpus is empty"):
+        make(tmp_path / "run", recipe_of(text), "corpus")
+    make(tmp_path / "run", recipe_of(text, **{"corpus.min_words": 1}), "corpus")
+    assert len(Corpus.open(tmp_path / "run" / "corpus")) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "The corpus is empty: a.txt has no sentence"),
+        ("\0\1binary\0", "a NUL character; a corpus is made of UTF-8 text"),
+        ("One sentence is all there is.", "A harvest needs 20 sentences or more"),
+        (" ".join(f"The {'very ' * n}old man." for n in range(40)), "two documents"),
+        ("\n\n".join(f"The {'very ' * n}old man." for n in range(40)), "two documents"),
+    ],
+)
+def test_pipeline_text_that_is_no_corpus_is_told_in_one_line(tmp_path, text: str, message: str):
+    (tmp_path / "a.txt").write_text(text)
+    with pytest.raises(InputError, match=message) as caught:
+        make(tmp_path / "run", recipe_of(tmp_path / "a.txt"))
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run" / "generators").exists()
+
+
+@pytest.mark.parametrize(
+    ("sections", "message"),
+    [
+        ({"inputs": "[none.txt]"}, "none.txt does not exist"),
+        ({"surrogate.train": "{epoch: 1}"}, "Unknown surrogate recipe key 'epoch'"),
+        ({"harvest.pairs": 299}, "'harvest.pairs' must be at least 300 to train a surrogate"),
+    ],
+)
+def test_pipeline_mistakes_are_told_before_anything_is_made(
+    tmp_path, sections: dict[str, object], message: str
+):
+    (tmp_path / "a.txt").write_text("A text.")
+    with pytest.raises(InputError, match=message):
+        new(tmp_path / "run", recipe_of(tmp_path / "a.txt", **sections))
+    assert not (tmp_path / "run").exists()
+
+
+def test_pipeline_folder_of_something_else_is_refused(tmp_path):
+    (tmp_path / "a.txt").write_text("A text.")
+    recipe = recipe_of(tmp_path / "a.txt")
+    with pytest.raises(InputError, match=r"is not empty and holds no run of contexts"):
+        new(tmp_path, recipe)
+    with pytest.raises(InputError, match=r"a\.txt is a file; a run needs a folder"):
+        new(tmp_path / "a.txt", recipe)
+
+
+def test_pipeline_second_process_is_told(tmp_path):
+    (tmp_path / "a.txt").write_text("A text.")
+    recipe = recipe_of(tmp_path / "a.txt")
+    with (
+        new(tmp_path / "run", recipe).begun(),
+        pytest.raises(InputError, match=r"Another process is at work in .*run\."),
+        new(tmp_path / "run", recipe).begun(),
+    ):
+        pass
+
+
+@pytest.mark.slow
+def test_pipeline_killed_in_any_stage_ends_with_the_same_harvest(copy, tmp_path):
+    folder, recipe = copy
+    make(folder, recipe, "harvest")
+    text = folder.with_name("days.txt")
+    killed = tmp_path / "killed"
+    command = [sys.executable, "-m", "condsim", "contexts", "run", str(text.with_suffix(".yaml"))]
+    command += ["--output", str(killed), "--until", "harvest"]
+    for mark in (
+        "corpus",
+        "coherence",
+        "generators/all/config.json",
+        "harvest/pairs-00003.parquet",
+    ):
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        try:
+            stop = time.monotonic() + 120
+            while not (killed / mark).exists() and process.poll() is None:
+                assert time.monotonic() < stop
+                time.sleep(0.01)
+        finally:
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+    make(killed, recipe, "harvest")
+    one, other = (Harvest.open(path / "harvest") for path in (folder, killed))
+    for number in range(one.settings.shards):
+        assert one.shard(number).read_bytes() == other.shard(number).read_bytes()

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from condsim.contexts import Corpus, TfidfIndex
+from condsim.contexts.retrieval import best
+from condsim.errors import InputError
+
+pytest.importorskip("filelock")
+
+
+@dataclass(frozen=True)
+class Texts:
+    texts: Sequence[str]
+    revision: str = "1"
+
+    def chunk_texts(self) -> Iterator[str]:
+        return iter(self.texts)
+
+
+@pytest.fixture
+def index(small_corpus: Corpus, tmp_path: Path) -> TfidfIndex:
+    return TfidfIndex.build(small_corpus, tmp_path / "index")
+
+
+def random_texts(count: int, *, seed: int = 0, words: int = 120) -> list[str]:
+    """Texts of words as unevenly frequent as those of a language."""
+    random = np.random.default_rng(seed)
+    chances = 1 / np.arange(1, words + 1)
+    names = [f"W{number:02d}é" for number in range(words)]
+    sizes = random.integers(0, 40, size=count)
+    drawn = [random.choice(words, size=size, p=chances / chances.sum()) for size in sizes]
+    return [" ".join(names[word] for word in row) + " a I." for row in drawn]
+
+
+def test_index_scores_match_hand_worked_value(tmp_path: Path) -> None:
+    index = TfidfIndex.build(Texts(["red fox", "red red owl", "cat"]), tmp_path / "i", min_df=1)
+    ((chunks, scores),) = index.search(["red bird"])
+    # red is in 2 of 3 chunks, every other term in 1; bird is unknown, so the query is red alone.
+    red, rare = math.log(4 / 3) + 1, math.log(4 / 2) + 1
+    # chunk 0: red, fox, "red fox"; chunk 1: red twice, owl, "red red", "red owl"
+    first = red / math.sqrt(red**2 + 2 * rare**2)
+    second = 2 * red / math.sqrt(4 * red**2 + 3 * rare**2)
+    assert chunks.tolist() == [1, 0]
+    np.testing.assert_allclose(scores, [second, first], rtol=1e-6)
+    assert scores.dtype == np.float32
+    assert chunks.dtype == np.int64
+
+
+@pytest.mark.parametrize("min_df", [1, 2, 3])
+def test_index_scores_equal_scikit_learn(
+    tmp_path: Path, min_df: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = pytest.importorskip("sklearn.feature_extraction.text")
+    # Many runs, many parts of a merge, many blocks: the borders are where faults would be.
+    monkeypatch.setattr("condsim.contexts.retrieval_runs._RUN_WORDS", 500)
+    monkeypatch.setattr("condsim.contexts.retrieval_runs._SAMPLED", 8)
+    monkeypatch.setattr("condsim.contexts.retrieval_building._PART", 300)
+    monkeypatch.setattr("condsim.contexts.retrieval_building._BLOCK", 100)
+    monkeypatch.setattr("condsim.contexts.retrieval._BLOCK", 64)
+    texts, queries = random_texts(300), [*random_texts(20, seed=1, words=130), "", "a zz"]
+    index = TfidfIndex.build(Texts(texts), tmp_path / "index", min_df=min_df)
+    vectorizer = text.TfidfVectorizer(ngram_range=(1, 2), min_df=min_df)
+    matrix = vectorizer.fit_transform(texts)
+    expected = (vectorizer.transform(queries) @ matrix.T).toarray()
+    for (chunks, scores), row in zip(index.search(queries, top_n=300), expected, strict=True):
+        assert len(chunks) == (row > 0).sum()
+        np.testing.assert_allclose(scores, row[chunks], atol=1e-6)
+        assert (np.diff(scores) <= 0).all()
+    for (chunks, scores), row in zip(index.search(queries, top_n=9), expected, strict=True):
+        best_nine = np.sort(row)[::-1][:9]
+        np.testing.assert_allclose(scores, best_nine[best_nine > 0], atol=1e-6)
+        assert len(set(chunks.tolist())) == len(chunks)
+
+
+def test_index_finds_the_chunk_of_its_own_sentence(index: TfidfIndex, small_corpus: Corpus) -> None:
+    ids = np.arange(0, 300, 7)
+    found = index.search(small_corpus.sentences(ids), top_n=3)
+    hits = [
+        chunk in chunks.tolist()
+        for chunk, (chunks, _) in zip(small_corpus.chunk_of(ids), found, strict=True)
+    ]
+    assert np.mean(hits) > 0.9
+    assert len(index) == small_corpus.counts.chunks == 60
+
+
+def test_search_batches_and_threads_find_the_same(
+    index: TfidfIndex, small_corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sentences = small_corpus.sentences(np.arange(30))
+    whole = index.search(sentences, top_n=10)
+    monkeypatch.setattr("condsim.contexts.retrieval._SCORES", 60 * 4)
+    for threads in (1, 3):
+        parts = index.search(sentences, top_n=10, threads=threads)
+        for (one, scores), (two, others) in zip(whole, parts, strict=True):
+            np.testing.assert_allclose(scores, others, atol=1e-6)
+            assert one[0] == two[0]
+    assert index.search([]) == []
+
+
+def test_search_nothing_in_common_finds_nothing(index: TfidfIndex) -> None:
+    for chunks, scores in index.search(["", "zzz qqq", "!"]):
+        assert (chunks.shape, scores.shape) == ((0,), (0,))
+        assert (chunks.dtype, scores.dtype) == (np.int64, np.float32)
+
+
+def test_best_of_equal_scores_takes_the_earlier_chunk() -> None:
+    scores = np.array([0.5, 0, 0.25, 0.5, 0.75, 0.25, 0.5], dtype=np.float32)
+    assert best(scores, 3)[0].tolist() == [4, 0, 3]
+    assert best(scores, 5)[0].tolist() == [4, 0, 3, 6, 2]
+    assert best(scores, 7)[0].tolist() == [4, 0, 3, 6, 2, 5]
+    assert best(scores, 99)[1].tolist() == [0.75, 0.5, 0.5, 0.5, 0.25, 0.25]
+
+
+def test_index_of_one_chunk_is_an_index(tmp_path: Path) -> None:
+    index = TfidfIndex.build(Texts(["one red fox"]), tmp_path / "index", min_df=1)
+    ((chunks, scores),) = index.search(["One red fox!"])
+    assert chunks.tolist() == [0]
+    np.testing.assert_allclose(scores, [1], rtol=1e-6)
+
+
+def test_index_too_many_words_are_left_out_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("condsim.contexts.retrieval_runs._MOST_WORDS", 2)
+    TfidfIndex.build(Texts(["one two six", "six one two"]), tmp_path / "index", min_df=1)
+    manifest = (tmp_path / "index" / "manifest.json").read_text()
+    assert '"words_left_out": 2' in manifest
+    assert '"bigrams": 1' in manifest
+    assert (tmp_path / "index" / "words.txt").read_text() == "one\ntwo\n"
+
+
+def test_index_same_corpus_is_opened_and_another_refused(tmp_path: Path) -> None:
+    texts = ["one two", "one two"]
+    TfidfIndex.build(Texts(texts), tmp_path / "index")
+    again = TfidfIndex.build(Texts([]), tmp_path / "index")  # not read
+    assert len(again) == 2
+    assert len(pickle.loads(pickle.dumps(again))) == 2
+    with pytest.raises(InputError, match=r"another corpus or other settings: revision is '1'"):
+        TfidfIndex.build(Texts(texts, revision="2"), tmp_path / "index")
+    with pytest.raises(InputError, match="min_df is 2, not 1"):
+        TfidfIndex.build(Texts(texts), tmp_path / "index", min_df=1)
+
+
+def test_index_bad_input_is_an_error(tmp_path: Path, index: TfidfIndex) -> None:
+    with pytest.raises(InputError, match="No word is in 2 chunks or more of the 1"):
+        TfidfIndex.build(Texts(["one two"]), tmp_path / "few")
+    with pytest.raises(InputError, match="No word is in 2 chunks or more of the 0"):
+        TfidfIndex.build(Texts([]), tmp_path / "few")
+    assert not (tmp_path / "few").exists()
+    with pytest.raises(InputError, match=r"'min_df' must be 1 or more. Got 0\."):
+        TfidfIndex.build(Texts([]), tmp_path / "few", min_df=0)
+    with pytest.raises(InputError, match=r"'top_n' must be 1 or more. Got 0\."):
+        index.search(["x"], top_n=0)
+    with pytest.raises(InputError, match="holds no TF-IDF index"):
+        TfidfIndex.open(tmp_path / "missing")
+
+
+def test_index_damaged_is_an_error(index: TfidfIndex) -> None:
+    np.save(index.folder / "weights.npy", np.zeros(3, dtype=np.float32))
+    with pytest.raises(InputError, match="damaged: its files do not belong together"):
+        TfidfIndex.open(index.folder)
+    (index.folder / "words.txt").write_text("one\n")
+    with pytest.raises(InputError, match="damaged: its files do not hold the same terms"):
+        TfidfIndex.open(index.folder)

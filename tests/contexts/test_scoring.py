@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from condsim.contexts.eq3 import Weights
+from condsim.contexts.scoring import OriginScorer, PairTerms, similarity
+from condsim.contexts.selection import Selection
+from condsim.errors import InputError
+from condsim.types import Scorer
+
+ROWS = 40
+
+
+class Corpus:
+    revision = "r0"
+    chunk_starts = np.arange(ROWS + 1)
+
+    def __len__(self) -> int:
+        return ROWS
+
+    def sentences(self, ids: Any) -> list[str]:
+        return [f"reference {row}" for row in ids]
+
+    def chunk_of(self, ids: Any) -> Any:
+        return np.asarray(ids)
+
+    def neighbours(self, centres: Any, *, left: int = 2, right: int = 2) -> Any:
+        return np.full((len(centres), left + right), -1)
+
+
+class Index:
+    """Chunks by the first letter: a to d have ten chunks each."""
+
+    def search(self, sentences: Sequence[str], *, top_n: int = 20_000) -> list[Any]:
+        starts = [10 * "abcd".index(text[0]) if text[0] in "abcd" else 0 for text in sentences]
+        found = [np.arange(start, start + 10) for start in starts]
+        return [(chunks, np.ones(10, np.float32)) for chunks in found]
+
+
+class Terms:
+    """A sentence has a vector of its letters; a context too: the term is their product, less 20."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.scored = 0
+
+    def terms(self, sentences: Any, centres: Any, names: Any) -> list[dict[str, Any]]:
+        self.calls += 1
+        self.scored += sum(map(len, centres))
+        random = np.random.default_rng(0)
+        contexts = random.normal(size=(ROWS, 26))
+        found = []
+        for text, one in zip(sentences, centres, strict=True):
+            letters = np.array([text.count(chr(97 + place)) for place in range(26)], float)
+            values = (contexts[one] @ letters - 20 + contexts[one, 0] * 5).astype(np.float32)
+            found.append({name: values for name in names})
+        return found
+
+
+def origin(**options: Any) -> OriginScorer:
+    options.setdefault("selection", Selection(size=6))
+    return OriginScorer(Corpus(), Index(), options.pop("terms", Terms()), **options)
+
+
+def test_similarity_is_the_cosine_worked_by_hand():
+    pair = PairTerms(
+        first={"centre": np.float32([-1, -2])},
+        second={"centre": np.float32([-2, -1])},
+        means={"centre": np.float32([-1.5, -1])},
+    )
+    only = Weights(0, 1, 0, 0)
+    # (2 + 2) / (sqrt 5 * sqrt 5) = 0.8; centred (0.5, -1) and (-0.5, 0): -0.25 / (sqrt 1.25 * 0.5).
+    assert similarity(pair, weights=only, center="none") == pytest.approx(0.8)
+    assert similarity(pair, weights=only, center="context") == pytest.approx(-0.25 / 0.5590169944)
+
+
+def test_similarity_context_that_lacks_all_terms_is_left_out():
+    pair = PairTerms(
+        first={"left": np.float32([-1, np.nan])},
+        second={"left": np.float32([-3, np.nan])},
+        means={},
+    )
+    assert similarity(pair, weights=Weights(0, 0, 1, 0), center="none") == pytest.approx(1.0)
+
+
+def test_similarity_no_context_is_zero():
+    nothing = {"centre": np.zeros(0, np.float32)}
+    pair = PairTerms(nothing, nothing, nothing)
+    assert similarity(pair, weights=Weights(0, 1, 0, 0), center="none") == 0.0
+
+
+@pytest.mark.parametrize("center", ["none", "context"])
+def test_origin_scorer_equals_a_naive_loop(center: Any):
+    pairs = [("apple", "bat"), ("bat", "cow"), ("apple", "apple"), ("cow", "bat")]
+    scores = origin(center=center, references=5).score(*zip(*pairs, strict=True), scale="raw")
+    drawn = np.sort(np.random.default_rng(0).choice(ROWS, size=5, replace=False))
+    for (first, second), score in zip(pairs, scores, strict=True):
+        contexts = np.concatenate([_best(first), _best(second)])
+        vectors = [_term(text, contexts) for text in (first, second)]
+        if center == "context":
+            means = np.mean([_term(f"reference {row}", contexts) for row in drawn], axis=0)
+            vectors = [vector - means for vector in vectors]
+        one, other = vectors
+        expected = one @ other / np.linalg.norm(one) / np.linalg.norm(other)
+        assert score == pytest.approx(expected, abs=1e-4)
+
+
+def _term(text: str, contexts: Any) -> Any:
+    return Terms().terms([text], [contexts], ["centre"])[0]["centre"].astype(float)
+
+
+def _best(text: str) -> Any:
+    pool = Index().search([text])[0][0]
+    return pool[np.argsort(-_term(text, pool), kind="stable")][:6]
+
+
+def test_origin_scorer_is_symmetric_and_a_sentence_is_like_itself():
+    scorer = origin()
+    assert isinstance(scorer, Scorer)
+    there = scorer.score(["apple", "bat"], ["bat", "apple"])
+    assert there[0] == pytest.approx(there[1], abs=1e-6)
+    assert scorer.score(["apple"], ["apple"])[0] == pytest.approx(1.0)
+
+
+def test_origin_scorer_single_texts_give_a_float_in_the_unit_interval():
+    scorer = origin()
+    raw = scorer.score("apple", "bat", scale="raw")
+    assert scorer.score("apple", "bat") == pytest.approx((1 + raw) / 2)
+
+
+def test_origin_scorer_does_not_depend_on_batches():
+    left, right = ["apple", "bat", "cow", "dab"], ["bat", "cow", "dab", "apple"]
+    np.testing.assert_allclose(
+        origin(batch_size=1).score(left, right), origin(batch_size=64).score(left, right), atol=1e-6
+    )
+
+
+def test_origin_scorer_computes_nothing_twice():
+    terms = Terms()
+    scorer = origin(terms=terms, center="none")
+    scorer.score(["apple", "bat", "apple"], ["bat", "apple", "bat"])
+    # Sets: 2 sentences x 10 contexts for coherence and again for Eq. 3; crosswise 2 x 6.
+    assert terms.scored == 2 * 10 + 2 * 10 + 2 * 6
+
+
+def test_origin_scorer_condition_raises():
+    with pytest.raises(InputError, match=r"takes no condition"):
+        origin().score(["a"], ["b"], ["c"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"center": "mean"}, "Unknown centring 'mean'"),
+        ({"references": 0}, "'references' must be at least 1"),
+        ({"batch_size": 0}, "'batch_size' must be at least 1"),
+    ],
+)
+def test_origin_scorer_bad_options_raise(options: dict[str, Any], message: str):
+    with pytest.raises(InputError, match=message):
+        origin(**options)

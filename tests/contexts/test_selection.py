@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from condsim.contexts.eq3 import Weights
+from condsim.contexts.selection import Selection, select
+from condsim.errors import InputError
+
+ROWS, CHUNK = 60, 5
+
+
+class Corpus:
+    """60 sentences in chunks of 5; each chunk is a document."""
+
+    revision = "0"
+    chunk_starts = np.arange(0, ROWS + 1, CHUNK)
+
+    def __len__(self) -> int:
+        return ROWS
+
+    def sentences(self, ids: Any) -> list[str]:
+        return [f"word{row}" for row in ids]
+
+    def chunk_of(self, ids: Any) -> Any:
+        return np.asarray(ids) // CHUNK
+
+    def neighbours(self, centres: Any, *, left: int = 2, right: int = 2) -> Any:
+        steps = np.array([*range(-left, 0), *range(1, right + 1)])
+        found = centres[:, None] + steps
+        same = (found // CHUNK == centres[:, None] // CHUNK) & (found >= 0) & (found < ROWS)
+        return np.where(same, found, -1)
+
+
+class Index:
+    """Finds as many chunks as the sentence has letters, the last ones first."""
+
+    def search(self, sentences: Sequence[str], *, top_n: int = 20_000) -> list[Any]:
+        chunks = [np.arange(12)[::-1][: min(len(text), top_n)] for text in sentences]
+        return [(found, np.ones(len(found), np.float32)) for found in chunks]
+
+
+class Terms:
+    """Coherence falls with the id; the other terms rise with it. Remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, int]] = []
+
+    def terms(self, sentences: Any, centres: Any, names: Any) -> list[dict[str, Any]]:
+        self.asked += [(name, len(one)) for name in names for one in centres]
+        found = []
+        for one in centres:
+            values = {name: (one - 100).astype(np.float32) for name in names}
+            if "coherence" in names:
+                values["coherence"] = -one.astype(np.float32)
+            found.append(values)
+        return found
+
+
+def sets(sentences: list[str], terms: Terms | None = None, **options: Any) -> Any:
+    weights = options.pop("weights", Weights(1, 4, 1, 1))
+    return select(
+        sentences,
+        corpus=Corpus(),
+        index=Index(),
+        scorer=terms or Terms(),
+        selection=Selection(**options),
+        weights=weights,
+    )
+
+
+def test_select_two_step_takes_the_best_of_each_chunk():
+    # Three chunks (11, 10, 9) are found; by Eq. 3 the highest id of each is best.
+    (found,) = sets(["abc"], size=5)
+    assert found.centres.tolist() == [59, 54, 49]
+    np.testing.assert_array_equal(found.terms["centre"], [-41, -46, -51])
+    assert not found.random
+
+
+def test_select_candidates_pass_by_coherence_first():
+    terms = Terms()
+    (found,) = sets(["abc"], terms, size=2, candidates=3)
+    # The 6 most coherent of 15 are 45 to 50, of which Eq. 3 takes 50 and, of the next chunk, 49.
+    assert found.centres.tolist() == [50, 49]
+    assert terms.asked[0] == ("coherence", 15)
+    assert ("centre", 6) in terms.asked
+
+
+def test_select_without_coherence_does_not_compute_it():
+    terms = Terms()
+    sets(["abc"], terms, size=2, weights=Weights(coherence=0))
+    assert "coherence" not in {name for name, _ in terms.asked}
+
+
+def test_select_no_diversity_may_take_a_chunk_twice():
+    (found,) = sets(["abc"], size=5, strategy="no-diversity")
+    assert found.centres.tolist() == [59, 58, 57, 56, 55]
+
+
+def test_select_random_depends_on_seed_and_sentence_alone():
+    options = {"size": 7, "strategy": "random"}
+    first, second = sets(["abc", "x"], **options)
+    (again,) = sets(["x"], **options)
+    assert again.centres.tolist() == second.centres.tolist()
+    assert len(set(first.centres.tolist())) == 7
+    (other,) = sets(["x"], seed=1, **options)
+    assert other.centres.tolist() != second.centres.tolist()
+
+
+def test_select_sentence_without_chunks_gets_random_contexts():
+    found, empty = sets(["abc", ""], size=4)
+    assert (found.random, empty.random) == (False, True)
+    assert len(empty.centres) == 4
+
+
+def test_select_like_left_neighbours_are_left_out():
+    class Alike(Corpus):
+        def sentences(self, ids: Any) -> list[str]:
+            return ["the same words" for _ in ids]
+
+    found = select(
+        ["abc"],
+        corpus=Alike(),
+        index=Index(),
+        scorer=Terms(),
+        selection=Selection(size=5),
+        weights=Weights(1, 4, 1, 1),
+    )
+    # One with that left neighbour, and of each other chunk the first sentence, which has none.
+    assert found[0].centres.tolist() == [59, 50, 45]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"strategy": "best"}, r"Unknown strategy 'best'"),
+        ({"size": 0}, r"'size' of a selection must be at least 1\. Got 0"),
+        ({"candidates": 0.5}, r"'candidates' of a selection must be at least 1"),
+        ({"likeness": 0}, r"'likeness' must be in \(0, 1\]"),
+    ],
+)
+def test_selection_bad_values_raise(options: dict[str, Any], message: str):
+    with pytest.raises(InputError, match=message):
+        Selection(**options)

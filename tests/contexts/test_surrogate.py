@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from condsim.contexts.harvest_folder import Harvest, HarvestSettings
+from condsim.contexts.recipe import SurrogateSettings
+from condsim.contexts.surrogate import new_backbone, surrogate_recipe, write_training_pairs
+from condsim.contexts.vocabulary import Vocabulary, learn_vocabulary
+from condsim.errors import InputError
+from condsim.tasks import load_task
+from condsim.training.fit import fit
+
+FILES = {split: Path(f"{split}.parquet") for split in ("train", "dev", "test")}
+
+
+def write(folder: Path, rows: list[tuple[int, int, float, str]], *, shards: int = 2) -> Harvest:
+    """Shards of rows of ids, score and split."""
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    made = Harvest(
+        folder, HarvestSettings(pairs=len(rows), shard_pairs=-(-len(rows) // shards)), {}
+    )
+    for number in range(made.settings.shards):
+        size = made.settings.shard_pairs
+        part = rows[number * size : (number + 1) * size]
+        table = {
+            "sentence1": [f"Sentence {one}." for one, *_ in part],
+            "sentence2": [f"Sentence {two}." for _, two, *_ in part],
+            "score": arrow.array([score for *_, score, _ in part], arrow.float32()),
+            "id1": [one for one, *_ in part],
+            "id2": [two for _, two, *_ in part],
+            "split": [split for *_, split in part],
+        }
+        parquet.write_table(arrow.table(table), made.shard(number))
+    return made
+
+
+def harvest_of(folder: Path, *, train: int = 101, dev: int = 4, spread: float = 0.2) -> Harvest:
+    rows = [(n, n + 1, 0.5 + spread * n / 100, "train") for n in range(train)]
+    rows += [(1000 + n, 1001 + n, 0.5 + 0.3 * n, "dev") for n in range(dev)]
+    return write(folder, [*rows, (2000, 2001, 0.6, "test")])
+
+
+@pytest.fixture(scope="module")
+def vocabulary(small_corpus, tmp_path_factory) -> Vocabulary:
+    return learn_vocabulary(small_corpus, tmp_path_factory.mktemp("words") / "v", size=400)
+
+
+@pytest.fixture(scope="module")
+def backbone(vocabulary, tmp_path_factory) -> Path:
+    pytest.importorskip("torch")
+    settings = SurrogateSettings(width=32, layers=1)
+    return new_backbone(vocabulary, tmp_path_factory.mktemp("models") / "backbone", settings)
+
+
+def test_training_pairs_are_stretched_from_the_train_quantiles(tmp_path):
+    files = write_training_pairs(harvest_of(tmp_path), tmp_path / "pairs")
+    train = load_task(files["train"])
+    # Scores 0.500 to 0.700 in 101 steps: the quantiles are 0.502 and 0.698.
+    wanted = np.clip((0.5 + 0.002 * np.arange(101) - 0.502) / 0.196, 0, 1)
+    np.testing.assert_allclose(train.gold, wanted, atol=1e-5)
+    assert train.sentences1[7] == "Sentence 7."
+    assert train.sentences2[7] == "Sentence 8."
+    assert train.conditions is None
+    assert (train.gold.min(), train.gold.max()) == (0, 1)
+    np.testing.assert_allclose(load_task(files["dev"]).gold, [0, 1, 1, 1])
+
+
+def test_training_pairs_dev_pair_of_two_shards_is_there_once(tmp_path):
+    rows = [(n, n + 1, n / 100, "train") for n in range(50)]
+    dev = [(100, 101, 0.1, "dev"), (101, 100, 0.1, "dev"), (102, 100, 0.2, "dev")]
+    rows = [*dev, *rows, (200, 201, 0.3, "test"), *dev, (103, 104, 0.3, "dev")]
+    files = write_training_pairs(write(tmp_path, rows), tmp_path / "pairs")
+    assert load_task(files["dev"]).sentences1 == ("Sentence 100.", "Sentence 102.", "Sentence 103.")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dev": 2}, r"has 2 different dev pairs, too few to train a surrogate. Harvest more"),
+        ({"train": 0}, r"has 0 different train pairs"),
+        ({"spread": 0.0}, r"All scores of the harvest in .* are 0\.5"),
+    ],
+)
+def test_training_pairs_that_teach_nothing_raise(tmp_path, options: dict[str, Any], message: str):
+    with pytest.raises(InputError, match=message):
+        write_training_pairs(harvest_of(tmp_path, **options), tmp_path / "pairs")
+
+
+def test_new_backbone_loads_in_transformers_and_sentence_transformers(backbone, small_corpus):
+    transformers = pytest.importorskip("transformers")
+    library = pytest.importorskip("sentence_transformers")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(backbone)
+    model = transformers.AutoModel.from_pretrained(backbone)
+    assert model.config.hidden_size == 32
+    assert model.config.vocab_size == len(tokenizer)
+    sentences = small_corpus.sentences(np.arange(3))
+    text = tokenizer.decode(tokenizer(sentences[0])["input_ids"])
+    assert text.startswith("<s>")
+    assert text.endswith("</s>")
+    assert "<sep>" in tokenizer.decode(tokenizer("one", "two")["input_ids"])
+    assert library.SentenceTransformer(str(backbone), device="cpu").encode(sentences).shape == (
+        3,
+        32,
+    )
+
+
+def test_new_backbone_is_made_once_and_alike(backbone, vocabulary, tmp_path):
+    settings = SurrogateSettings(width=32, layers=1)
+    kept = (backbone / "model.safetensors").stat().st_mtime_ns
+    new_backbone(vocabulary, backbone, settings)
+    assert (backbone / "model.safetensors").stat().st_mtime_ns == kept
+    (tmp_path / "b.partial").mkdir()  # what a killed process left
+    again = new_backbone(vocabulary, tmp_path / "b", settings)
+    files = [folder / "model.safetensors" for folder in (again, backbone)]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert not (tmp_path / "b.partial").exists()
+
+
+@pytest.mark.parametrize(("width", "heads"), [(32, 1), (64, 1), (256, 4), (200, 2), (768, 12)])
+def test_surrogate_settings_heads_divide_the_width(width: int, heads: int):
+    assert SurrogateSettings(width=width).heads == heads
+
+
+def test_surrogate_recipe_is_the_papers():
+    recipe = surrogate_recipe(SurrogateSettings(), name="s", files=FILES, backbone=Path("b"))
+    assert recipe.encoder == "bi-encoder"
+    assert recipe.backbone == "b"
+    assert recipe.pooling == "mean"
+    assert recipe.objective == {"mse": 1.0}
+    assert recipe.learning_rate == 1e-4
+    assert (recipe.train, recipe.dev) == ("train.parquet", "dev.parquet")
+
+
+def test_surrogate_recipe_takes_what_train_says():
+    settings = SurrogateSettings(
+        encoder="cross-encoder", backbone="roberta-base", train={"epochs": 3, "pooling": "cls"}
+    )
+    recipe = surrogate_recipe(settings, name="s", files=FILES, backbone=Path("b"))
+    assert (recipe.encoder, recipe.backbone) == ("cross-encoder", "roberta-base")
+    assert (recipe.epochs, recipe.pooling) == (3, "cls")
+
+
+@pytest.mark.parametrize(
+    ("train", "message"),
+    [
+        ({"epoch": 3}, "'surrogate.train': Unknown surrogate recipe key 'epoch'. Did you mean"),
+        ({"epochs": 0}, "'epochs' must be at least 1. Got 0"),
+        ({"dev": "x"}, "'surrogate.train' must not have the key 'dev'"),
+        ({"objective": {"quad": 1}}, "The objective 'quad' of 'surrogate.train' compares two"),
+    ],
+)
+def test_surrogate_recipe_wrong_key_raises(train: dict[str, Any], message: str):
+    with pytest.raises(InputError, match=message):
+        surrogate_recipe(SurrogateSettings(train=train), name="s", files=FILES, backbone=Path("b"))
+
+
+@pytest.mark.parametrize("key", ["width", "layers"])
+def test_surrogate_settings_below_one_raise(key: str):
+    with pytest.raises(InputError, match=rf"'surrogate.{key}' must be at least 1. Got 0"):
+        SurrogateSettings(**{key: 0})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("encoder", ["bi-encoder", "cross-encoder"])
+@pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
+def test_surrogate_trains_and_scores(encoder: Any, backbone, tmp_path):
+    from condsim.scorers.load import load_scorer
+
+    files = write_training_pairs(harvest_of(tmp_path), tmp_path / "pairs")
+    settings = SurrogateSettings(encoder=encoder, train={"max_seq_length": 16})
+    recipe = surrogate_recipe(settings, name="s", files=files, backbone=backbone)
+    result = fit(recipe, tmp_path / "surrogate")
+    assert result.report.valid_rows == 4
+    scorer = load_scorer(tmp_path / "surrogate", device="cpu")
+    assert 0 <= scorer.score("The baker sells bread.", "The smith sells iron.") <= 1

@@ -1,0 +1,98 @@
+"""The tokenizer of a corpus, and its tokens on disk."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from condsim.contexts.vocabulary import SPECIAL_TOKENS, Vocabulary, learn_vocabulary
+from condsim.contexts.vocabulary_tokens import CorpusTokens
+from condsim.errors import InputError, ModelError
+
+
+@pytest.fixture(scope="module")
+def vocabulary(small_corpus, tmp_path_factory) -> Vocabulary:
+    return learn_vocabulary(small_corpus, tmp_path_factory.mktemp("vocabulary"), size=500)
+
+
+def test_learn_vocabulary_small_corpus_round_trips_any_text(vocabulary):
+    assert len(vocabulary) == 500
+    texts = ["the baker walks.", "naïve 😀 \t words"]
+    back = [vocabulary.tokenizer.decode(ids.tolist()) for ids in vocabulary.encode(texts)]
+    assert [text.strip() for text in back] == texts
+
+
+def test_encode_capitals_and_first_word_are_the_word(vocabulary):
+    first, second = vocabulary.encode(["The BAKER", "and the baker"])
+    np.testing.assert_array_equal(first, second[-len(first) :])
+
+
+def test_encode_text_of_a_special_token_is_plain_text(vocabulary):
+    (ids,) = vocabulary.encode(["<sep> </s>"])
+    assert not set(ids.tolist()) & set(range(len(SPECIAL_TOKENS)))
+
+
+def test_open_learned_vocabulary_is_the_same(vocabulary):
+    again = Vocabulary.open(vocabulary.folder)
+    assert (again.revision, again.end_id) == (vocabulary.revision, vocabulary.end_id)
+    assert [again.pad_id, again.start_id, again.end_id, again.separator_id] == [0, 1, 2, 4]
+
+
+def test_learned_folder_is_a_transformers_tokenizer(vocabulary):
+    transformers = pytest.importorskip("transformers")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(vocabulary.folder)
+    assert tokenizer.pad_token == "<pad>"
+    assert tokenizer.mask_token == "<mask>"
+    ids = tokenizer("The baker").input_ids
+    assert (ids[0], ids[-1]) == (vocabulary.start_id, vocabulary.end_id)
+    (plain,) = vocabulary.encode(["The baker"])
+    assert ids[1:-1] == plain.tolist()
+
+
+def test_learn_vocabulary_again_opens_it(small_corpus, tmp_path, monkeypatch):
+    first = learn_vocabulary(small_corpus, tmp_path, size=300)
+    monkeypatch.setattr(type(small_corpus), "sentences", None)  # nothing is read
+    assert learn_vocabulary(small_corpus, tmp_path, size=300).revision == first.revision
+
+
+def test_learn_vocabulary_killed_before_its_end_is_learned_anew(small_corpus, tmp_path):
+    learn_vocabulary(small_corpus, tmp_path, size=300)
+    (tmp_path / "settings.json").unlink()
+    (tmp_path / "tokenizer.json").write_text("{", encoding="utf-8")
+    assert len(learn_vocabulary(small_corpus, tmp_path, size=300)) == 300
+
+
+def test_open_changed_tokenizer_is_an_error(small_corpus, tmp_path):
+    learn_vocabulary(small_corpus, tmp_path, size=300)
+    path = tmp_path / "tokenizer.json"
+    changed = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(changed | {"normalizer": None}), encoding="utf-8")
+    with pytest.raises(ModelError, match="not the tokenizer"):
+        Vocabulary.open(tmp_path)
+
+
+def test_open_empty_folder_is_an_error(tmp_path):
+    with pytest.raises(ModelError, match="holds no vocabulary"):
+        Vocabulary.open(tmp_path)
+
+
+def test_learn_vocabulary_too_small_is_an_error(small_corpus, tmp_path):
+    with pytest.raises(InputError, match="at least 261 entries"):
+        learn_vocabulary(small_corpus, tmp_path, size=100)
+
+
+def test_corpus_tokens_are_those_of_the_sentences(small_corpus, vocabulary, monkeypatch):
+    tokens = CorpusTokens.build(small_corpus, vocabulary)
+    assert len(tokens) == len(small_corpus)
+    ids = np.array([0, 299, 17])
+    for found, wanted in zip(
+        tokens.take(ids, most=1000), vocabulary.encode(small_corpus.sentences(ids)), strict=True
+    ):
+        np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(tokens.take(ids[:1], most=3)[0], tokens.take([0], most=99)[0][:3])
+    monkeypatch.setattr(type(small_corpus), "sentences", None)  # opened, not made again
+    np.testing.assert_array_equal(
+        CorpusTokens.build(small_corpus, vocabulary).lengths, tokens.lengths
+    )
