@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from condsim.contexts import Corpus, prepare_corpus
@@ -69,3 +71,13 @@ def small_corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     folder = tmp_path_factory.mktemp("small-corpus")
     (folder / "days.txt").write_text(small_text(), encoding="utf-8")
     return prepare_corpus([folder / "days.txt"], folder / "corpus", chunk_sentences=5)
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Sums are then added in one order, so that two trainings can be equal to the last bit."""
+    torch = pytest.importorskip("torch")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

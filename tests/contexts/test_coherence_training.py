@@ -55,6 +55,7 @@ def test_train_coherence_learns_and_reports_held_out_accuracy(small_corpus, voca
     assert train_coherence(small_corpus, vocabulary, tmp_path / "model", settings) == report
 
 
+@pytest.mark.usefixtures("one_thread")
 def test_train_coherence_killed_and_continued_ends_with_the_same_weights(
     small_corpus, vocabulary, tmp_path, monkeypatch
 ):

@@ -74,6 +74,7 @@ def test_train_generators_longer_is_better_than_words_alone(small_corpus, vocabu
         assert np.isfinite(task.other_context_loss)
 
 
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("after", [3, 6])  # in the first model, and in the second
 def test_train_generators_killed_and_continued_ends_with_the_same_weights(
     small_corpus, vocabulary, tmp_path, after
