@@ -81,7 +81,7 @@ def run(*, quick: bool) -> list[Result]:
     """
     torch.set_num_threads(usable_cores())
     selection = Selection(size=20 if quick else 100, chunks=1_000, candidates=2)
-    count, compared = (8, 1) if quick else (64, 2)
+    count, compared = (8, 1) if quick else (32, 1)
     settings = GeneratorSettings(size="tiny")
     with tempfile.TemporaryDirectory(prefix="condsim-bench-") as name:
         corpus, origin = _corpus(Path(name), rows=2_000 if quick else 20_000)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -24,6 +24,7 @@ from condsim.contexts.corpus_folder import build_once, changed_values, read_mani
 from condsim.contexts.corpus_reading import Paragraph, find_inputs, read_paragraphs
 from condsim.contexts.corpus_sentences import split_sentences
 from condsim.contexts.corpus_settings import CorpusCounts, CorpusSettings
+from condsim.contexts.corpus_size import told, unpacked_bytes
 from condsim.contexts.corpus_stored import FORMAT, WHAT, Corpus
 from condsim.contexts.corpus_writing import CorpusWriter
 from condsim.errors import InputError
@@ -46,6 +47,7 @@ def prepare_corpus(
     documents: Literal["blank-line", "file"] = "blank-line",
     text_field: str = "text",
     caption_field: str = "caption",
+    progress: Callable[[int, int], None] | None = None,
 ) -> Corpus:
     """Makes a corpus of text files, JSONL, Parquet and captions.
 
@@ -74,6 +76,7 @@ def prepare_corpus(
         documents: What a document of a text file is.
         text_field: Name of the text in JSONL and Parquet.
         caption_field: Name of the column in TSV.
+        progress: Called with the bytes of text read and in all, about.
 
     Returns:
         The corpus, opened.
@@ -100,18 +103,25 @@ def prepare_corpus(
     if found is None:
         with build_once(output, what=WHAT) as folder:
             if folder is not None:
-                _build(files, hashes, folder, settings)
+                _build(files, hashes, folder, settings, progress)
         found = read_manifest(output, what=WHAT)
     _check_same(found or {}, hashes, settings, output)
     return Corpus.open(output)
 
 
 def _build(
-    files: Sequence[Path], hashes: Sequence[str], folder: Path, settings: CorpusSettings
+    files: Sequence[Path],
+    hashes: Sequence[str],
+    folder: Path,
+    settings: CorpusSettings,
+    progress: Callable[[int, int], None] | None,
 ) -> None:
     counts = CorpusCounts()
     taken = _taken_documents(files, settings, counts)
-    paragraphs = _counted(read_paragraphs(files, settings), taken, counts)
+    every = read_paragraphs(files, settings)
+    if progress is not None:
+        every = told(every, progress, unpacked_bytes(files))
+    paragraphs = _counted(every, taken, counts)
     with CorpusWriter(folder, chunk_sentences=settings.chunk_sentences, counts=counts) as writer:
         for sentences in split_sentences(paragraphs, settings, counts):
             writer.write(sentences)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -112,7 +113,12 @@ def _connected(address: str | None) -> Iterator[Any]:
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # or Ray reports to its makers
     try:
-        ray.init(address=address or "local", include_dashboard=False, log_to_driver=False)
+        ray.init(
+            address=address or "local",
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
     except (ConnectionError, ValueError, RuntimeError, OSError) as error:
         raise InputError(
             f"Cannot connect to the Ray cluster {address or 'on this machine'}: {one_line(error)}"

@@ -113,8 +113,12 @@ class Pipeline:
             InputError: Such as for an input file that changed since.
         """
         self._progress(CORPUS, 0, 0)
-        settings = vars(self.recipe.corpus)
-        made = prepare_corpus(self._inputs, self.folder / CORPUS, **settings)
+        made = prepare_corpus(
+            self._inputs,
+            self.folder / CORPUS,
+            **vars(self.recipe.corpus),
+            progress=partial(self._progress, CORPUS),
+        )
         if self._until >= STAGES.index("harvest"):
             splits_of(made)  # too small a corpus is told of before the models are trained
         return made
