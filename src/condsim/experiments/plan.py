@@ -190,7 +190,7 @@ def plan(experiment: Experiment, options: Options) -> tuple[PlannedLine, ...]:
             if row.does_not_apply is not None and backbone.key in asked:
                 lines.append(PlannedLine(row, backbone, ()))
             elif wanted and row.recipe is not None:
-                runs = _runs(experiment, row, backbone, options, data[row.task])
+                runs = _runs(experiment, row, row.recipe, backbone, options, data[row.task])
                 lines.append(PlannedLine(row, backbone, runs))
             elif published:
                 lines.append(PlannedLine(row, backbone, ()))
@@ -225,9 +225,14 @@ def _check(experiment: Experiment, options: Options) -> None:
 
 
 def _runs(
-    experiment: Experiment, row: Row, backbone: Backbone, options: Options, data: DataFiles
+    experiment: Experiment,
+    row: Row,
+    base: str,
+    backbone: Backbone,
+    options: Options,
+    data: DataFiles,
 ) -> tuple[PlannedRun, ...]:
-    recipe = _recipe(row, backbone, options, data)
+    recipe = _recipe(row, base, backbone, options, data)
     revisions = {"train_revision": data.train_revision, "dev_revision": data.dev_revision}
     if experiment.kind == "zero-shot":
         return (_zero_shot(recipe, options, data),)
@@ -238,17 +243,16 @@ def _runs(
     )
 
 
-def _recipe(row: Row, backbone: Backbone, options: Options, data: DataFiles) -> Recipe:
+def _recipe(row: Row, base: str, backbone: Backbone, options: Options, data: DataFiles) -> Recipe:
     """The recipe of a row: its base recipe, then the row, the data and the command line."""
-    assert row.recipe is not None
     changes: dict[str, object] = {**row.set, **row.set_for.get(backbone.key, {})}
     changes |= {"train": str(data.train), "dev": str(data.dev)}
     if backbone != DEFAULT_BACKBONE and not backbone.in_papers:
-        changes["name"] = f"{backbone.key}-{row.recipe}"
-    if not backbone.in_papers or row.recipe.startswith("stsb"):
+        changes["name"] = f"{backbone.key}-{base}"
+    if not backbone.in_papers or base.startswith("stsb"):
         changes["backbone"] = backbone.model
     texts = [*_as_overrides(changes), *options.overrides]
-    return canonical(load_recipe(recipe_file(row.recipe, backbone), overrides=texts))
+    return canonical(load_recipe(recipe_file(base, backbone), overrides=texts))
 
 
 def _as_overrides(changes: Mapping[str, object]) -> list[str]:

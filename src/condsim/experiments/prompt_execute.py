@@ -13,7 +13,7 @@ from condsim.evaluation.prompt_report import PromptReport, evaluate_prompt
 from condsim.experiments.naming import deciding
 from condsim.experiments.plan import DataFiles, PromptOptions
 from condsim.experiments.prompt_plan import PromptRun
-from condsim.prompting.asking import Asker, Budget, Usage
+from condsim.prompting.asking import Budget, Usage
 from condsim.prompting.backends.base import Backend
 from condsim.prompting.shots import Shots
 from condsim.scorers import open_prompt
@@ -167,22 +167,12 @@ class Asking:
 
     def _scorer(self, run: PromptRun, show: Callable[[int, int], None]) -> PromptScorer:
         settings = run.settings
-        backend = self._backends[settings.model]
-        asker = Asker(
-            backend,
-            settings.answers,
-            budget=self._budget(),
-            probabilities=settings.scoring == "expected",
-            progress=show,
-        )
-        return PromptScorer(
-            asker,
-            model=backend.name,
-            instruction=settings.instruction,
+        return open_prompt.assembled(
+            settings,
+            self._backends[settings.model],
             shots=self._shots[run.data, settings.shots],
-            scoring=settings.scoring,
-            parsing=settings.parsing,
-            seed=settings.seed,
+            budget=self._budget(),
+            progress=show,
         )
 
     def _budget(self) -> Budget:

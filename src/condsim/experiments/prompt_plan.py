@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from condsim.experiments.backbones import Backbone
-from condsim.experiments.experiment import Experiment, Row
+from condsim.experiments.experiment import Experiment, Prompting, Row
 from condsim.experiments.language_models import PAPER_MODELS, hosted
 from condsim.experiments.naming import prompt_folder
 from condsim.experiments.plan import DataFiles, Options, data_files
@@ -71,8 +71,9 @@ def plan_prompts(experiment: Experiment, options: Options) -> tuple[PromptLine, 
     lines = []
     for row in experiment.rows.values():
         for model in {**PAPER_MODELS, **asked}.values():
-            if model.key in asked:
-                lines.append(PromptLine(row, model, _run(row, model, options, data[row.task])))
+            if model.key in asked and row.prompt is not None:
+                run = _run(row.prompt, model, options, data[row.task])
+                lines.append(PromptLine(row, model, run))
             elif experiment.has_number(row.key, model.key):
                 lines.append(PromptLine(row, model, None))
     return tuple(lines)
@@ -90,8 +91,7 @@ def prompt_runs(lines: Sequence[PromptLine]) -> tuple[PromptRun, ...]:
     return tuple(line.run for line in lines if line.run is not None)
 
 
-def _run(row: Row, model: Backbone, options: Options, data: DataFiles) -> PromptRun:
-    assert row.prompt is not None
+def _run(how: Prompting, model: Backbone, options: Options, data: DataFiles) -> PromptRun:
     chosen = options.prompts
     behind: Literal["local", "server"] = (
         "server" if chosen.base_url is not None or hosted(model) else "local"
@@ -100,8 +100,8 @@ def _run(row: Row, model: Backbone, options: Options, data: DataFiles) -> Prompt
         model=model.model,
         backend=behind,
         base_url=chosen.base_url,
-        instruction=row.prompt.instruction,
-        shots=row.prompt.shots,
+        instruction=how.instruction,
+        shots=how.shots,
         train=str(data.train),
         scoring=chosen.scoring,
         answers=str(options.runs / _ANSWERS),

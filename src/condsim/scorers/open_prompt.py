@@ -12,7 +12,7 @@ from condsim.prompting.shots import Shots
 from condsim.scorers.prompt import PromptScorer
 from condsim.tasks import load_task
 
-__all__ = ["open_backend", "open_prompt_scorer"]
+__all__ = ["assembled", "open_backend", "open_prompt_scorer"]
 
 
 def open_backend(settings: PromptSettings) -> Backend:
@@ -72,11 +72,36 @@ def open_prompt_scorer(
             settings.shots,
             seed=settings.seed,
         )
-    backend = open_backend(settings)
+    budget = Budget(settings.max_requests, settings.max_tokens)
+    return assembled(
+        settings, open_backend(settings), shots=shots, budget=budget, progress=progress
+    )
+
+
+def assembled(
+    settings: PromptSettings,
+    backend: Backend,
+    *,
+    shots: Shots | None,
+    budget: Budget,
+    progress: Callable[[int, int], None] | None = None,
+) -> PromptScorer:
+    """Puts a scorer together of parts that are there; nothing is asked.
+
+    Args:
+        settings: The settings.
+        backend: The back end.
+        shots: Draws the examples; None for none.
+        budget: What may be asked for; it goes before that of the settings.
+        progress: Called with rows answered and rows in all.
+
+    Returns:
+        The scorer.
+    """
     asker = Asker(
         backend,
         settings.answers,
-        budget=Budget(settings.max_requests, settings.max_tokens),
+        budget=budget,
         probabilities=settings.scoring == "expected",
         progress=progress,
     )

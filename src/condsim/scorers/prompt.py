@@ -16,7 +16,7 @@ from condsim.prompting.instructions import Instruction, instruction_text
 from condsim.prompting.parsing import Parsing, check_parsing, parse_score
 from condsim.prompting.prompt import render
 from condsim.prompting.shots import Shots
-from condsim.scorers.inputs import Scale, Texts, check_rows, check_scale, rescaled
+from condsim.scorers.inputs import Rows, Scale, Texts, check_rows, check_scale, rescaled
 from condsim.types import BoolArray, FloatArray
 
 __all__ = ["Predictions", "PromptScorer", "Scoring", "likert_range"]
@@ -131,7 +131,10 @@ class PromptScorer:
             InputError: If a text is empty, the lengths differ, or the examples have conditions
                 and the rows have none, or the other way round.
         """
-        rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
+        return self._prompts(check_rows(conditions, sentences1=sentences1, sentences2=sentences2))
+
+    def _prompts(self, rows: Rows) -> Callable[[int], str]:
+        """The function from a row to its prompt, for rows that passed the checks."""
         first, second = rows.sentences
         under = rows.conditions
         instruction = instruction_text(self._instruction, conditional=under is not None)
@@ -175,12 +178,15 @@ class PromptScorer:
             BackendError: If the model does not answer, or the budget is used up. What was answered
                 is stored, and the same call goes on from there.
         """
-        prompt = self.prompts(sentences1, sentences2, conditions)
-        rows = len(check_rows(conditions, sentences1=sentences1, sentences2=sentences2))
-        label_range = likert_range(conditional=conditions is not None)
-        values = np.full(rows, np.nan, np.float32)
-        expected = np.zeros(rows, np.bool_)
-        for row, answer in self.asker.answers(prompt, rows):
+        return self._predict(check_rows(conditions, sentences1=sentences1, sentences2=sentences2))
+
+    def _predict(self, rows: Rows) -> Predictions:
+        """Asks and reads, for rows that passed the checks."""
+        prompt = self._prompts(rows)
+        label_range = likert_range(conditional=rows.conditions is not None)
+        values = np.full(len(rows), np.nan, np.float32)
+        expected = np.zeros(len(rows), np.bool_)
+        for row, answer in self.asker.answers(prompt, len(rows)):
             value, expected[row] = self._read(answer, label_range)
             values[row] = np.nan if value is None else value
         valid = ~np.isnan(values)
@@ -236,10 +242,10 @@ class PromptScorer:
             BackendError: See `predict`.
         """
         check_scale(scale)
-        predictions = self.predict(sentences1, sentences2, conditions)
+        rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
+        predictions = self._predict(rows)
         raw = predictions.values if scale == "raw" else predictions.unit
         scores = rescaled(raw, None, scale)
-        rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
         return float(scores[0]) if rows.single else scores
 
     def _read(self, answer: Answer, label_range: tuple[float, float]) -> tuple[float | None, bool]:
