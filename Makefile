@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench clean test-services
 
 # .venv is created by venv; the stamps record what has been installed into it.
 $(BIN)/python:
@@ -16,7 +16,7 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml constraints.txt $(VENV)/.core
 	$(PIP) install --quiet torch==2.13.0
-	$(PIP) install --quiet -c constraints.txt -e '.[train,contexts,llm,parquet,ray,dev]'
+	$(PIP) install --quiet -c constraints.txt -e '.[train,contexts,llm,parquet,ray,bertscore,mteb,build,dev]'
 	touch $@
 
 demo: $(VENV)/.core
@@ -29,6 +29,16 @@ check: $(VENV)/.dev
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest
+
+SERVICES := .venv-services
+$(SERVICES)/.installed: tests/services/requirements.txt
+	$(PYTHON) -m venv $(SERVICES)
+	$(SERVICES)/bin/pip --disable-pip-version-check install --quiet -r $<
+	touch $@
+
+# The annotation stages on a Label Studio server of its own (1 GB the first time).
+test-services: $(VENV)/.dev $(SERVICES)/.installed
+	CONDSIM_LABEL_STUDIO=$(SERVICES)/bin/label-studio $(BIN)/python -m pytest tests/services
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks

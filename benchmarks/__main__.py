@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +29,12 @@ class Name(StrEnum):
     CONTEXTS_RETRIEVAL = "contexts_retrieval"
     CONTEXTS_MEMORY = "contexts_memory"
     CONTEXTS_ORIGIN = "contexts_origin"
+    CONTEXTS_SURROGATE = "contexts_surrogate"
+    ENCODE_SPEED = "encode_speed"
+    SUITE_MTEB = "suite_mteb"
+
+
+_WITH_PEER_MODEL = (Name.SCORE_ONE, Name.SCORE_MANY, Name.ENCODE_SPEED)
 
 
 def main(
@@ -73,7 +80,7 @@ def main(
     print_table(results, console)
     console.print(f"{used} of {machine['cores']} cores, {machine['processor']}", markup=False)
     if json is not None:
-        settings = {"quick": quick, "data": data.is_file(), "peer_model": str(peer_model)}
+        settings = {"quick": quick, "data": data.is_file(), "peer_model": peer_model.name}
         write_json(json, results, machine=machine, settings=settings)
 
 
@@ -98,26 +105,9 @@ def _run(
         from benchmarks import ccl_step
 
         return ccl_step.run(backbone, data, rows=train_rows, quick=quick)
-    if name is Name.PROMPT_LOCAL:
-        from benchmarks import prompt_local
-
-        return prompt_local.run(quick=quick)
-    if name is Name.PROMPT_HTTP:
-        from benchmarks import prompt_http
-
-        return prompt_http.run(quick=quick)
-    if name is Name.CONTEXTS_RETRIEVAL:
-        from benchmarks import contexts_retrieval
-
-        return contexts_retrieval.run(quick=quick)
-    if name is Name.CONTEXTS_MEMORY:
-        from benchmarks import contexts_memory
-
-        return contexts_memory.run(quick=quick)
-    if name is Name.CONTEXTS_ORIGIN:
-        from benchmarks import contexts_origin
-
-        return contexts_origin.run(quick=quick)
+    if name not in _WITH_PEER_MODEL:
+        alone: list[Result] = import_module(f"benchmarks.{name.value}").run(quick=quick)
+        return alone
     from benchmarks.models import peer_model
 
     peer = peer_model(peer_folder)
@@ -125,9 +115,9 @@ def _run(
         from benchmarks import score_one
 
         return score_one.run(peer, quick=quick)
-    from benchmarks import score_many
-
-    return score_many.run(peer, data, quick=quick)
+    module = import_module(f"benchmarks.{name.value}")
+    found: list[Result] = module.run(peer, data, quick=quick)
+    return found
 
 
 if __name__ == "__main__":

@@ -15,11 +15,12 @@ from benchmarks.machine import usable_cores, version_of
 from benchmarks.result import Result
 from condsim.contexts import Corpus, TfidfIndex, prepare_corpus
 from condsim.contexts.eq3 import Weights
+from condsim.contexts.eq4 import PairTerms
 from condsim.contexts.generator_backbone import new_generator
 from condsim.contexts.generator_items import TASKS
 from condsim.contexts.generator_scorer import GeneratorScorer
 from condsim.contexts.generator_settings import GeneratorSettings
-from condsim.contexts.scoring import OriginScorer, PairTerms
+from condsim.contexts.scoring import OriginScorer
 from condsim.contexts.selection import Selection
 from condsim.contexts.terms import ContextTerms
 from condsim.contexts.vocabulary import learn_vocabulary

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import string
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import replace
@@ -19,6 +20,15 @@ WORDS = (
     "ball bike table street park water red blue green big small number color sport animal place of "
     "on in with and is are two three"
 ).split()
+
+
+@pytest.fixture(autouse=True)
+def log_level() -> Generator[None]:
+    """Takes back what a command run inside the test process did to the log level."""
+    logger = logging.getLogger("condsim")
+    level = logger.level
+    yield
+    logger.setLevel(level)
 
 
 @pytest.fixture(scope="session")

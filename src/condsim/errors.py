@@ -4,7 +4,7 @@
 CondSimError
 ├── InputError         (also ValueError)    the caller's data, option or recipe breaks a rule
 ├── ModelError         (also ValueError)    a model folder is missing, damaged or of the wrong kind
-├── BackendError       (also RuntimeError)  a language model or its server does not answer
+├── BackendError       (also RuntimeError)  a language model or a server does not answer
 │   └── BudgetError                         the requests or tokens that were allowed are used up
 └── MissingExtraError  (also ImportError)   an optional library is not installed
 ```
@@ -45,7 +45,9 @@ class ModelError(CondSimError, ValueError):
 
 
 class BackendError(CondSimError, RuntimeError):
-    """A language model, or the server it is behind, does not answer.
+    """A language model, the server it is behind, or an annotation server does not answer.
+
+    It also stands for an answer that cannot be read.
 
     Attributes:
         place: Which of the prompts it failed at, from 0; None if it is not one of them.

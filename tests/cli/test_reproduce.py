@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -29,7 +31,7 @@ def data(tmp_path):
 
 def test_reproduce_list_prints_every_name():
     lines = invoke("--list").stdout.splitlines()
-    assert len(lines) == 19
+    assert len(lines) == 29
     assert lines[0].split()[0] == "csts-table2"
 
 
@@ -145,6 +147,13 @@ def test_reproduce_prompting_report_only_asks_nothing(tmp_path, prompt_data, bac
         (("csts-table12", "--seeds", "2"), r"--seeds does not apply to csts-table12.* --model"),
         (("csts-table3", "--model", "m"), r"--model does not apply to csts-table3.* --backbone"),
         (("ccl-table4", "--max-tokens", "0"), r"--max-tokens does not apply to ccl-table4"),
+        (("ssbc-table6", "--backbone", "minilm"), r"--backbone does not apply to .* --recipe"),
+        (("ssbc-table6", "--model", "m"), r"--model does not apply to ssbc-table6"),
+        (("csts-table3", "--rows", "5"), r"--rows does not apply to csts-table3"),
+        (
+            ("ssbc-table6", "--set", "seed=1", "--recipe", "a.yaml"),
+            r"Cannot read .* a\.yaml|--stsb",
+        ),
         (("csts-table4", "--scoring", "expected"), r"--scoring is of no use without a language"),
         (("csts-table4", "--model", "m", "--data", "nowhere"), r"--data must name a folder"),
         (
@@ -160,3 +169,23 @@ def test_reproduce_bad_input_is_one_line(arguments, message, tmp_path, monkeypat
     with pytest.raises(InputError, match=message):
         raise error
     assert "\n" not in str(error)
+
+
+def test_reproduce_contexts_dry_run_prints_parts_and_cost_and_writes_nothing(tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    pytest.importorskip("sentencex")
+    monkeypatch.chdir(Path(__file__).resolve().parents[2])
+    rows = "".join(f"m\to\t1\t{row}\t{row}.0\tA man.\tA dog.\n" for row in range(5))
+    (tmp_path / "sts-test.csv").write_text(rows)
+    done = invoke(
+        "ssbc-table9", "--recipe", "recipes/contexts/tiny.yaml", "--stsb", tmp_path,
+        "--runs", tmp_path / "runs", "--dry-run", "--set", "selection.size=3",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert [Path(line.split()[-1]).name.split("-")[1] for line in lines[:4]] == [
+        *("corpus", "coherence", "generators", "origin")
+    ]
+    assert "origin on STS-B, at most: 5 pairs x 6 contexts x 3 generators" in done.stderr
+    assert "0 of 8 runs finished" in done.stderr
+    assert not (tmp_path / "runs").exists()

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from condsim.contexts.coherence import CoherenceSettings
 from condsim.contexts.coherence_rows import computed_rows
 from condsim.contexts.coherence_scorer import CoherenceScorer
+from condsim.contexts.coherence_settings import CoherenceSettings
 from condsim.contexts.coherence_training import train_coherence
 from condsim.contexts.vocabulary import learn_vocabulary
 from condsim.errors import InputError, ModelError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from condsim.contexts.coherence import CoherenceSettings
+from condsim.contexts.coherence_settings import CoherenceSettings
 from condsim.contexts.coherence_training import train_both_heads, train_coherence
 from condsim.contexts.held_out import document_starts, held_out_documents
 from condsim.contexts.vocabulary import learn_vocabulary

@@ -15,6 +15,7 @@ def cost(**options: object) -> Cost:
         "corpus": 1_000,
         "selection": Selection(size=20, candidates=3),
         "weights": Weights(),
+        "center": "context",
         "references": 4,
         "tokens_per_sequence": 10,
     }
@@ -30,8 +31,15 @@ def test_cost_counts_choice_crosswise_and_means():
 
 
 def test_cost_of_random_contexts_has_no_candidates():
-    found = cost(selection=Selection(size=20, strategy="random"), references=0)
+    found = cost(selection=Selection(size=20, strategy="random"), center="none")
     assert found.sequences == 3 * (200 + 240)
+
+
+def test_cost_of_pmi_takes_the_centre_term_off_sentences():
+    # 10 sentences x 4 references for the centre, 10 x 20 contexts x 4 for each side.
+    assert cost(center="pmi").sequences == 3 * (600 + 240) + 40 + 2 * 800
+    alone = cost(center="pmi", weights=Weights(1, 1, 0, 0))
+    assert alone.sequences == 600 + 240 + 40
 
 
 def test_cost_of_coherence_alone_is_nothing():

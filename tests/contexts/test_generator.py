@@ -74,17 +74,18 @@ def one_by_one(model, builder) -> list[float]:
     found = []
     for row in range(len(builder.items)):
         items = type(builder.items)(*(part[row : row + 1] for part in vars(builder.items).values()))
-        chances = model.logits(builder.units, items).log_softmax(dim=-1)
-        target = torch.from_numpy(items.targets[0])
-        found.append(chances.gather(1, target[:, None]).sum().item())
+        found.append(model.token_scores(builder.units, items).sum().item())
     return found
 
 
 @pytest.mark.parametrize("encoder", ["apart", "joint"])
 @pytest.mark.parametrize("kind", ["scratch", "t5"])
-def test_log_probabilities_equal_the_backbones_own_forward(vocabulary, t5_folder, encoder, kind):
+@pytest.mark.parametrize("copy", [False, True])
+def test_log_probabilities_equal_the_backbones_own_forward(
+    vocabulary, t5_folder, encoder, kind, copy
+):
     backbone = str(t5_folder) if kind == "t5" else None
-    settings = GeneratorSettings(encoder=encoder, backbone=backbone, max_tokens=16)
+    settings = GeneratorSettings(encoder=encoder, backbone=backbone, copy=copy, max_tokens=16)
     model = randomised(settings, vocabulary)
     builder = some_items(vocabulary, joint=encoder == "joint")
     with torch.inference_mode():
@@ -110,13 +111,14 @@ def test_log_probabilities_depend_on_place_task_and_given_sentences(vocabulary):
         assert not torch.isclose(before, other).any()
 
 
-def test_loss_gives_every_weight_a_gradient(vocabulary):
-    model = new_generator(GeneratorSettings(max_tokens=16), vocabulary).train()
+@pytest.mark.parametrize("copy", [False, True])
+def test_loss_gives_every_weight_a_gradient(vocabulary, copy):
+    model = new_generator(GeneratorSettings(max_tokens=16, copy=copy), vocabulary).train()
     builder = some_items(vocabulary)
     model.loss(builder.units, builder.items).backward()
     for name, parameter in model.named_parameters():
         # A key's bias shifts all attention scores alike, so its gradient is nothing but rounding.
-        if not name.endswith("k_proj.bias"):
+        if not name.endswith(("k_proj.bias", "copy.key.bias")):
             assert parameter.grad is not None, name
             assert parameter.grad.abs().sum() > 0, name
 

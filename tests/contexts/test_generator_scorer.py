@@ -106,7 +106,7 @@ def test_open_other_corpus_is_an_error(folders):
     class Other:
         revision = "other"
 
-    with pytest.raises(InputError, match="were trained on corpus"):
+    with pytest.raises(InputError, match="was trained on corpus"):
         GeneratorScorer.open(folders / "one-apart", Other())
 
 

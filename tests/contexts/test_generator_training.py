@@ -8,11 +8,12 @@ import torch
 from safetensors.torch import load_file
 
 from condsim.contexts.generator_data import GeneratorData, GeneratorWork
+from condsim.contexts.generator_scorer import GeneratorScorer
 from condsim.contexts.generator_settings import SHAPES, GeneratorSettings, Shape
 from condsim.contexts.generator_training import train_generators
 from condsim.contexts.vocabulary import learn_vocabulary
 from condsim.contexts.vocabulary_tokens import CorpusTokens
-from condsim.errors import InputError
+from condsim.errors import InputError, ModelError
 
 SETTINGS = {
     "max_steps": 4,
@@ -64,6 +65,29 @@ def test_train_generators_reports_every_task(small_corpus, vocabulary, tmp_path,
     assert all(0 < task.loss < 7 and 0 < task.unigram_loss < 7 for task in report.tasks.values())
     assert "words alone" in report.summary()
     assert train_generators(small_corpus, vocabulary, tmp_path / "model", settings) == report
+
+
+def test_train_generators_of_some_tasks_can_get_the_others_later(
+    small_corpus, vocabulary, tmp_path
+):
+    folder, settings = tmp_path / "model", GeneratorSettings(**SETTINGS, models="three")
+    report = train_generators(small_corpus, vocabulary, folder, settings, tasks=["centre"])
+    assert list(report.models) == ["centre"]
+    GeneratorScorer.open(folder, small_corpus, tasks=["coherence", "centre"])
+    with pytest.raises(ModelError, match=r"were trained without 'left'\. Train it too"):
+        GeneratorScorer.open(folder, small_corpus)
+    steps = []
+    more = train_generators(
+        small_corpus,
+        vocabulary,
+        folder,
+        settings,
+        tasks=["left", "centre"],
+        progress=lambda step, total, loss: steps.append((step, total)),
+    )
+    assert list(more.models) == ["centre", "left"]
+    assert more.models["centre"] == report.models["centre"]
+    assert steps == [(step, 8) for step in range(5, 9)]
 
 
 def test_train_generators_longer_is_better_than_words_alone(small_corpus, vocabulary, tmp_path):

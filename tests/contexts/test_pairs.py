@@ -140,11 +140,18 @@ def test_draw_on_a_real_corpus(small_corpus, tmp_path):
     assert SPLITS[one.splits[0]] == "train"
 
 
+class Nothing:
+    """Finds no chunk, as an index of documents of one sentence would."""
+
+    def search(self, sentences, *, top_n=20_000):
+        return [(np.zeros(0, np.int64), np.zeros(0, np.float32)) for _ in sentences]
+
+
 def test_draw_documents_of_one_sentence_give_no_document_pairs(tmp_path):
     text = tmp_path / "one.txt"
     text.write_text("\n\n".join(f"Number {n} walks {'very ' * n}far." for n in range(50)))
     corpus = prepare_corpus([text], tmp_path / "corpus")
-    one = PairDrawer(corpus, TfidfIndex.build(corpus, tmp_path / "index")).draw(0, 200)
+    one = PairDrawer(corpus, Nothing()).draw(0, 200)
     assert KINDS.index("document") not in one.kinds
     assert KINDS.index("random") in one.kinds
 

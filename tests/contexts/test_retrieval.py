@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from condsim.contexts import Corpus, TfidfIndex
+from condsim.contexts import Corpus, TfidfIndex, prepare_corpus
 from condsim.contexts.retrieval import best
 from condsim.errors import InputError
 
@@ -152,7 +152,7 @@ def test_index_same_corpus_is_opened_and_another_refused(tmp_path: Path) -> None
 def test_index_bad_input_is_an_error(tmp_path: Path, index: TfidfIndex) -> None:
     with pytest.raises(InputError, match="No word is in 2 chunks or more of the 1"):
         TfidfIndex.build(Texts(["one two"]), tmp_path / "few")
-    with pytest.raises(InputError, match="No word is in 2 chunks or more of the 0"):
+    with pytest.raises(InputError, match="holds no context"):
         TfidfIndex.build(Texts([]), tmp_path / "few")
     assert not (tmp_path / "few").exists()
     with pytest.raises(InputError, match=r"'min_df' must be 1 or more. Got 0\."):
@@ -170,3 +170,20 @@ def test_index_damaged_is_an_error(index: TfidfIndex) -> None:
     (index.folder / "words.txt").write_text("one\n")
     with pytest.raises(InputError, match="damaged: its files do not hold the same terms"):
         TfidfIndex.open(index.folder)
+
+
+def test_index_does_not_find_documents_of_one_sentence(tmp_path: Path) -> None:
+    captions = tmp_path / "captions.tsv"
+    captions.write_text("caption\nA dog runs on the beach today.\nA cat sleeps on the sofa.\n")
+    text = tmp_path / "text.txt"
+    text.write_text("A dog runs in the park.\nIt likes the beach very much.\nA cat looks on.\n")
+    corpus = prepare_corpus([captions, text], tmp_path / "corpus", chunk_sentences=2)
+    assert corpus.has_context.tolist() == [False, False, True, True, True]
+    index = TfidfIndex.build(corpus, tmp_path / "index", min_df=1)
+    found = {int(chunk) for chunks, _ in index.search(["dog cat beach sofa"]) for chunk in chunks}
+    assert found == {2, 3}
+    alone = TfidfIndex.build(
+        prepare_corpus([text], tmp_path / "alone", chunk_sentences=2), tmp_path / "i", min_df=1
+    )
+    (_, scores), (_, wanted) = index.search(["dog"])[0], alone.search(["dog"])[0]
+    np.testing.assert_allclose(scores, wanted, rtol=1e-6)  # as if the captions were not there

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from condsim.contexts.eq3 import Weights
-from condsim.contexts.scoring import OriginScorer, PairTerms, similarity
+from condsim.contexts.eq4 import PairTerms, similarity
+from condsim.contexts.scoring import OriginScorer
 from condsim.contexts.selection import Selection
 from condsim.errors import InputError
 from condsim.types import Scorer
@@ -17,6 +18,7 @@ ROWS = 40
 
 class Corpus:
     revision = "r0"
+    has_context = np.ones(ROWS, dtype=np.bool_)
     chunk_starts = np.arange(ROWS + 1)
 
     def __len__(self) -> int:
@@ -78,6 +80,24 @@ def test_similarity_is_the_cosine_worked_by_hand():
     assert similarity(pair, weights=only, center="context") == pytest.approx(-0.25 / 0.5590169944)
 
 
+def test_similarity_pmi_worked_by_hand():
+    pair = PairTerms(
+        first={"centre": np.float32([-1, -3]), "left": np.float32([-4, -5])},
+        second={"centre": np.float32([-6, -4]), "left": np.float32([-5, -4])},
+        means={"left": np.float32([-5, -5])},
+        alone={"centre": np.float32([-3, -6])},
+    )
+    # Of the sentences: (2, 0) and (0, 2). Of the contexts: (1, 0) and (0, 1). Means of both terms:
+    # (1.5, 0) and (0, 1.5), which are at a right angle.
+    assert similarity(pair, weights=Weights(0, 1, 1, 0), center="pmi") == pytest.approx(0.0)
+    # Four times the left term: (2 + 4, 0) / 5 and (0, 2 + 4) / 5; the same angle.
+    assert similarity(pair, weights=Weights(0, 1, 4, 0), center="pmi") == pytest.approx(0.0)
+    shifted = PairTerms(pair.first, pair.second, pair.means, {"centre": np.float32([-4, -6])})
+    # (3, 1) and (0, 2): 2 / (sqrt 10 * 2).
+    found = similarity(shifted, weights=Weights(0, 1, 0, 0), center="pmi")
+    assert found == pytest.approx(2 / (2 * 10**0.5))
+
+
 def test_similarity_context_that_lacks_all_terms_is_left_out():
     pair = PairTerms(
         first={"left": np.float32([-1, np.nan])},
@@ -93,7 +113,7 @@ def test_similarity_no_context_is_zero():
     assert similarity(pair, weights=Weights(0, 1, 0, 0), center="none") == 0.0
 
 
-@pytest.mark.parametrize("center", ["none", "context"])
+@pytest.mark.parametrize("center", ["none", "context", "pmi"])
 def test_origin_scorer_equals_a_naive_loop(center: Any):
     pairs = [("apple", "bat"), ("bat", "cow"), ("apple", "apple"), ("cow", "bat")]
     scores = origin(center=center, references=5).score(*zip(*pairs, strict=True), scale="raw")
@@ -101,9 +121,14 @@ def test_origin_scorer_equals_a_naive_loop(center: Any):
     for (first, second), score in zip(pairs, scores, strict=True):
         contexts = np.concatenate([_best(first), _best(second)])
         vectors = [_term(text, contexts) for text in (first, second)]
+        means = np.mean([_term(f"reference {row}", contexts) for row in drawn], axis=0)
+        alone = [_term(text, drawn).mean() for text in (first, second)]
         if center == "context":
-            means = np.mean([_term(f"reference {row}", contexts) for row in drawn], axis=0)
             vectors = [vector - means for vector in vectors]
+        elif center == "pmi":  # two terms are those of the sentence, two those of the context
+            vectors = [
+                vector - (mean + means) / 2 for vector, mean in zip(vectors, alone, strict=True)
+            ]
         one, other = vectors
         expected = one @ other / np.linalg.norm(one) / np.linalg.norm(other)
         assert score == pytest.approx(expected, abs=1e-4)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from condsim.contexts.eq3 import Weights
-from condsim.contexts.selection import Selection, select
+from condsim.contexts.selection import Selection, _rank_in_group, select
 from condsim.errors import InputError
 
 ROWS, CHUNK = 60, 5
@@ -17,6 +17,7 @@ class Corpus:
     """60 sentences in chunks of 5; each chunk is a document."""
 
     revision = "0"
+    has_context = np.ones(ROWS, dtype=np.bool_)
     chunk_starts = np.arange(0, ROWS + 1, CHUNK)
 
     def __len__(self) -> int:
@@ -73,7 +74,8 @@ def sets(sentences: list[str], terms: Terms | None = None, **options: Any) -> An
 
 
 def test_select_two_step_takes_the_best_of_each_chunk():
-    # Three chunks (11, 10, 9) are found; by Eq. 3 the highest id of each is best.
+    # Three chunks (11, 10, 9) of five are found, all of them candidates; by Eq. 3 the highest id of
+    # each is best.
     (found,) = sets(["abc"], size=5)
     assert found.centres.tolist() == [59, 54, 49]
     np.testing.assert_array_equal(found.terms["centre"], [-41, -46, -51])
@@ -83,8 +85,8 @@ def test_select_two_step_takes_the_best_of_each_chunk():
 def test_select_candidates_pass_by_coherence_first():
     terms = Terms()
     (found,) = sets(["abc"], terms, size=2, candidates=3)
-    # The 6 most coherent of 15 are 45 to 50, of which Eq. 3 takes 50 and, of the next chunk, 49.
-    assert found.centres.tolist() == [50, 49]
+    # 6 candidates of 3 chunks, the two most coherent of each: 45, 46, 50, 51, 55 and 56.
+    assert found.centres.tolist() == [56, 51]
     assert terms.asked[0] == ("coherence", 15)
     assert ("centre", 6) in terms.asked
 
@@ -145,3 +147,9 @@ def test_select_like_left_neighbours_are_left_out():
 def test_selection_bad_values_raise(options: dict[str, Any], message: str):
     with pytest.raises(InputError, match=message):
         Selection(**options)
+
+
+def test_rank_in_group_counts_those_before():
+    groups = np.array([3, 1, 3, 0, 1, 3])
+    assert _rank_in_group(groups).tolist() == [0, 0, 1, 0, 1, 2]
+    assert _rank_in_group(groups[:0]).tolist() == []

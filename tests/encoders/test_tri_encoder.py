@@ -25,6 +25,7 @@ from condsim.encoders import (
     load_tri_encoder,
 )
 from condsim.encoders.distinct import distinct_rows
+from condsim.encoders.fusion import LowRank
 from condsim.errors import InputError, ModelError
 from condsim.losses import WeightedSumLoss
 
@@ -100,11 +101,44 @@ def test_tri_encoder_concat_equals_dense_of_parts(
     plain = build_bi_encoder(str(tiny_backbone))
     sentences = plain.encode([pair[1] for pair in pairs], convert_to_tensor=True)
     conditions = plain.encode([pair[0] for pair in pairs], convert_to_tensor=True)
-    linear = model[0].fusion_layer[0]
+    linear = model[0].fusion_layer.layer[0]
     with torch.no_grad():
         both = torch.cat([sentences, model[0].condition_layer.eval()(conditions)], dim=1)
         expected = torch.nn.functional.gelu(both @ linear.weight.T + linear.bias)
     torch.testing.assert_close(model.encode(pairs, convert_to_tensor=True), expected)
+
+
+def test_low_rank_value_by_hand() -> None:
+    # d = 2, rank 2: the condition (1, 2) makes [[1, 0], [0, 2]] + bias 0, and s = (3, 4) -> (3, 8)
+    fusion = LowRank(2, 2)
+    with torch.no_grad():
+        fusion.projection.bias.zero_()
+        weight = torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 1.0]])
+        fusion.projection.weight.copy_(weight)
+    found = fusion(torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 2.0]]))
+    assert found.tolist() == [[3.0, 8.0]]
+
+
+def test_tri_encoder_low_rank_projects_each_sentence_by_its_condition(
+    tiny_backbone: Path, pairs: list[list[str]]
+) -> None:
+    model = build_tri_encoder(str(tiny_backbone), fusion="low-rank", rank=5)
+    plain = build_bi_encoder(str(tiny_backbone))
+    sentences = plain.encode([pair[1] for pair in pairs], convert_to_tensor=True)
+    conditions = plain.encode([pair[0] for pair in pairs], convert_to_tensor=True)
+    with torch.no_grad():
+        made = model[0].fusion_layer.projection(model[0].condition_layer.eval()(conditions))
+    expected = [
+        matrix.reshape(5, 32) @ sentence for matrix, sentence in zip(made, sentences, strict=True)
+    ]
+    found = model.encode(pairs, convert_to_tensor=True)
+    torch.testing.assert_close(found, torch.stack(expected), atol=1e-5, rtol=1e-4)
+    assert model.get_embedding_dimension() == 5
+
+
+def test_tri_encoder_rank_below_1_raises(tiny_backbone: Path) -> None:
+    with pytest.raises(InputError, match=r"rank must be at least 1\. Got 0"):
+        build_tri_encoder(str(tiny_backbone), fusion="low-rank", rank=0)
 
 
 def test_tri_encoder_hadamard_cosine_equals_two_products_over_stored_vectors(

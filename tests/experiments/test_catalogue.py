@@ -8,6 +8,7 @@ from condsim.errors import InputError
 from condsim.experiments import load_experiment, names, plan, unique_runs
 from condsim.experiments.backbones import PAPER_BACKBONES, resolve
 from condsim.experiments.catalogue import parse
+from condsim.experiments.gold_sets import GOLD_SETS
 from condsim.experiments.language_models import PAPER_MODELS
 
 NAMES = [
@@ -15,6 +16,8 @@ NAMES = [
     *("csts-figure3", "csts-figure4"),
     *(f"ccl-table{number}" for number in (3, 4, 5, 7, 8, 9)),
     *("ccl-figure2", "ccl-figure3", "ccl-appendix-a"),
+    *(f"ssbc-table{number}" for number in (2, 6, 7, 8, 9)),
+    *("ssbc-cases", "ssbc-choices", "ssbc-construction", "ssbc-structures"),
 ]
 VALID = {
     "title": "T",
@@ -23,6 +26,7 @@ VALID = {
     "measured_on": "M",
     "rows": {"one": {"cells": {"encoder": "bi"}, "recipe": "bi"}},
 }
+SCORES = {"cells": {"model": "Origin"}, "contexts": {"scorer": "origin"}}
 ASKS = {"cells": {"instruction": "none"}, "prompt": {"instruction": "none", "shots": 0}}
 
 
@@ -37,7 +41,7 @@ def test_load_experiment_every_file_plans_valid_recipes(name, options):
         options, backbones=resolve(["paper", "minilm", "someone/other-model"]), full=True
     )
     lines = plan(experiment, everything)  # builds and checks every recipe
-    if experiment.kind not in ("label-histogram", "prompting"):
+    if experiment.kind not in ("label-histogram", "prompting", "contexts", "cases"):
         assert unique_runs(lines)
         for line in lines:
             assert line.runs or line.row.does_not_apply
@@ -55,6 +59,9 @@ def test_load_experiment_published_numbers_are_plausible(name):
                 if experiment.kind == "prompting":
                     assert key in PAPER_MODELS
                     assert (0 if metric == "invalid" else -8) <= number.value < 99
+                elif experiment.kind == "contexts":
+                    assert key in GOLD_SETS
+                    assert 15 < number.value < 81
                 else:
                     assert key in PAPER_BACKBONES
                     assert metric == "over_estimated" or -5 < number.value < 92
@@ -106,6 +113,14 @@ def test_load_experiment_unknown_name_lists_near_ones():
         ({"rows": {"a": {"cells": {}, "recipe": "by"}}}, r"row 'a': Unknown recipe 'by'"),
         ({"rows": {"a": {"cells": {}}}}, "one of 'recipe', 'does_not_apply'"),
         ({"rows": {"a": {**ASKS, "recipe": "bi"}}}, "one of 'recipe', 'does_not_apply', 'prompt'"),
+        ({"rows": {"a": SCORES}}, "row 'a': 'contexts' goes with the kind 'contexts' or 'cases'"),
+        ({"kind": "contexts"}, "row 'one': 'contexts' goes with the kind 'contexts' or 'cases'"),
+        ({"rows": {"a": {**SCORES, "contexts": {"scorers": "origin"}}}}, "key 'scorers'"),
+        (
+            {"rows": {"a": {**SCORES, "contexts": {"weights": {"lef": 1}}}}},
+            "Unknown term 'lef'.*'left'",
+        ),
+        ({"gold_sets": ["sts11"]}, "Unknown gold set 'sts11'"),
         ({"rows": {"a": ASKS}}, "row 'a': 'prompt' goes with the kind 'prompting'"),
         ({"kind": "prompting"}, "row 'one': 'prompt' goes with the kind 'prompting'"),
         ({"rows": {"a": {**ASKS, "prompt": {"shots": 2}}}}, "key 'instruction' is missing"),

@@ -85,6 +85,8 @@ def test_plan_counts_are_those_of_the_documentation(options):
     page = (Path(__file__).resolve().parents[2] / "docs" / "reproduce.md").read_text("utf-8")
     trained = {}
     for name in names():
+        if name.startswith("ssbc"):
+            continue  # these have a table of their own
         runs = unique_runs(plan(load_experiment(name), options))
         trained[name] = {run.folder for run in runs if run.trained}
     documented = {}

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
+from condsim.scorers import encoder as module
 from condsim.scorers.calibration import Calibration
 from condsim.scorers.encoder import EncoderScorer
+from condsim.scorers.precision import numbers_on
 from condsim.types import Scorer
 
 
@@ -84,9 +86,100 @@ def test_score_no_conditions_equals_a_bi_encoder_on_the_sentences(tiny_backbone)
     assert score == pytest.approx(float(first @ second), abs=1e-6)
 
 
+TEXTS = ["a dog", "a", "a red ball on the table", "the man throws a ball", "a cat", "a dog runs"]
+
+
+@pytest.mark.parametrize("condition", [None, "the animal"])
+def test_encode_in_batches_of_tokens_gives_the_same_in_the_same_order(
+    tiny_backbone, monkeypatch, condition
+):
+    from condsim.encoders import build_bi_encoder
+
+    encoder = build_bi_encoder(str(tiny_backbone))
+    texts = TEXTS if condition is None else [[condition, text] for text in TEXTS]
+    expected = encoder.encode(texts, normalize_embeddings=True)
+    monkeypatch.setattr(module, "_TOKENS", 12)
+    vectors = EncoderScorer(encoder, name="some").encode(TEXTS, condition)
+    np.testing.assert_allclose(vectors, expected, atol=1e-6)
+
+
+def test_encode_batches_have_like_length_and_few_tokens(tiny_backbone, monkeypatch):
+    from condsim.encoders import build_bi_encoder
+
+    encoder = build_bi_encoder(str(tiny_backbone))
+    shapes = []
+    forward = encoder.forward
+
+    def counted(features, **options):
+        shapes.append(tuple(features["input_ids"].shape))
+        return forward(features, **options)
+
+    monkeypatch.setattr(encoder, "forward", counted)
+    monkeypatch.setattr(module, "_TOKENS", 14)
+    EncoderScorer(encoder, name="some").encode(TEXTS)
+    # With [CLS] and [SEP] 4, 3, 8, 7, 4 and 5 tokens: 3 4 4 (3 x 4 = 12), 5 7 (2 x 7 = 14) and 8.
+    assert shapes == [(1, 8), (2, 7), (3, 4)]
+
+
+def test_encode_text_longer_than_the_model_reads_is_cut(tiny_backbone):
+    from condsim.encoders import build_bi_encoder
+
+    encoder = build_bi_encoder(str(tiny_backbone), max_seq_length=6)
+    lengths = module._token_lengths(encoder, ["a dog", "a " * 50])
+    assert lengths.tolist() == [4, 6]
+    first, second = EncoderScorer(encoder, name="some").encode(["a " * 50, "a " * 60])
+    np.testing.assert_allclose(first, second, atol=1e-6)
+
+
 def test_score_no_conditions_refused_by_a_tri_encoder(tiny_backbone):
     from condsim.encoders import build_tri_encoder
 
     scorer = EncoderScorer(build_tri_encoder(str(tiny_backbone)), name="some")
     with pytest.raises(InputError, match="pair"):
         scorer.score(["a dog"], ["a red ball"])
+
+
+@pytest.mark.parametrize("kind", ["bi", "transform", "tri"])
+def test_with_precision_bfloat16_gives_nearly_the_same_vectors_of_length_one(tiny_backbone, kind):
+    from condsim.encoders import build_bi_encoder, build_tri_encoder
+
+    encoder = (
+        build_tri_encoder(str(tiny_backbone))
+        if kind == "tri"
+        else build_bi_encoder(str(tiny_backbone), transform=kind == "transform")
+    ).eval()
+    scorer = EncoderScorer(encoder, name="some")
+    halved = scorer.with_precision("bfloat16")
+    assert (scorer.numbers, halved.numbers) == ("float32", "bfloat16")
+    assert halved.model is scorer.model
+    expected = scorer.encode(TEXTS, "the animal")
+    vectors = halved.encode(TEXTS, "the animal")
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    np.testing.assert_allclose(vectors, expected, atol=0.02)  # 8 significant bits
+    assert np.abs(vectors - expected).max() > 0
+
+
+@pytest.mark.parametrize(("units", "numbers"), [(True, "bfloat16"), (False, "float32")])
+def test_with_precision_auto_follows_the_processor(tiny_backbone, monkeypatch, units, numbers):
+    torch = pytest.importorskip("torch")
+    from condsim.encoders import build_bi_encoder
+
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": units})
+    scorer = EncoderScorer(build_bi_encoder(str(tiny_backbone)).to("cpu"), name="some")
+    assert scorer.with_precision("auto").numbers == numbers
+    assert scorer.with_precision("bfloat16").with_precision("float32").numbers == "float32"
+
+
+def test_numbers_on_gpu_auto_is_float32():
+    torch = pytest.importorskip("torch")
+    assert numbers_on(torch.device("cuda"), "auto") == "float32"
+    assert numbers_on(torch.device("cuda"), "bfloat16") == "bfloat16"
+
+
+def test_with_precision_unknown_refused(tiny_backbone):
+    from condsim.encoders import build_bi_encoder
+
+    scorer = EncoderScorer(build_bi_encoder(str(tiny_backbone)), name="some")
+    with pytest.raises(InputError, match=r"Unknown precision 'bfloat'. Did you mean 'bfloat16'"):
+        scorer.with_precision("bfloat")

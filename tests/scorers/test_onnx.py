@@ -142,15 +142,6 @@ def test_encode_dot_product_is_the_raw_score(tiny):
     )
 
 
-def test_batches_cover_every_text_within_the_limit(monkeypatch):
-    monkeypatch.setattr(module, "_TOKENS", 40)
-    lengths = np.array([7, 3, 50, 12, 12, 3, 9, 20])
-    batches = list(module._batches(lengths))
-    assert sorted(np.concatenate(batches).tolist()) == list(range(8))
-    assert all(len(batch) * lengths[batch].max() <= 40 or len(batch) == 1 for batch in batches)
-    assert list(module._batches(np.array([], np.int64))) == []
-
-
 def test_score_bad_input_refused_with_place(tiny):
     with pytest.raises(InputError, match="at index 1"):
         tiny.score(["a", ""], ["b", "c"], "x")

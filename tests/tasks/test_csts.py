@@ -149,3 +149,8 @@ def test_load_csts_released_dev_counts(released):
     task = load_csts(released / "dev.csv")
     assert len(task) == 1982
     assert int((~task.valid).sum()) == 168
+
+
+def test_load_csts_original_file_of_another_length_warned(write, caplog):
+    load_csts(write("csts_validation.csv", "sentence1,sentence2,condition,label\nA,B,C,1\n"))
+    assert "csts_validation.csv: has 1 rows, and 2834 are published" in caplog.text

@@ -124,6 +124,13 @@ def test_pair_rows_counts_logged_in_one_line(caplog):
     ]
 
 
+def test_pair_rows_without_conditions_log_nothing(caplog):
+    task = Task("t", "0" * 12, ("A", "C"), ("B", "D"), None, np.array([1, 3], np.float32), (0, 5))
+    with caplog.at_level(logging.INFO, logger="condsim"):
+        assert pair_rows(task).pairs == 0
+    assert caplog.messages == []
+
+
 def test_pair_rows_released_files_counts(released):
     train = pair_rows(load_csts(released / "train.csv"))
     assert train.pairs + train.ties == 5671

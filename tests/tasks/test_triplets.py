@@ -69,3 +69,8 @@ def test_write_triplets_then_load_gives_equal(tmp_path):
     assert (read.positives, read.negatives) == (("B b", "E"), ("C", "F"))
     with pytest.raises(InputError, match=r"written as \.tsv"):
         write_triplets(triplets, tmp_path / "x.csv")
+
+
+def test_load_triplets_released_test_file_count_warned(write, caplog):
+    load_triplets(write("test.csv", "Sentence1,Sentence2,Sentence3\nA,B,C\nA,A,C\n"))
+    assert "test.csv: has 2 rows, and 222957 are published" in caplog.text

@@ -37,6 +37,7 @@ def command(recipe_path: Path, output: Path, *more: str) -> list[str]:
         ({"layer_decay": 0.8, "transform": True, "pooling": "mean_top2"}, "bi-encoder"),
         ({"encoder": "tri-encoder", "fusion": "hadamard"}, "tri-encoder"),
         ({"encoder": "tri-encoder", "fusion": "concat", "pooling": "cls"}, "tri-encoder"),
+        ({"encoder": "tri-encoder", "fusion": "low-rank", "rank": 8}, "tri-encoder"),
         ({"objective": CCL, "gradient_accumulation": 2}, "bi-encoder"),
         ({"encoder": "tri-encoder", "fusion": "hadamard", "objective": CCL}, "tri-encoder"),
         ({"encoder": "tri-encoder", "fusion": "concat", "objective": CCL}, "tri-encoder"),

@@ -103,7 +103,7 @@ def test_load_recipe_overrides_change_single_keys(tmp_path):
         (MINIMAL + "objective: {triplet: 1}\nencoder: tri-encoder\n", "'triplet' is for a bi-enc"),
         (
             MINIMAL + "objective: {softmax: 1}\ninputs: sentences\n",
-            "'inputs' and 'siblings' do",
+            "'inputs', 'siblings' and 'plain' do",
         ),
         (MINIMAL + "objective: {triplet: 1}\nsiblings: s.csv\n", "do not apply to .*'triplet'"),
         ("- a\n", "must hold a mapping"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from condsim.cli.evaluate_suite import refuse, run_suite
 from condsim.cli.outputs import check_output
 from condsim.errors import InputError, require
 
@@ -23,19 +24,34 @@ def evaluate(
     data: Annotated[
         Path,
         typer.Option(
-            help="Labelled file: CSV, TSV or JSONL with sentence1, sentence2, condition, label.",
+            help="Labelled file: CSV, TSV or JSONL with sentence1, sentence2, condition, label; "
+            "also STS, SICK, STS-B, AFS, or hub:owner/name@revision. With --suite the folder that "
+            "has the data sets in it.",
             show_default=False,
         ),
     ],
     model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Model folder or Hub name; or mean:NAME, cls:NAME, bertscore:NAME@LAYER, "
+            "cross-encoder:NAME, glove:FILE. With --suite it may be given again, and as "
+            "LABEL=NAME.",
+            show_default="the model that ships",
+        ),
+    ] = None,
+    suite: Annotated[
         str | None,
-        typer.Option(help="Model folder or Hub name.", show_default="the model that ships"),
+        typer.Option(
+            help="Measure on the data sets of a suite: sts, sts-b, csts, afs, wiki-sections or "
+            "all.",
+            show_default=False,
+        ),
     ] = None,
     baseline: Annotated[
         list[str] | None,
         typer.Option(
-            help="Another baseline beside condition-only: sentences-only or word-overlap. "
-            "May be given again.",
+            help="Another baseline beside condition-only: sentences-only, tfidf-cosine or "
+            "word-overlap. May be given again.",
             show_default=False,
         ),
     ] = None,
@@ -54,8 +70,45 @@ def evaluate(
         int, typer.Option(min=1, help="Bootstrap resamples of the sentence pairs.")
     ] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples and the folds.")] = 0,
+    bootstrap: Annotated[
+        bool,
+        typer.Option("--bootstrap", help="With --suite: 95 % intervals and marks of difference."),
+    ] = False,
+    aggregation: Annotated[
+        str | None,
+        typer.Option(
+            help="With --suite: how the subsets of a year become one figure: all, mean or wmean.",
+            show_default="all",
+        ),
+    ] = None,
+    condition: Annotated[
+        str | None,
+        typer.Option(
+            help="With --suite: what pairs without a condition are compared with respect to.",
+            show_default="nothing",
+        ),
+    ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --suite: folder that keeps scores; 'off' for none.",
+            show_default="condsim/suite in the user's folder for caches",
+        ),
+    ] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            help="With --suite: what encoders compute in: float32, bfloat16, or auto: bfloat16 "
+            "where the processor has matrix units for it.",
+            show_default="auto",
+        ),
+    ] = None,
     json: Annotated[
         Path | None, typer.Option(help="Also write the report to this file.", show_default=False)
+    ] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(help="With --suite: also write a line a figure here.", show_default=False),
     ] = None,
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the table as Markdown.")
@@ -71,12 +124,12 @@ def evaluate(
         Path | None,
         typer.Option(
             help="Draw raw similarity against gold to this PNG file, the model of --against first; "
-            "with --over-estimation.",
+            "with --over-estimation. With --suite a heat map.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Measure a model on labelled rows.
+    """Measure a model on labelled rows, or on all the data sets of a suite.
 
     Prints Spearman, Pearson, MSE, pair accuracy and partial Spearman with 95 % bootstrap
     intervals. The baseline that sees the condition only is always beside them: a model that is
@@ -91,9 +144,51 @@ def evaluate(
     `condsim evaluate --data dev.csv --model runs/new --against runs/old --markdown`
 
     `condsim evaluate --data dev.csv --against runs/old --over-estimation --plot over.png`
+
+    `condsim evaluate --suite sts --data datasets --model default --model runs/new --bootstrap`
     """
     check_output("--json", json)
+    check_output("--csv", csv)
     check_output("--plot", plot)
+    if suite is not None:
+        refuse(
+            "is not for --suite",
+            {
+                "--baseline": (baseline, "they are always there"),
+                "--train": (train, "the training rows of C-STS are found beside it"),
+                "--over-estimation": (over_estimation, "give a file of C-STS instead"),
+            },
+        )
+        run_suite(
+            data,
+            suite=suite,
+            models=model or [None],
+            against=against,
+            condition=condition,
+            aggregation=aggregation or "all",
+            resamples=resamples if bootstrap else 0,
+            seed=seed,
+            cache=cache,
+            precision=precision or "auto",
+            json=json,
+            csv=csv,
+            markdown=markdown,
+            plot=plot,
+        )
+        return
+    only_suite = "a single file has no use for it"
+    refuse(
+        "is for --suite only",
+        {
+            "--bootstrap": (bootstrap, "intervals are always there"),
+            "--aggregation": (aggregation, only_suite),
+            "--condition": (condition, only_suite),
+            "--cache": (cache, only_suite),
+            "--precision": (precision, only_suite),
+            "--csv": (csv, "write --json"),
+            "a second --model": (len(model or ()) > 1, "give it as --against"),
+        },
+    )
     if plot is not None:
         if not over_estimation:
             raise InputError("--plot draws over-estimation; give --over-estimation as well.")
@@ -102,7 +197,7 @@ def evaluate(
         require("matplotlib", extra="train")
     report = _report(
         data,
-        model=model,
+        model=model[0] if model else None,
         baselines=baseline or [],
         against=against,
         train=train,
@@ -131,7 +226,7 @@ def _report(
     """Loads data and models, the cheap and likely mistakes first, evaluates and plots."""
     from condsim.evaluation import evaluate as run_evaluation
     from condsim.scorers.baselines import baseline as make_baseline
-    from condsim.scorers.load import load_scorer
+    from condsim.scorers.named import open_scorer
     from condsim.scorers.scored_once import ScoredOnce
     from condsim.tasks import load_task
 
@@ -147,8 +242,8 @@ def _report(
         chosen = [
             make_baseline(str(name), train=rows) for name in chosen if name != "condition-only"
         ]
-    scorer = ScoredOnce(load_scorer(model))
-    other = None if against is None else ScoredOnce(load_scorer(against))
+    scorer = ScoredOnce(open_scorer(model))
+    other = None if against is None else ScoredOnce(open_scorer(against))
     report = run_evaluation(
         scorer,
         task,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +10,6 @@ import typer
 from condsim.errors import require
 
 __all__ = ["export"]
-
-_SAMPLES = 256  # rows; more change the measured ranges little
 
 
 def export(
@@ -38,14 +35,10 @@ def export(
     `condsim score --model runs/bi-onnx "A man runs." "A dog runs." "the animal"`
     """
     require("sentence_transformers", extra="train")
-    from condsim.tasks import iter_csts
     from condsim.training.export import export_onnx
-    from condsim.training.export_samples import SAMPLES
+    from condsim.training.export_samples import SAMPLES, samples_of
 
-    texts = list(SAMPLES)
-    if samples is not None:
-        rows = itertools.islice(iter_csts(samples, labels=False), _SAMPLES)
-        texts = [(text, row.condition) for row in rows for text in (row.sentence1, row.sentence2)]
+    texts = SAMPLES if samples is None else samples_of(samples)
     result = export_onnx(
         model, output, quantize=None if float32 else "int8", samples=texts, name=name
     )

@@ -18,6 +18,7 @@ _CORE = ("numpy", "onnxruntime", "tokenizers")
 _EXTRAS = {
     "train": ("torch", "sentence_transformers", "transformers", "datasets", "accelerate"),
     "llm": ("openai", "transformers", "torch"),
+    "build": ("faiss", "pyarrow", "PIL", "statsmodels", "krippendorff"),
     "contexts": ("pyarrow", "sentencex"),
     "parquet": ("pyarrow",),
 }

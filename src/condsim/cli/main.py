@@ -7,7 +7,13 @@ import sys
 import typer
 
 from condsim.cli import (
+    applicability,
     average,
+    build,
+    build_annotate,
+    build_dataset,
+    build_teach,
+    build_weak,
     contexts,
     data,
     encode,
@@ -17,6 +23,7 @@ from condsim.cli import (
     predict,
     prompt,
     reproduce,
+    robustness,
     score,
     sweep,
     train,
@@ -43,6 +50,18 @@ app.command()(predict.predict)
 app.command()(prompt.prompt)
 app.command()(export.export)
 app.command()(info.info)
+app.command()(robustness.robustness)
+# Without a name, so that their commands stand beside the others.
+build.app.add_typer(build_annotate.app)
+build.app.add_typer(build_dataset.app)
+build.app.add_typer(build_weak.app)
+build.app.add_typer(build_teach.app)
+app.add_typer(
+    applicability.app,
+    name="applicability",
+    help="Whether a condition applies to two sentences.",
+)
+app.add_typer(build.app, name="build", help="Build a conditional-similarity data set of your own.")
 app.add_typer(contexts.app, name="contexts", help="Learn similarity from raw text, no labels.")
 app.add_typer(data.app, name="data", help="Look at data files.")
 

@@ -5,30 +5,22 @@ from __future__ import annotations
 import logging
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from condsim.cli.reproduce_default import NAME, TITLE, reproduce_default
+from condsim.cli.reproduce_options import check_default, check_options, given_options
 from condsim.errors import InputError
-
-if TYPE_CHECKING:
-    from condsim.experiments import Experiment, Options
 
 __all__ = ["reproduce"]
 
 _DATA = Path("../shared/data/csts-reannotated")
 _STSB = Path("../shared/data/sts-b")
+_STS = Path("../shared/data/sts12-16")
+_SICK = Path("../shared/data/sick-r")
 _RUNS = Path("runs/reproduce")
 _OUTPUT = Path("docs/results")
-_ENCODERS = ("--backbone", "--set", "--seeds", "--full")
-_LANGUAGE_MODELS = (
-    "--model",
-    "--base-url",
-    "--scoring",
-    "--max-requests",
-    "--max-tokens",
-    "--unlisted",
-)
 
 
 class Scoring(StrEnum):
@@ -50,6 +42,13 @@ def reproduce(
             help="roberta-base, simcse-large ..., paper for the papers' five, a Hub name or a "
             "folder; may be repeated.",
             show_default="minilm",
+        ),
+    ] = None,
+    teacher: Annotated[
+        str | None,
+        typer.Option(
+            help="Backbone of the teacher of default-model: a Hub name or a folder.",
+            show_default="sentence-transformers/all-mpnet-base-v2",
         ),
     ] = None,
     model: Annotated[
@@ -91,6 +90,29 @@ def reproduce(
     stsb: Annotated[
         Path, typer.Option(help="Folder with sts-train.csv and sts-dev.csv of STS-B.")
     ] = _STSB,
+    sts: Annotated[
+        Path, typer.Option(help="Folder with sts12.MSRpar.test.tsv and so on to STS16.")
+    ] = _STS,
+    sick: Annotated[Path, typer.Option(help="Folder with sick_test.tsv of SICK-R.")] = _SICK,
+    recipe: Annotated[
+        Path | None,
+        typer.Option(
+            help="Recipe that ssbc-... start from, and with it the corpus.",
+            show_default="recipes/contexts/openstax.yaml",
+        ),
+    ] = None,
+    on: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Measure ssbc-... on this test set only: sts12 ... sts16, sts-b, sick-r; may be "
+            "repeated.",
+            show_default="those of the experiment",
+        ),
+    ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(min=3, help="Rows of each test set of ssbc-... at most.", show_default="all"),
+    ] = None,
     runs: Annotated[Path, typer.Option(help="Folder of the runs of all experiments.")] = _RUNS,
     output: Annotated[
         Path, typer.Option(help="Folder for NAME.md, NAME.csv and NAME.png.")
@@ -125,6 +147,11 @@ def reproduce(
     csts-table4, csts-table11 and csts-table12 ask the language models that --model names instead.
     Their answers are stored as they arrive, and none is asked for twice.
 
+    ssbc-... learn similarity from the contexts of a corpus, that of --recipe. What rows have in
+    common, such as models, is made once, and what is to be done is said first.
+
+    default-model makes the model that ships, from C-STS rows, captions and NLI pairs.
+
     **Examples**
 
     `condsim reproduce --list`
@@ -136,6 +163,10 @@ def reproduce(
     `condsim reproduce ccl-table3 --backbone simcse-base --backbone minilm`
 
     `condsim reproduce csts-table11 --model google/flan-t5-small --max-requests 2000`
+
+    `condsim reproduce ssbc-table9 --rows 300 --set selection.size=20`
+
+    `condsim reproduce default-model`
     """
     from condsim.experiments.catalogue import load_experiment
 
@@ -144,16 +175,43 @@ def reproduce(
         return
     if name is None:
         raise InputError("Give the name of a table or figure; --list prints all of them.")
-    from condsim.experiments import Options, PromptOptions
+    given = given_options(
+        {
+            "--backbone": backbone,
+            "--set": set_,
+            "--seeds": seeds,
+            "--full": full,
+            "--teacher": teacher,
+            "--model": model,
+            "--base-url": base_url,
+            "--scoring": scoring,
+            "--max-requests": max_requests,
+            "--max-tokens": max_tokens,
+            "--unlisted": unlisted,
+            "--recipe": recipe,
+            "--on": on,
+            "--rows": rows,
+        }
+    )
+    if name == NAME:
+        plans = given_options({"--dry-run": dry_run, "--report-only": report_only})
+        check_default([*given, *plans])
+        reproduce_default(
+            data=data,
+            runs=runs,
+            backbones=backbone or (),
+            teacher=teacher,
+            seeds=seeds,
+        )
+        return
+    from condsim.experiments import ContextsOptions, Options, PromptOptions
     from condsim.experiments.backbones import resolve
     from condsim.experiments.language_models import resolve_models
 
     experiment = load_experiment(name)
-    encoders = (backbone or None, set_ or None, seeds, full or None)
-    prompting = (model or None, base_url, scoring, max_requests, max_tokens, unlisted or None)
-    values = zip((*_ENCODERS, *_LANGUAGE_MODELS), (*encoders, *prompting), strict=True)
-    _check_options(experiment, [option for option, value in values if value is not None])
-    defaults = Options(data=_DATA, stsb=_STSB, runs=_RUNS)
+    check_options(experiment, given)
+    placed = ContextsOptions(sts=_STS, sick=_SICK)
+    defaults = Options(data=_DATA, stsb=_STSB, runs=_RUNS, contexts=placed)
     options = Options(
         data=data,
         stsb=stsb,
@@ -170,27 +228,30 @@ def reproduce(
             max_tokens=max_tokens,
             unlisted=unlisted,
         ),
+        contexts=ContextsOptions(recipe, sts, sick, tuple(on) if on else None, rows),
     )
     if dry_run:
-        if experiment.kind == "prompting":
-            _print_prompts(experiment, options)
-        else:
-            _print_runs(experiment, options)
+        from condsim.cli.reproduce_plan import print_plan
+
+        print_plan(experiment, options)
         return
     from condsim.cli.prompt_output import Progress
+    from condsim.cli.stages import StageProgress, log_beside
     from condsim.experiments.run import reproduce as run
 
-    logging.basicConfig(format="%(message)s")
     logging.getLogger("condsim").setLevel(logging.WARNING if report_only else logging.INFO)
     try:
-        written = run(
-            experiment,
-            options,
-            output,
-            defaults=defaults,
-            report_only=report_only,
-            progress=Progress,
-        )
+        with StageProgress() as stages:
+            log_beside(stages)
+            written = run(
+                experiment,
+                options,
+                output,
+                defaults=defaults,
+                report_only=report_only,
+                progress=Progress,
+                stages=stages,
+            )
     except KeyboardInterrupt:
         typer.echo("Stopped. The same command goes on from here.", err=True)
         raise typer.Exit(130) from None
@@ -201,50 +262,5 @@ def _print_names() -> None:
     from condsim.experiments.catalogue import load_experiment, names
 
     for name in names():
-        typer.echo(f"{name:<16}{load_experiment(name).title}")
-
-
-def _check_options(experiment: Experiment, given: list[str]) -> None:
-    """Refuses options that an experiment of this kind does not have."""
-    prompting = experiment.kind == "prompting"
-    for option in given:
-        if option in (_ENCODERS if prompting else _LANGUAGE_MODELS):
-            does = (
-                "asks language models; name them with --model"
-                if prompting
-                else "runs encoders; name them with --backbone"
-            )
-            raise InputError(f"{option} does not apply to {experiment.name}, which {does}.")
-    if prompting and given and "--model" not in given:
-        raise InputError(f"{given[0]} is of no use without a language model: name it with --model.")
-
-
-def _print_prompts(experiment: Experiment, options: Options) -> None:
-    """Prints one line for each run: its state, the requests to be sent and its folder."""
-    from condsim.experiments.prompt_execute import Asking
-    from condsim.experiments.prompt_plan import plan_prompts, prompt_runs
-
-    found = prompt_runs(plan_prompts(experiment, options))
-    left = Asking(found, options.prompts).requests_left()
-    for run in found:
-        asked = f"{left[run.folder]:>6} requests" if run.folder in left else " " * 15
-        typer.echo(f"{'to do   ' if run.folder in left else 'finished'}  {asked}  {run.folder}")
-    typer.echo(
-        f"{len(found) - len(left)} of {len(found)} runs finished, {sum(left.values())} requests "
-        "to be sent",
-        err=True,
-    )
-    if not found:
-        typer.echo("Name a language model with --model.", err=True)
-
-
-def _print_runs(experiment: Experiment, options: Options) -> None:
-    """Prints one line for each run: its state and its folder."""
-    from condsim.experiments.execute import finished_report
-    from condsim.experiments.plan import plan, unique_runs
-
-    found = unique_runs(plan(experiment, options))
-    done = {run.folder for run in found if finished_report(run) is not None}
-    for run in found:
-        typer.echo(f"{'finished' if run.folder in done else 'to do   '}  {run.folder}")
-    typer.echo(f"{len(done)} of {len(found)} runs finished", err=True)
+        typer.echo(f"{name:<18}{load_experiment(name).title}")
+    typer.echo(f"{NAME:<18}{TITLE}")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from types import TracebackType
+from typing import TextIO
 
 from rich import progress as bars
 from rich.console import Console
 
-__all__ = ["StageProgress"]
+__all__ = ["StageProgress", "log_beside"]
 
 _QUIET = 30.0  # seconds between two lines where there is no terminal
 
@@ -103,3 +105,24 @@ class StageProgress:
 
 def _minutes(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+class _BarAside(logging.StreamHandler[TextIO]):
+    """Takes the progress bar away before it writes a line."""
+
+    def __init__(self, stages: StageProgress) -> None:
+        super().__init__()
+        self._stages = stages
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._stages.clear()
+        super().emit(record)
+
+
+def log_beside(stages: StageProgress) -> None:
+    """Writes log lines as plain text on stderr, without breaking a progress bar.
+
+    Args:
+        stages: The display that is on stderr.
+    """
+    logging.basicConfig(format="%(message)s", handlers=[_BarAside(stages)])

@@ -12,98 +12,18 @@ exact for both heads, and it is why a sentence can be scored in 20,000 contexts 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Literal
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from condsim.errors import InputError
+from condsim.contexts.coherence_settings import CoherenceSettings
 from condsim.types import IntArray
 
-__all__ = ["CoherenceModel", "CoherenceSettings", "Head"]
-
-Head = Literal["linear", "mlp"]
+__all__ = ["CoherenceModel"]
 
 _GROUP = 64  # sentences of near length that pass through the LSTM together
-
-
-@dataclass(frozen=True)
-class CoherenceSettings:
-    """What the coherence model is and how it is trained.
-
-    Attributes:
-        head: ``linear`` is Eq. 1 as printed, a sum in which the sentence and the context never
-            meet: it ranks contexts the same for every sentence. ``mlp`` has one hidden layer.
-        left: Sentences before the centre.
-        right: Sentences after it.
-        embedding: Size of a token embedding.
-        hidden: LSTM units in each direction (the paper's 300).
-        head_size: Hidden units of the ``mlp`` head.
-        dropout: Of token embeddings and sentence vectors, [0, 1).
-        max_tokens: Tokens read of a sentence.
-        run_sentences: Consecutive sentences of a document that are trained on together; the
-            replacements "from the same document" are drawn among them.
-        batch_sentences: Sentences in a batch, about.
-        epochs: Passes over the training documents.
-        max_steps: Steps at most, or None.
-        learning_rate: Peak of the learning rate.
-        warmup: Share of the steps over which it rises.
-        weight_decay: AdamW's.
-        evaluations: How often held-out accuracy is measured in all.
-        patience: Evaluations without a better one before training ends.
-        held_out: Share of documents that are not trained on.
-        held_out_sentences: Sentences of those that are evaluated at most.
-        seed: Seed of everything drawn.
-        precision: Number format of the products.
-    """
-
-    head: Head = "mlp"
-    left: int = 2
-    right: int = 2
-    embedding: int = 300
-    hidden: int = 300
-    head_size: int = 300
-    dropout: float = 0.2
-    max_tokens: int = 64
-    run_sentences: int = 128
-    batch_sentences: int = 512
-    epochs: int = 4
-    max_steps: int | None = None
-    learning_rate: float = 2e-3
-    warmup: float = 0.05
-    weight_decay: float = 0.01
-    evaluations: int = 8
-    patience: int = 3
-    held_out: float = 0.05
-    held_out_sentences: int = 20_000
-    seed: int = 0
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
-
-    def __post_init__(self) -> None:
-        """Checks the ranges.
-
-        Raises:
-            InputError: If a value is out of its range.
-        """
-        if min(self.left, self.right) < 0 or self.left + self.right < 1:
-            raise InputError(
-                "A context needs a sentence on one side at least: 'left' and 'right' must not be "
-                f"negative nor both 0. Got {self.left} and {self.right}."
-            )
-        for name in ("embedding", "hidden", "head_size", "max_tokens", "epochs", "evaluations"):
-            if getattr(self, name) < 1:
-                raise InputError(f"'{name}' must be at least 1. Got {getattr(self, name)}.")
-        if self.run_sentences < 2 or self.batch_sentences < 2:
-            raise InputError("'run_sentences' and 'batch_sentences' must be at least 2.")
-        if self.max_steps is not None and self.max_steps < 1:
-            raise InputError(f"'max_steps' must be at least 1, or left out. Got {self.max_steps}.")
-
-    def to_dict(self) -> dict[str, object]:
-        """The settings as plain values."""
-        return asdict(self)
 
 
 class CoherenceModel(nn.Module):

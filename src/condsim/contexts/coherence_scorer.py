@@ -10,19 +10,18 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from condsim.contexts.coherence import CoherenceModel, CoherenceSettings
+from condsim.contexts.coherence import CoherenceModel
 from condsim.contexts.coherence_rows import computed_rows
+from condsim.contexts.coherence_settings import CoherenceSettings
 from condsim.contexts.model_weights import (
     MODEL,
-    REPORT,
     VOCABULARY,
     best_device,
     load_weights,
-    open_record,
+    open_finished,
     read_tensors,
 )
 from condsim.contexts.vocabulary import SentenceCorpus, Vocabulary
-from condsim.errors import InputError, ModelError
 from condsim.files import sha256_of
 from condsim.training.precision import uses_bfloat16
 from condsim.typed_yaml import typed
@@ -82,14 +81,7 @@ class CoherenceScorer:
             ModelError: If the folder holds no finished coherence model.
             InputError: If the corpus is another one.
         """
-        record = open_record(folder)
-        if record.get("kind") != "coherence" or not (folder / REPORT).is_file():
-            raise ModelError(f"{folder} holds no finished coherence model. Train it first.")
-        if record["corpus"] != corpus.revision:
-            raise InputError(
-                f"The coherence model in {folder} was trained on corpus {record['corpus']}. Got "
-                f"corpus {corpus.revision}; give that corpus, or train the model on this one."
-            )
+        record = open_finished(folder, "coherence", corpus=corpus.revision)
         vocabulary = Vocabulary.open(folder / VOCABULARY)
         own = ("kind", "corpus", "vocabulary")
         values = {key: value for key, value in record.items() if key not in own}

@@ -13,8 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from condsim.contexts.coherence import CoherenceModel, CoherenceSettings, Head
+from condsim.contexts.coherence import CoherenceModel
 from condsim.contexts.coherence_runs import Runs, batch_of
+from condsim.contexts.coherence_settings import CoherenceSettings, Head
 from condsim.contexts.held_out import document_starts, held_out_documents
 from condsim.contexts.model_training import (
     LoopOptions,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
@@ -145,13 +146,24 @@ class Corpus:
         same: BoolArray = inside & (known == self.documents[centres][:, None])
         return np.where(same, rows, -1)
 
+    @cached_property
+    def has_context(self) -> BoolArray:
+        """Which sentences have another beside them, so that they are centres, ``(n,)``."""
+        documents = np.asarray(self.documents)
+        same = documents[1:] == documents[:-1]
+        found: BoolArray = np.append(same, False) | np.append(False, same)
+        return found
+
     def chunk_texts(self) -> Iterator[str]:
         """Reads all chunks in order, each as its sentences with a space between.
+
+        A document of one sentence has no context to be found, so its chunk has no text.
 
         Yields:
             One text a chunk; no more than some thousand sentences are held at once.
         """
         starts = self.chunk_starts
+        centres = self.has_context
         waiting: list[str] = []
         first, chunk = 0, 0  # row of waiting[0], next chunk
         for texts in self._texts.stream():
@@ -159,6 +171,6 @@ class Corpus:
             last = int(np.searchsorted(starts, first + len(waiting), side="right")) - 1
             ends = (starts[chunk : last + 1] - first).tolist()
             for begin, end in pairwise(ends):
-                yield " ".join(waiting[begin:end])
+                yield " ".join(waiting[begin:end]) if centres[first + begin] else ""
             waiting = waiting[ends[-1] :]
             first, chunk = first + ends[-1], last

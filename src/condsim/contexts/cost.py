@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from condsim.contexts.eq3 import Weights
+from condsim.contexts.eq4 import Center
 from condsim.contexts.selection import Selection
 
 __all__ = ["Cost", "cost_of", "expected_distinct"]
@@ -20,7 +21,7 @@ class Cost:
         contexts: Contexts of each pair, C_s1 and C_s2 together.
         models: Terms of Eq. 3 that a generator computes.
         sequences: Target sequences that generators score: for the choice of contexts, for each
-            sentence in the other's contexts, and for the means of contexts.
+            sentence in the other's contexts, and for the means that centring takes off.
         tokens: Tokens of these sequences, about.
         seconds: Time that takes, from a few that were timed; None if it was not measured.
     """
@@ -48,6 +49,7 @@ def cost_of(
     corpus: int,
     selection: Selection,
     weights: Weights,
+    center: Center,
     references: int,
     tokens_per_sequence: float,
 ) -> Cost:
@@ -59,20 +61,25 @@ def cost_of(
         corpus: Sentences of the corpus, which bounds the contexts there are.
         selection: How context sets are made.
         weights: λ of Eq. 3: terms of weight 0 cost nothing.
-        references: Sentences that a context's mean is taken over; 0 without centring.
+        center: What is taken off the scores (`condsim.contexts.eq4.Center`).
+        references: Sentences or contexts that a mean is taken over.
         tokens_per_sequence: Mean length of a target.
 
     Returns:
         The cost, without a time.
     """
-    models = len(set(weights.used) - {"coherence"})
+    generated = set(weights.used) - {"coherence"}
+    models = len(generated)
     chosen_from = selection.size
     if selection.strategy != "random":
         chosen_from = round(selection.candidates * selection.size)
     choice = sentences * min(chosen_from, corpus)
     crosswise = 2 * pairs * min(selection.size, corpus)
-    means = min(sentences * selection.size, corpus) * references
-    sequences = models * (choice + crosswise + means)
+    of_contexts = references * min(sentences * selection.size, corpus)
+    means = {"none": 0, "context": models * of_contexts}
+    sides = len(generated - {"centre"})
+    means["pmi"] = sides * of_contexts + (models - sides) * references * sentences
+    sequences = models * (choice + crosswise) + means[center]
     return Cost(
         pairs=pairs,
         contexts=2 * min(selection.size, corpus),

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from condsim.contexts.generator_copy import Copied, CopyHead
 from condsim.contexts.generator_items import TASKS, Items, Units, length_groups, ragged
 from condsim.contexts.generator_loss import mean_cross_entropy, target_log_probabilities
 from condsim.types import IntArray
@@ -45,11 +46,15 @@ class Memory:
         states: States of all tokens in order, and a last row for filling, ``(t + 1, d)``.
         starts: First row of each unit, ``(u,)``.
         lengths: Rows of each unit, ``(u,)``.
+        tokens: Token of each row, ``(t + 1,)``.
+        keys: What a copy is looked for by, ``(t + 1, 64)``; None for a model that does not copy.
     """
 
     states: Tensor
     starts: IntArray
     lengths: IntArray
+    tokens: Tensor
+    keys: Tensor | None
 
     def rows(self, units: Sequence[tuple[int, ...]]) -> IntArray:
         """Where the states of several units are.
@@ -72,7 +77,9 @@ class Memory:
 class ContextGenerator(nn.Module):
     """A sequence-to-sequence model over the sentences of a context."""
 
-    def __init__(self, backbone: PreTrainedModel, *, places: int, pad: int, start: int) -> None:
+    def __init__(
+        self, backbone: PreTrainedModel, *, places: int, pad: int, start: int, copy: bool
+    ) -> None:
         """Takes the encoder-decoder.
 
         Args:
@@ -80,6 +87,7 @@ class ContextGenerator(nn.Module):
             places: Sentences of a context and its centre.
             pad: Token that fills a batch up.
             start: First token that the decoder sees.
+            copy: Whether targets may be copies; see `condsim.contexts.generator_copy`.
         """
         super().__init__()
         self.backbone = backbone
@@ -87,6 +95,7 @@ class ContextGenerator(nn.Module):
         # Zero at first: a pre-trained backbone starts as what it is.
         self.places = nn.Parameter(torch.zeros(places, size))
         self.tasks = nn.Parameter(torch.zeros(len(TASKS), size))
+        self.copy = CopyHead(size) if copy else None
         self._pad, self._start = pad, start
 
     @property
@@ -106,7 +115,7 @@ class ContextGenerator(nn.Module):
         lengths = np.array([len(tokens) for tokens in units.tokens], dtype=np.int64)
         starts = np.zeros(len(lengths), dtype=np.int64)
         encoder, embed = self.backbone.get_encoder(), self.backbone.get_input_embeddings()
-        states, total = [], 0
+        states, ids, total = [], [], 0
         for group in length_groups(lengths, call=_CALL, most=_TOKENS):
             tokens, inside = ragged([units.tokens[row] for row in group], fill=self._pad)
             places, _ = ragged([units.places[row] for row in group], fill=0)
@@ -115,32 +124,43 @@ class ContextGenerator(nn.Module):
             mask = None if inside.all() else kept
             out = encoder(inputs_embeds=given, attention_mask=mask).last_hidden_state
             states.append(out[kept] if mask is not None else out.flatten(0, 1))
+            ids.append(tokens[inside])
             starts[group] = total + np.concatenate([[0], np.cumsum(lengths[group])[:-1]])
             total += int(lengths[group].sum())
         empty = self.places.new_zeros(1, self.places.shape[1])
         joined = torch.cat([*states, empty.to(states[0].dtype if states else empty.dtype)])
-        return Memory(joined, starts, lengths)
+        known = self._tensor(np.concatenate([*ids, [self._pad]]))
+        keys = None if self.copy is None else self.copy.key(joined)
+        return Memory(joined, starts, lengths, known, keys)
 
-    def _decode(self, memory: Memory, items: Items, group: IntArray) -> tuple[Tensor, Tensor]:
-        """States before each target token of some items, ``(n, d)``, and those tokens, ``(n,)``."""
-        targets = [items.targets[row] for row in group]
-        wanted, inside = ragged(targets, fill=self._pad)
+    def _decode(
+        self, memory: Memory, items: Items, group: IntArray
+    ) -> tuple[Tensor, Tensor, Copied | None]:
+        """States before each target token, ``(n, d)``, those tokens and their copies, ``(n,)``."""
+        wanted, inside = ragged([items.targets[row] for row in group], fill=self._pad)
         seen = np.full_like(wanted, self._start)
         seen[:, 1:] = wanted[:, :-1]
         rows = memory.rows([items.units[row] for row in group])
         attended = rows < len(memory.states) - 1
+        places = self._tensor(rows)
         embedded = self.backbone.get_input_embeddings()(self._tensor(seen))
         marker = self.tasks[self._tensor(np.array([items.tasks[row] for row in group]))]
         embedded = torch.cat([embedded[:, :1] + marker[:, None], embedded[:, 1:]], dim=1)
         # Nothing real comes after the filling of a target, so causality alone masks it.
         out = self.backbone.get_decoder()(  # type: ignore[no-untyped-call]
             inputs_embeds=embedded,
-            encoder_hidden_states=memory.states[self._tensor(rows)],
+            encoder_hidden_states=memory.states[places],
             encoder_attention_mask=None if attended.all() else self._tensor(attended),
             use_cache=False,
         ).last_hidden_state
-        kept = self._tensor(inside)
-        return out[kept], self._tensor(wanted)[kept]
+        kept, targets = self._tensor(inside), self._tensor(wanted)
+        mixture = None
+        if self.copy is not None and memory.keys is not None:
+            found: Copied = self.copy(
+                out, memory.keys[places], memory.tokens[places], self._tensor(attended), targets
+            )
+            mixture = Copied(found.own[kept], found.copied[kept])
+        return out[kept], targets[kept], mixture
 
     def _head(self) -> tuple[float, Tensor, Tensor | None]:
         """What decoder states are scaled by, the output embeddings and their bias."""
@@ -161,8 +181,13 @@ class ContextGenerator(nn.Module):
         groups = length_groups(lengths, call=_CALL, most=_TOKENS)
         parts = [self._decode(memory, items, group) for group in groups]
         scale, weight, bias = self._head()
-        hidden = torch.cat([states for states, _ in parts]) * scale
-        return mean_cross_entropy(hidden, weight, bias, torch.cat([ids for _, ids in parts]))
+        hidden = torch.cat([states for states, _, _ in parts]) * scale
+        targets = torch.cat([ids for _, ids, _ in parts])
+        copies = [copy for _, _, copy in parts if copy is not None]
+        mixture = None
+        if copies:
+            mixture = Copied(*(torch.cat(part) for part in zip(*copies, strict=True)))
+        return mean_cross_entropy(hidden, weight, bias, targets, mixture)
 
     def log_probabilities(self, memory: Memory, items: Items) -> Tensor:
         """Sums the log-probabilities of each target's tokens; no gradient.
@@ -182,25 +207,27 @@ class ContextGenerator(nn.Module):
         scale, weight, bias = self._head()
         groups = length_groups(lengths, call=_SCORED_CALL, most=_TOKENS, attended=attended)
         for group in groups:
-            hidden, targets = self._decode(memory, items, group)
+            hidden, targets, mixture = self._decode(memory, items, group)
             scores = target_log_probabilities(
                 (hidden * scale).to(weight.dtype), weight, bias, targets
             )
+            if mixture is not None:
+                scores = mixture.mixed(scores)
             rows = self._tensor(np.repeat(group, lengths[group]))
             found.index_add_(0, rows, scores)
         return found
 
-    def logits(self, units: Units, items: Items) -> Tensor:
-        """The logits of one item by the backbone's own forward pass; slow, and a reference.
+    def token_scores(self, units: Units, items: Items) -> Tensor:
+        """Scores one item by the backbone's own forward pass; slow, and a reference.
 
         Args:
             units: The units of the item.
             items: One item.
 
         Returns:
-            ``(target length, vocabulary)``.
+            Log-probability of each target token, ``(target length,)`` float32.
         """
-        embed, target = self.backbone.get_input_embeddings(), items.targets[0]
+        embed, target = self.backbone.get_input_embeddings(), self._tensor(items.targets[0])
         states = [
             self.backbone.get_encoder()(
                 inputs_embeds=(
@@ -210,13 +237,28 @@ class ContextGenerator(nn.Module):
             ).last_hidden_state
             for unit in items.units[0]
         ]
-        embedded = embed(self._tensor(np.array([self._start, *target[:-1]])))
+        embedded = embed(self._tensor(np.array([self._start, *items.targets[0][:-1]])))
         embedded = torch.cat([embedded[:1] + self.tasks[items.tasks[0]], embedded[1:]])
-        given = (torch.cat(states, dim=1),)
+        given = torch.cat(states, dim=1)
         out = self.backbone(
-            encoder_outputs=given, decoder_inputs_embeds=embedded[None], use_cache=False
+            encoder_outputs=(given,),
+            decoder_inputs_embeds=embedded[None],
+            use_cache=False,
+            output_hidden_states=True,
         )
-        return cast("Tensor", out.logits[0])
+        chances = out.logits[0].float().log_softmax(dim=-1)
+        scores: Tensor = chances.gather(1, target[:, None])[:, 0]
+        if self.copy is not None:
+            tokens = self._tensor(np.concatenate([units.tokens[unit] for unit in items.units[0]]))
+            found: Copied = self.copy(
+                out.decoder_hidden_states[-1],
+                self.copy.key(given),
+                tokens[None],
+                torch.ones_like(tokens[None], dtype=torch.bool),
+                target[None],
+            )
+            scores = Copied(found.own[0], found.copied[0]).mixed(scores)
+        return scores
 
     def _tensor(self, values: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(values)).to(self.device)

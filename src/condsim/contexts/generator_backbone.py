@@ -172,7 +172,11 @@ def _wrap(
     if best_device().type == "cpu":  # there, for sentences, plain products beat the fused kernel
         backbone.set_attn_implementation("eager")
     return ContextGenerator(
-        backbone, places=settings.places, pad=vocabulary.pad_id, start=vocabulary.start_id
+        backbone,
+        places=settings.places,
+        pad=vocabulary.pad_id,
+        start=vocabulary.start_id,
+        copy=settings.copy,
     )
 
 
@@ -193,9 +197,7 @@ def _check(
     generator.eval()
     with torch.inference_mode():
         own = generator.loss(builder.units, builder.items)
-        logits = generator.logits(builder.units, builder.items).float()
-        target = torch.from_numpy(builder.items.targets[0])
-        wanted = nn.functional.cross_entropy(logits, target)
+        wanted = -generator.token_scores(builder.units, builder.items).mean()
     if not torch.isclose(own, wanted, rtol=1e-3, atol=1e-3):
         raise InputError(
             f"The backbone {settings.backbone!r} computes its logits in a way condsim does not "

@@ -13,6 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from condsim.contexts.generator_copy import Copied
+
 __all__ = ["mean_cross_entropy", "target_log_probabilities"]
 
 _SCORED_VALUES = 1 << 20  # logits in a block: 128 rows of 8,000
@@ -63,7 +65,11 @@ def _row_sums(values: Tensor) -> Tensor:
 
 
 def mean_cross_entropy(
-    hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor
+    hidden: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    targets: Tensor,
+    mixture: Copied | None = None,
 ) -> Tensor:
     """Computes the mean negative log-probability of the targets, with gradients.
 
@@ -72,11 +78,15 @@ def mean_cross_entropy(
         weight: Output embeddings, ``(vocabulary, d)``.
         bias: ``(vocabulary,)`` or None; it gets no gradient.
         targets: Token ids, ``(n,)``.
+        mixture: What the probabilities are mixed from if targets may be copies, each ``(n,)``.
 
     Returns:
         A scalar, float32.
     """
-    loss = _MeanCrossEntropy.apply(hidden, weight, bias, targets)  # type: ignore[no-untyped-call]
+    own, copied = (None, None) if mixture is None else mixture
+    loss = _MeanCrossEntropy.apply(  # type: ignore[no-untyped-call]
+        hidden, weight, bias, targets, own, copied
+    )
     return cast("Tensor", loss)
 
 
@@ -90,6 +100,8 @@ class _MeanCrossEntropy(torch.autograd.Function):
         weight: Tensor,
         bias: Tensor | None,
         targets: Tensor,
+        own: Tensor | None,
+        copied: Tensor | None,
     ) -> Tensor:
         device = hidden.device.type
         autocast = torch.is_autocast_enabled(device)
@@ -100,6 +112,7 @@ class _MeanCrossEntropy(torch.autograd.Function):
             total = torch.zeros((), device=hidden.device)
             of_hidden = torch.empty_like(inputs)
             of_weight = torch.zeros_like(weight, dtype=torch.float32)
+            of_own = None if own is None else torch.empty_like(own)
             size = max(1, _TRAINED_VALUES // len(weight))
             for first in range(0, len(targets), size):
                 rows, wanted = inputs[first : first + size], targets[first : first + size, None]
@@ -108,16 +121,29 @@ class _MeanCrossEntropy(torch.autograd.Function):
                 top = logits.amax(dim=1, keepdim=True)
                 chances = logits.sub_(top).exp_()
                 mass = chances.sum(dim=1, keepdim=True)
-                total += (mass.log() + top - gold).sum()
-                chances.mul_(share / mass)
-                chances.scatter_add_(1, wanted, torch.full_like(gold, -share))
+                scores = gold - mass.log() - top
+                part = torch.full_like(scores, share)  # dL / d score, but for its sign
+                if own is not None and copied is not None and of_own is not None:
+                    block = slice(first, first + size)
+                    words = own[block, None] + scores
+                    scores = torch.logaddexp(words, copied[block, None])
+                    part *= (words - scores).exp()
+                    of_own[block] = -part[:, 0]
+                total -= scores.sum()
+                chances.mul_(part / mass)
+                chances.scatter_add_(1, wanted, -part)
                 slopes = chances.to(kind)
                 of_hidden[first : first + size] = slopes @ outputs
                 of_weight += slopes.T @ rows
-        ctx.save_for_backward(of_hidden.to(hidden.dtype), of_weight.to(weight.dtype))
+            of_copied = None if of_own is None else -share - of_own
+        ctx.save_for_backward(
+            of_hidden.to(hidden.dtype), of_weight.to(weight.dtype), of_own, of_copied
+        )
         return total * share
 
     @staticmethod
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, Tensor, None, None]:  # noqa: ANN401
-        of_hidden, of_weight = ctx.saved_tensors
-        return of_hidden * slopes[0], of_weight * slopes[0], None, None
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
+        of_hidden, of_weight, of_own, of_copied = (
+            None if gradient is None else gradient * slopes[0] for gradient in ctx.saved_tensors
+        )
+        return of_hidden, of_weight, None, None, of_own, of_copied

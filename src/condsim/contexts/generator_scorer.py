@@ -6,7 +6,7 @@ as a token of the target: without it the probabilities of all sentences would no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -23,11 +23,11 @@ from condsim.contexts.model_weights import (
     VOCABULARY,
     best_device,
     load_weights,
-    open_record,
+    open_finished,
     read_tensors,
 )
 from condsim.contexts.vocabulary import SentenceCorpus, Vocabulary
-from condsim.errors import InputError, ModelError
+from condsim.errors import ModelError
 from condsim.training.precision import uses_bfloat16
 from condsim.typed_yaml import typed
 from condsim.types import FloatArray, IntArray
@@ -64,6 +64,7 @@ class GeneratorScorer:
         folder: Path,
         corpus: SentenceCorpus,
         *,
+        tasks: Collection[str] = TASKS,
         precision: Literal["auto", "float32", "bfloat16"] = "auto",
     ) -> GeneratorScorer:
         """Opens trained generators.
@@ -71,6 +72,7 @@ class GeneratorScorer:
         Args:
             folder: As `condsim.contexts.generator_training.train_generators` wrote it.
             corpus: The corpus they were trained on.
+            tasks: What will be scored; models of other tasks are not opened.
             precision: Number format; bfloat16 is about twice as fast where the processor has it,
                 and changes a score by some thousandths.
 
@@ -81,14 +83,7 @@ class GeneratorScorer:
             ModelError: If the folder holds no finished generators.
             InputError: If the corpus is another one.
         """
-        record = open_record(folder)
-        if record.get("kind") != "generators" or not (folder / REPORT).is_file():
-            raise ModelError(f"{folder} holds no finished generators. Train them first.")
-        if record["corpus"] != corpus.revision:
-            raise InputError(
-                f"The generators in {folder} were trained on corpus {record['corpus']}. Got corpus "
-                f"{corpus.revision}; give that corpus, or train generators on this one."
-            )
+        record = open_finished(folder, "generators", corpus=corpus.revision)
         own = ("kind", "corpus", "vocabulary")
         values = {key: value for key, value in record.items() if key not in own}
         settings = typed(GeneratorSettings, values, what="generator", source=str(folder))
@@ -99,13 +94,17 @@ class GeneratorScorer:
                 "trained with. Train them anew."
             )
         models: dict[Task3, ContextGenerator] = {}
-        for name, tasks in settings.tasks.items():
+        for name, of_one in settings.models_for(tasks).items():
+            if not (folder / name / REPORT).is_file():
+                raise ModelError(
+                    f"The generators in {folder} were trained without '{name}'. Train it too."
+                )
             model = saved_generator(settings, vocabulary, folder / name)
             tensors, _ = read_tensors(folder / name / MODEL)
             load_weights(model, tensors, source=folder / name / MODEL)
             kind = torch.bfloat16 if uses_bfloat16(precision) else torch.float32
             model.to(best_device(), kind).eval()
-            models.update(dict.fromkeys(tasks, model))
+            models.update(dict.fromkeys(of_one, model))
         return cls(models, vocabulary, corpus, settings)
 
     def scores(
@@ -183,10 +182,7 @@ class GeneratorScorer:
                 if not builder.add(task, -2, around):
                     continue
                 with torch.inference_mode():
-                    logits = model.logits(builder.units, builder.items)
-                    target = torch.from_numpy(builder.items.targets[0]).to(model.device)
-                    chances = torch.log_softmax(logits.float(), dim=-1)
-                    scores[row] = float(chances.gather(1, target[:, None]).mean())
+                    scores[row] = float(model.token_scores(builder.units, builder.items).mean())
             found.append(scores)
         return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -52,6 +53,8 @@ class GeneratorSettings:
         models: ``three`` models, one a task, or ``one`` for all with a task marker.
         encoder: Whether given sentences are encoded ``apart`` or ``joint``; see
             `condsim.contexts.generator`.
+        copy: Whether a target may copy tokens of the given sentences; see
+            `condsim.contexts.generator_copy`.
         left: Sentences before the centre.
         right: Sentences after it.
         max_tokens: Tokens of a sentence, its end token included; the rest is cut off.
@@ -74,6 +77,7 @@ class GeneratorSettings:
     backbone: str | None = None
     models: Literal["three", "one"] = "three"
     encoder: Literal["apart", "joint"] = "apart"
+    copy: bool = True
     left: int = 2
     right: int = 2
     max_tokens: int = 64
@@ -112,10 +116,18 @@ class GeneratorSettings:
             return self.learning_rate
         return _PRETRAINED_LEARNING_RATE if self.backbone else SHAPES[self.size].learning_rate
 
-    @property
-    def tasks(self) -> dict[str, tuple[Task3, ...]]:
-        """The tasks of each model, by the name of its folder."""
-        return {"all": TASKS} if self.models == "one" else {task: (task,) for task in TASKS}
+    def models_for(self, tasks: Collection[str] = TASKS) -> dict[str, tuple[Task3, ...]]:
+        """Names the models that do some tasks.
+
+        Args:
+            tasks: The tasks.
+
+        Returns:
+            What each model does, by the name of its folder. One model for all always does all.
+        """
+        if self.models == "one":
+            return {"all": TASKS}
+        return {task: (task,) for task in TASKS if task in tasks}
 
     @property
     def places(self) -> int:

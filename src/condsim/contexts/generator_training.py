@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import torch
 
 from condsim.contexts.generator_backbone import backbone_vocabulary, new_generator, write_config
 from condsim.contexts.generator_data import GeneratorData, GeneratorWork
-from condsim.contexts.generator_items import Task3
+from condsim.contexts.generator_items import TASKS, Task3
 from condsim.contexts.generator_settings import GeneratorSettings
 from condsim.contexts.model_training import LoopOptions, Progress, train_model
 from condsim.contexts.model_weights import (
@@ -105,6 +106,7 @@ def train_generators(
     folder: Path,
     settings: GeneratorSettings | None = None,
     *,
+    tasks: Collection[str] = TASKS,
     progress: Progress | None = None,
 ) -> GeneratorReport:
     """Trains the generators, goes on with a killed training, or reads a finished one.
@@ -115,6 +117,8 @@ def train_generators(
             backbone, which brings its own.
         folder: The folder of the models, each of which has one in it.
         settings: What to train; None for the defaults.
+        tasks: What will be scored: where each task has its model, the others are not trained. They
+            can be later.
         progress: Called after each step; steps of all models are counted together.
 
     Returns:
@@ -129,7 +133,8 @@ def train_generators(
         raise InputError("The vocabulary was learned from another corpus; learn it from this one.")
     own = vocabulary if settings.backbone is None else None
     prepare_folder(folder, _record(corpus, own, settings))
-    if (folder / REPORT).is_file():
+    models = settings.models_for(tasks)
+    if all((folder / part / REPORT).is_file() for part in (".", *models)):
         return _read_report(folder, settings)
     if own is not None:
         own.save(folder / VOCABULARY)
@@ -138,11 +143,10 @@ def train_generators(
     tokens = CorpusTokens.build(corpus, vocabulary)
     data = GeneratorData(corpus, tokens, vocabulary, settings)
     reports: dict[str, ModelReport] = {}
-    for name in settings.tasks:
+    for name, of_one in models.items():
         done = sum(report.steps for report in reports.values())
-        reports[name] = _train_model(
-            folder / name, data, settings.tasks[name], _counted(progress, done, settings, reports)
-        )
+        counted = _counted(progress, done, left=len(models) - len(reports))
+        reports[name] = _train_model(folder / name, data, of_one, counted)
     write_json(
         folder / REPORT,
         {"documents": data.documents, "held_out_documents": data.held_out},
@@ -182,16 +186,10 @@ def _train_model(
     return report
 
 
-def _counted(
-    progress: Progress | None,
-    done: int,
-    settings: GeneratorSettings,
-    reports: dict[str, ModelReport],
-) -> Progress | None:
+def _counted(progress: Progress | None, done: int, *, left: int) -> Progress | None:
     """Counts the steps of all models together; those yet to come take about as many each."""
     if progress is None:
         return None
-    left = len(settings.tasks) - len(reports)
     return lambda step, steps, loss: progress(done + step, done + left * steps, loss)
 
 
@@ -219,7 +217,8 @@ def _record(
 
 def _read_report(folder: Path, settings: GeneratorSettings) -> GeneratorReport:
     values = json.loads((folder / REPORT).read_text(encoding="utf-8"))
-    models = {name: _read_model_report(folder / name) for name in settings.tasks}
+    trained = [name for name in settings.models_for() if (folder / name / REPORT).is_file()]
+    models = {name: _read_model_report(folder / name) for name in trained}
     return GeneratorReport(models=models, **values)
 
 

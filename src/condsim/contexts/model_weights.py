@@ -24,6 +24,7 @@ __all__ = [
     "best_device",
     "finish_folder",
     "load_weights",
+    "open_finished",
     "open_record",
     "prepare_folder",
     "read_tensors",
@@ -192,4 +193,30 @@ def open_record(folder: Path) -> dict[str, object]:
         raise ModelError(f"{folder} holds no model: {error}. Train it first.") from error
     if not isinstance(record, dict):
         raise ModelError(f"{folder / RECORD} is damaged. Train the model anew.")
+    return record
+
+
+def open_finished(folder: Path, kind: str, *, corpus: str) -> dict[str, object]:
+    """Reads the record of a trained model, and checks what it was trained on.
+
+    Args:
+        folder: The folder of the model.
+        kind: What it must hold, ``coherence`` or ``generators``.
+        corpus: Revision of the corpus at hand.
+
+    Returns:
+        The record.
+
+    Raises:
+        ModelError: If there is no finished model of that kind.
+        InputError: If it was trained on another corpus.
+    """
+    record = open_record(folder)
+    if record.get("kind") != kind or not (folder / REPORT).is_file():
+        raise ModelError(f"{folder} holds no finished {kind} model. Train it first.")
+    if record["corpus"] != corpus:
+        raise InputError(
+            f"The {kind} model in {folder} was trained on corpus {record['corpus']}. Got corpus "
+            f"{corpus}; give that corpus, or train the model on this one."
+        )
     return record

@@ -71,7 +71,7 @@ class OpenedRun:
             )
         if set(used) - {"coherence"}:
             self._check_finished(GENERATORS)
-            generators = GeneratorScorer.open(self.folder / GENERATORS, self.corpus)
+            generators = GeneratorScorer.open(self.folder / GENERATORS, self.corpus, tasks=used)
         return OriginScorer(
             self.corpus,
             self.index,

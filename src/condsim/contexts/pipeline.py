@@ -163,6 +163,7 @@ class Pipeline:
             self.vocabulary,
             self.folder / GENERATORS,
             self.recipe.generators,
+            tasks=self.recipe.scoring.weights.used,
             progress=lambda step, steps, loss: self._progress(GENERATORS, step, steps),
         )
 

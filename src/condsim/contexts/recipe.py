@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from condsim.contexts.coherence import CoherenceSettings
+from condsim.contexts.coherence_settings import CoherenceSettings
 from condsim.contexts.corpus_settings import CorpusSettings
 from condsim.contexts.eq3 import Weights
 from condsim.contexts.generator_settings import GeneratorSettings
@@ -69,13 +69,13 @@ class ScoringSettings:
     """The origin score.
 
     Attributes:
-        center: Whether each context's mean score is taken off (`condsim.contexts.scoring`).
-        references: Sentences that mean is taken over.
+        center: What is taken off the scores (`condsim.contexts.eq4.Center`).
+        references: Contexts that a sentence's mean is taken over, or sentences that a context's is.
         weights: λ1 to λ4 of Eq. 3.
         batch_size: Pairs scored together; decides memory and speed, not the scores.
     """
 
-    center: Literal["none", "context"] = "context"
+    center: Literal["none", "context", "pmi"] = "pmi"
     references: int = 8
     weights: Weights = field(default_factory=Weights)
     batch_size: int = 64

@@ -250,6 +250,11 @@ def best(scores: FloatArray, top_n: int) -> tuple[IntArray, FloatArray]:
 
 def _build(texts: Iterable[str], folder: Path, *, min_df: int) -> dict[str, int]:
     counts = build_index(texts, folder, min_df=min_df)
+    if not counts["texts"]:
+        raise InputError(
+            "No document of this corpus has two sentences or more, so it holds no context; the "
+            "contextual models need at least two documents that do. Split the text otherwise."
+        )
     if not counts["words"]:
         raise InputError(
             f"No word is in {min_df} chunks or more of the {counts['chunks']} of this corpus; "

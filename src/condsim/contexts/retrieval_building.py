@@ -37,7 +37,8 @@ def build_index(texts: Iterable[str], folder: Path, *, min_df: int) -> dict[str,
     """Writes the files of an index.
 
     Weights are those of scikit-learn's ``TfidfVectorizer(ngram_range=(1, 2), min_df=min_df)``:
-    term frequency times ``log((1 + n) / (1 + df)) + 1``, every chunk scaled to length 1.
+    term frequency times ``log((1 + n) / (1 + df)) + 1``, every chunk scaled to length 1. Empty
+    chunks are not counted.
 
     Args:
         texts: The chunks in order; read once.
@@ -45,7 +46,8 @@ def build_index(texts: Iterable[str], folder: Path, *, min_df: int) -> dict[str,
         min_df: Fewest chunks of a term.
 
     Returns:
-        What was written: numbers of chunks, words, bigrams, postings and common terms.
+        What was written: numbers of chunks, of those with text, words, bigrams, postings and common
+        terms.
     """
     runs = write_runs(texts, folder)
     with ExitStack() as stack:
@@ -60,6 +62,7 @@ def build_index(texts: Iterable[str], folder: Path, *, min_df: int) -> dict[str,
     _normalise(folder, scale, common=len(merge.common))
     return {
         "chunks": runs.chunks,
+        "texts": runs.texts,
         "words": len(merge.words),
         "bigrams": bigrams,
         "postings": merge.postings,
@@ -95,7 +98,7 @@ class _Merge:
         kept = found >= self._min_df
         of_kept = np.repeat(kept, found)
         terms, frequencies = keys[first[kept]], found[kept]
-        inverse = np.log((1 + self._runs.chunks) / (1 + frequencies)) + 1
+        inverse = np.log((1 + self._runs.texts) / (1 + frequencies)) + 1
         chunks = chunks[of_kept]
         weights = counts[of_kept] * np.repeat(inverse, frequencies)
         self.squares += np.bincount(chunks, weights**2, minlength=self._runs.chunks)

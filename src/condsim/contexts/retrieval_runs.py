@@ -56,6 +56,7 @@ class Runs:
         runs: The runs in order.
         words: All words in the order they were first met; word ``i`` has the number ``i + 1``.
         chunks: Number of chunks.
+        texts: Number of those that are not empty.
         words_left_out: Occurrences of words that came after the first 16.7 million.
     """
 
@@ -64,6 +65,7 @@ class Runs:
     runs: tuple[Run, ...]
     words: list[str]
     chunks: int
+    texts: int
     words_left_out: int
 
     @property
@@ -96,7 +98,7 @@ def write_runs(texts: Iterable[str], folder: Path) -> Runs:
     number_of = numbers.__getitem__
     words, lengths = array("i"), array("q")
     runs: list[Run] = []
-    chunks = left_out = 0
+    chunks = filled = left_out = 0
     paths = folder / "entries", folder / "counts"
     with paths[0].open("wb") as entries_file, paths[1].open("wb") as counts_file:
 
@@ -115,11 +117,12 @@ def write_runs(texts: Iterable[str], folder: Path) -> Runs:
             before = len(words)
             words.extend(map(number_of, tokens_of(text)))
             lengths.append(len(words) - before)
+            filled += bool(text)
             if len(words) >= _RUN_WORDS or len(lengths) == 1 << CHUNK_BITS:
                 flush()
                 words, lengths = array("i"), array("q")
         flush()
-    return Runs(paths[0], paths[1], tuple(runs), list(numbers), chunks, left_out)
+    return Runs(paths[0], paths[1], tuple(runs), list(numbers), chunks, filled, left_out)
 
 
 def _run(

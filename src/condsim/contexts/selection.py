@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
@@ -12,7 +13,7 @@ import numpy as np
 from condsim.contexts.diversity import LIKENESS, diverse
 from condsim.contexts.eq3 import Weights, fit
 from condsim.errors import InputError, unknown_name
-from condsim.types import FloatArray, IntArray
+from condsim.types import BoolArray, FloatArray, IntArray
 
 __all__ = ["ContextSet", "Selection", "Strategy", "TermScorer", "select"]
 
@@ -40,7 +41,10 @@ class TermScorer(Protocol):
 
 
 class Retriever(Protocol):
-    """What finds chunks of the corpus that have words in common with a sentence."""
+    """What finds chunks of the corpus that have words in common with a sentence.
+
+    Documents of one sentence are never found: there is no context in them.
+    """
 
     def search(
         self, sentences: Sequence[str], *, top_n: int = 20_000
@@ -57,6 +61,10 @@ class Places(Protocol):
     @property
     def revision(self) -> str:
         """What tells corpora apart."""
+
+    @property
+    def has_context(self) -> BoolArray:
+        """Which sentences have another beside them, ``(n,)``."""
 
     @property
     def chunk_starts(self) -> IntArray:
@@ -79,9 +87,11 @@ class Selection:
     Attributes:
         strategy: See `Strategy`.
         size: Contexts in a set, |C_s| (paper: 500).
-        chunks: Chunks to retrieve for a sentence (paper: 20,000).
+        chunks: Chunks to retrieve for a sentence (paper: 20,000). In a small corpus only the first
+            have more than a common word with it; there a few times ``size`` does better.
         candidates: Contexts that pass from the ranking by coherence to that by Eq. 3, as a multiple
-            of ``size``; 1 leaves the choice to coherence. The paper does not say.
+            of ``size``, spread evenly over the chunks since one of a chunk is chosen; 1 leaves the
+            choice to coherence. The paper does not say.
         likeness: Jaccard similarity from which two left neighbours are too much alike.
         seed: Seed of random contexts.
     """
@@ -150,7 +160,7 @@ def select(
         return [ContextSet(pool, found) for pool, found in zip(pools, terms, strict=True)]
     pools = _pools(sentences, corpus, index, selection)
     without = [not len(pool) for pool in pools]
-    pools = _most_coherent(sentences, pools, scorer, selection, weights)
+    pools = _most_coherent(sentences, pools, scorer, corpus, selection, weights)
     for place in np.flatnonzero(without).tolist():
         pools[place] = _random(sentences[place], corpus, selection)
     terms = scorer.terms(sentences, pools, weights.used)
@@ -180,25 +190,44 @@ def _random(sentence: str, corpus: Places, selection: Selection) -> IntArray:
     """Centres drawn for a sentence, the same whatever the other sentences are."""
     digest = hashlib.sha256(sentence.encode("utf-8", "surrogatepass")).digest()
     random = np.random.default_rng([selection.seed, int.from_bytes(digest[:8], "big")])
-    size = min(selection.size, len(corpus))
-    return random.choice(len(corpus), size=size, replace=False).astype(np.int64)
+    centres = np.flatnonzero(corpus.has_context)
+    size = min(selection.size, len(centres))
+    return random.choice(centres, size=size, replace=False).astype(np.int64)
 
 
 def _most_coherent(
     sentences: Sequence[str],
     pools: Sequence[IntArray],
     scorer: TermScorer,
+    corpus: Places,
     selection: Selection,
     weights: Weights,
 ) -> list[IntArray]:
     """Keeps the most coherent contexts, best first; in retrieval's order if coherence is unused."""
+    if "coherence" in weights.used:
+        found = scorer.terms(sentences, pools, ("coherence",))
+        orders = [_descending(terms["coherence"]) for terms in found]
+    else:
+        orders = [np.arange(len(pool)) for pool in pools]
     count = round(selection.candidates * selection.size)
-    if "coherence" not in weights.used:
-        return [pool[:count] for pool in pools]
     kept = []
-    for pool, found in zip(pools, scorer.terms(sentences, pools, ("coherence",)), strict=True):
-        kept.append(pool[_descending(found["coherence"])[:count]])
+    for pool, order in zip(pools, orders, strict=True):
+        ordered = pool[order]
+        if selection.strategy == "two-step" and len(pool):  # one of a chunk is chosen in the end
+            chunks = corpus.chunk_of(ordered)
+            most = math.ceil(count / len(np.unique(chunks)))
+            ordered = ordered[_rank_in_group(chunks) < most]
+        kept.append(ordered[:count])
     return kept
+
+
+def _rank_in_group(groups: IntArray) -> IntArray:
+    """How many of the same group stand before each, ``(k,)``."""
+    order = np.argsort(groups, kind="stable")
+    sizes = np.diff(np.flatnonzero(np.diff(groups[order], prepend=-1, append=-1)))
+    ranks = np.empty(len(groups), dtype=np.int64)
+    ranks[order] = np.arange(len(groups)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return ranks
 
 
 def _best(

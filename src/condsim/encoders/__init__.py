@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from condsim.encoders.backbone import load_backbone, resolve_backbone
     from condsim.encoders.bi_encoder import build_bi_encoder
     from condsim.encoders.cross_encoder import build_cross_encoder, pair_separator
+    from condsim.encoders.fusion import Fusion
     from condsim.encoders.loading import load_tri_encoder
     from condsim.encoders.pooling import Pooling
-    from condsim.encoders.tri_encoder import Fusion, TriEncoder, build_tri_encoder
+    from condsim.encoders.tri_encoder import TriEncoder, build_tri_encoder
 
 __all__ = [
     "Fusion",
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 _LAZY = {
-    "Fusion": "tri_encoder",
+    "Fusion": "fusion",
     "Pooling": "pooling",
     "TriEncoder": "tri_encoder",
     "build_bi_encoder": "bi_encoder",

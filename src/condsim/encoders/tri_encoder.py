@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -15,18 +15,15 @@ from sentence_transformers.base.modules import InputModule, Transformer
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
-from condsim.encoders.backbone import activation_of, dropout_of, load_backbone
+from condsim.encoders.backbone import dropout_of, load_backbone
 from condsim.encoders.bi_encoder import transform_modules
 from condsim.encoders.conditioning import Order, check_order, conditional_sentences
 from condsim.encoders.distinct import distinct_rows, split_pairs, tokenise
+from condsim.encoders.fusion import RANK, Fusion, fusion_module
 from condsim.encoders.pooling import Pooling, needs_hidden_states, pooling_modules
-from condsim.errors import InputError, ModelError, unknown_name
+from condsim.errors import InputError, ModelError
 
-__all__ = ["Fusion", "TriEncoder", "build_tri_encoder"]
-
-Fusion = Literal["hadamard", "concat"]
-"""How sentence and condition become one vector: ``hadamard``, their elementwise product;
-``concat``, a linear layer (2d to d) and the backbone's activation on [sentence; condition]."""
+__all__ = ["TriEncoder", "build_tri_encoder"]
 
 _WEIGHTS_FILE = "tri_encoder.safetensors"
 _CONFIG_FILE = "tri_encoder_config.json"
@@ -45,10 +42,11 @@ class TriEncoder(InputModule):
         pooling: From token vectors to one vector, for both.
         fusion: How the two become one.
         transform: Whether the pooled sentence passes a dense layer first.
+        rank: Dimension of the fused vector where the fusion is ``low-rank``.
     """
 
     config_file_name = _CONFIG_FILE
-    config_keys = ["order", "pooling", "fusion", "transform"]  # noqa: RUF012 - as the base has it
+    config_keys = ["order", "pooling", "fusion", "transform", "rank"]  # noqa: RUF012 - as the base has it
     save_in_root = True
 
     def __init__(
@@ -59,6 +57,7 @@ class TriEncoder(InputModule):
         pooling: Pooling = "mean",
         fusion: Fusion = "hadamard",
         transform: bool = False,
+        rank: int = RANK,
     ) -> None:
         """Makes the module around a backbone; new layers are random.
 
@@ -70,16 +69,16 @@ class TriEncoder(InputModule):
             fusion: How sentence and condition become one vector.
             transform: Whether a dense layer (hidden to hidden, the backbone's activation, dropout)
                 follows the pooling of the sentence.
+            rank: Dimension of ``low-rank``, at least 1; other fusions ignore it.
 
         Raises:
-            InputError: If an option is unknown.
+            InputError: If an option is unknown or out of range.
             ModelError: If the backbone's activation is unknown and needed.
         """
         super().__init__()  # type: ignore[no-untyped-call]
         check_order(order)
-        if fusion not in get_args(Fusion):
-            raise unknown_name("fusion", fusion, get_args(Fusion))
         self.order, self.pooling, self.fusion, self.transform = order, pooling, fusion, transform
+        self.rank = rank
         dimension = transformer.get_embedding_dimension()
         self.transformer = transformer
         self.pool = nn.Sequential(*pooling_modules(transformer, pooling))
@@ -87,10 +86,7 @@ class TriEncoder(InputModule):
         self.condition_layer = nn.Sequential(
             nn.Dropout(dropout_of(transformer.config)), nn.Linear(dimension, dimension)
         )
-        if fusion == "concat":
-            self.fusion_layer = nn.Sequential(
-                nn.Linear(2 * dimension, dimension), activation_of(transformer.config)
-            )
+        self.fusion_layer = fusion_module(fusion, transformer, rank=rank)
 
     def preprocess(  # type: ignore[override]
         self,
@@ -181,11 +177,9 @@ class TriEncoder(InputModule):
             conditions: Of ``condition_vectors``, (n, d).
 
         Returns:
-            (n, d).
+            (n, d), or (n, rank) for ``low-rank``.
         """
-        if self.fusion == "hadamard":
-            return sentences * conditions
-        fused: Tensor = self.fusion_layer(torch.cat([sentences, conditions], dim=-1))
+        fused: Tensor = self.fusion_layer(sentences, conditions)
         return fused
 
     def save(
@@ -274,8 +268,8 @@ class TriEncoder(InputModule):
             )
 
     def get_embedding_dimension(self) -> int:
-        """Dimension d of the embeddings."""
-        return int(self.transformer.get_embedding_dimension())
+        """Dimension of the embeddings: d, or the rank of ``low-rank``."""
+        return int(self.fusion_layer.dimension)
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:  # type: ignore[override]
@@ -317,6 +311,7 @@ def build_tri_encoder(
     pooling: Pooling = "mean",
     fusion: Fusion = "hadamard",
     transform: bool = False,
+    rank: int = RANK,
     dropout: float | None = None,
     max_seq_length: int | None = None,
 ) -> SentenceTransformer:
@@ -328,11 +323,12 @@ def build_tri_encoder(
         pooling: From token vectors to one vector.
         fusion: How sentence and condition become one vector.
         transform: Whether a dense layer follows the pooling of the sentence (C-STS A.3, Table 7).
+        rank: Dimension of the embeddings where the fusion is ``low-rank``.
         dropout: Rate in [0, 1) for the backbone and the new layers; the backbone's own if None.
         max_seq_length: Longest text in tokens; the backbone's own if None.
 
     Returns:
-        An encoder of dimension d, that of the backbone.
+        An encoder of dimension d, that of the backbone, or ``rank``.
 
     Raises:
         InputError: If an option is unknown or out of range.
@@ -345,6 +341,6 @@ def build_tri_encoder(
         hidden_states=needs_hidden_states(pooling),
     )
     module = TriEncoder(
-        transformer, order=order, pooling=pooling, fusion=fusion, transform=transform
+        transformer, order=order, pooling=pooling, fusion=fusion, transform=transform, rank=rank
     )
     return SentenceTransformer(modules=[module], similarity_fn_name="cosine")

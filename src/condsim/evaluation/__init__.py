@@ -11,6 +11,7 @@ print(to_markdown(report))
 
 from __future__ import annotations
 
+from condsim.evaluation.aggregation import Aggregation, aggregate_spearman
 from condsim.evaluation.bootstrap import bootstrap, p_value, percentile_interval
 from condsim.evaluation.correlation import (
     mean_squared_error,
@@ -23,13 +24,16 @@ from condsim.evaluation.over_estimation import OverEstimation, over_estimation
 from condsim.evaluation.pair_accuracy import pair_accuracy
 from condsim.evaluation.report import Difference, Metric, ModelResult, Report
 from condsim.evaluation.tables import over_estimation_table, to_markdown, to_table
+from condsim.evaluation.triplet_accuracy import triplet_accuracy
 
 __all__ = [
+    "Aggregation",
     "Difference",
     "Metric",
     "ModelResult",
     "OverEstimation",
     "Report",
+    "aggregate_spearman",
     "bootstrap",
     "evaluate",
     "mean_squared_error",
@@ -43,4 +47,5 @@ __all__ = [
     "spearman",
     "to_markdown",
     "to_table",
+    "triplet_accuracy",
 ]

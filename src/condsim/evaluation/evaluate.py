@@ -18,7 +18,7 @@ from condsim.evaluation.bootstrap import bootstrap, p_value, percentile_interval
 from condsim.evaluation.metrics import METRICS, Metrics
 from condsim.evaluation.over_estimation import check_pairs, count_over_estimation
 from condsim.evaluation.report import Difference, Metric, ModelResult, Report
-from condsim.scorers.baselines import WordOverlapScorer, baseline
+from condsim.scorers.baselines import FittedBaseline, baseline
 from condsim.scorers.out_of_fold import out_of_fold
 from condsim.scorers.scored_once import ScoredOnce
 from condsim.tasks import Pairing, pair_rows
@@ -173,7 +173,7 @@ def _predict(entry: Scorer | str, task: Task, *, seed: int, raw: bool) -> _Measu
     """
     if isinstance(entry, str):
         scorer = baseline(entry)
-        if not isinstance(scorer, WordOverlapScorer):
+        if isinstance(scorer, FittedBaseline):
             out = out_of_fold(task, name=entry, folds=FOLDS, seed=seed).astype(np.float64)
             result = ModelResult(entry, {}, fitted_on=OUT_OF_FOLD)
             return _Measured(result, out, out if raw else None)

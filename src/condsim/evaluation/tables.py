@@ -128,10 +128,10 @@ def _notes(report: Report) -> Iterator[str]:
         f"{report.valid_rows} rows with a label in {report.pairs} sentence pairs, "
         f"{report.invalid_rows} without one left out"
     )
-    yield (
-        "Spearman, Pearson and Partial x 100; MSE of similarity in 0..1, lower is better; "
-        f"Pair acc. in % of the {report.contrasting_pairs} pairs whose labels differ"
-    )
+    figures = "Spearman, Pearson and Partial x 100; MSE of similarity in 0..1, lower is better"
+    if report.contrasting_pairs:
+        figures += f"; Pair acc. in % of the {report.contrasting_pairs} pairs whose labels differ"
+    yield figures
     if not all(math.isnan(one.metrics["partial_spearman"].value) for one in _results(report)):
         yield "Partial: Spearman once the condition-only prediction is held fixed"
     for result in report.baselines:

@@ -2,13 +2,15 @@
 
 An experiment is a file of ``catalogue/``: what the paper claims, its numbers, and the runs that
 repeat them. `reproduce` trains, or asks a language model, what is not finished and writes the
-table; a finished table is rebuilt from the reports on disk and imports no torch.
+table; a finished one is rebuilt from the reports on disk and imports no torch (those of similarity
+from contexts do, for their recipes).
 """
 
 from __future__ import annotations
 
 from condsim.experiments.catalogue import load_experiment, names
 from condsim.experiments.experiment import Experiment, Published, Row
+from condsim.experiments.gold_sets import ContextsOptions
 from condsim.experiments.naming import run_folder
 from condsim.experiments.plan import (
     Options,
@@ -22,6 +24,7 @@ from condsim.experiments.prompt_plan import PromptLine, PromptRun, plan_prompts,
 from condsim.experiments.run import Outputs, reproduce
 
 __all__ = [
+    "ContextsOptions",
     "Experiment",
     "Options",
     "Outputs",

@@ -9,7 +9,14 @@ from pathlib import Path
 from condsim.errors import InputError
 from condsim.experiments.naming import slug
 
-__all__ = ["DEFAULT_BACKBONE", "PAPER_BACKBONES", "Backbone", "recipe_file", "resolve"]
+__all__ = [
+    "DEFAULT_BACKBONE",
+    "PAPER_BACKBONES",
+    "Backbone",
+    "packaged_recipe",
+    "recipe_file",
+    "resolve",
+]
 
 _MINILM_FILES = {
     "bi": "minilm/bi.yaml",
@@ -103,6 +110,21 @@ def recipe_file(recipe: str, backbone: Backbone) -> Path:
         relative = f"{family or 'csts'}/{backbone.key}-{encoder}.yaml"
     else:
         relative = _MINILM_FILES[recipe]
+    return packaged_recipe(relative)
+
+
+def packaged_recipe(relative: str) -> Path:
+    """Finds a recipe that comes with condsim.
+
+    Args:
+        relative: Its place, such as ``contexts/openstax.yaml``.
+
+    Returns:
+        The YAML file.
+
+    Raises:
+        InputError: If it is not there.
+    """
     package = Path(__file__).resolve().parents[1]
     # In the wheel the recipes are inside the package; in a checkout they stand at its root.
     for folder in (package / "recipes", package.parents[1] / "recipes"):

@@ -13,13 +13,16 @@ import yaml
 from condsim.errors import InputError, unknown_name
 from condsim.experiments.backbones import PAPER_BACKBONES
 from condsim.experiments.experiment import (
+    FROM_CONTEXTS,
     Comparison,
     Experiment,
+    FromContexts,
     Kind,
     Prompting,
     Published,
     Row,
 )
+from condsim.experiments.gold_sets import GOLD_SETS
 from condsim.experiments.language_models import PAPER_MODELS
 from condsim.typed_yaml import typed
 
@@ -33,12 +36,15 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "recipe": ("bi", "tri", "cross", "ccl-bi", "ccl-tri", "stsb-bi", "stsb-cross"),
     "backbone": tuple(PAPER_BACKBONES),
     "language model": tuple(PAPER_MODELS),
+    "gold set": tuple(GOLD_SETS),
+    "term": ("coherence", "centre", "left", "right"),
 }
+_PAPERS = ("csts", "ccl", "ssbc")
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(?: ± (\d+(?:\.\d+)?))?")
 
 
 def names() -> tuple[str, ...]:
-    """Names of all experiments, those of C-STS first and in the order of the papers.
+    """Names of all experiments: C-STS, CCL, SSBC, and in the order of each paper.
 
     Returns:
         Names such as ``csts-table2``.
@@ -84,13 +90,13 @@ def parse(values: Mapping[str, Any], *, name: str) -> Experiment:
     _check_keys(values, [*known, "same_rows_as"], where)
     kind = cast(Kind, _one_of("kind", values.get("kind", "runs"), where))
     rows = _rows(values, where)
-    for row in rows.values():
-        if (row.prompt is not None) != (kind == "prompting"):
-            raise InputError(
-                f"{where}, row {row.key!r}: 'prompt' goes with the kind 'prompting' and with no "
-                f"other. The kind is {kind!r}."
-            )
-    model = "language model" if kind == "prompting" else "backbone"
+    _check_kind(rows, kind, where)
+    gold_sets = tuple(values.get("gold_sets", ("sts-b",) if kind in FROM_CONTEXTS else ()))
+    for gold_set in gold_sets:
+        _one_of("gold set", gold_set, where)
+    model = {"prompting": "language model", "contexts": "gold set", "cases": "gold set"}.get(
+        kind, "backbone"
+    )
     published = _published(values.get("published") or {}, rows, where, model=model)
     metrics = tuple(values.get("metrics", ("spearman",)))
     for metric in metrics:
@@ -111,6 +117,8 @@ def parse(values: Mapping[str, Any], *, name: str) -> Experiment:
         rows=rows,
         published=published,
         x=x,
+        log=bool(values.get("log", False)),
+        gold_sets=gold_sets,
         comparisons=comparisons,
         remark=_text(values, "remark", where) if "remark" in values else None,
         **texts,
@@ -134,10 +142,10 @@ def _row(key: str, values: Mapping[str, Any], where: str) -> Row:
     where = f"{where}, row {key!r}"
     known = [entry.name for entry in dataclasses.fields(Row) if entry.name != "key"]
     _check_keys(values, known, where)
-    given = [what for what in ("recipe", "does_not_apply", "prompt") if what in values]
-    if "cells" not in values or len(given) != 1:
+    choices = ("recipe", "does_not_apply", "prompt", "contexts")
+    if "cells" not in values or sum(what in values for what in choices) != 1:
         raise InputError(
-            f"{where}: a row needs 'cells' and one of 'recipe', 'does_not_apply', 'prompt'."
+            f"{where}: a row needs 'cells' and one of {', '.join(map(repr, choices))}."
         )
     for choice in ("recipe", "task"):
         if choice in values:
@@ -147,7 +155,23 @@ def _row(key: str, values: Mapping[str, Any], where: str) -> Row:
     cells = {head: str(cell) for head, cell in values["cells"].items()}
     if "prompt" in values:
         values = {**values, "prompt": _prompting(values["prompt"], where)}
+    if "contexts" in values:
+        contexts = typed(FromContexts, values["contexts"], what="contexts", source=where)
+        for term in contexts.weights:
+            _one_of("term", term, where)
+        values = {**values, "contexts": contexts}
     return Row(key=key, **{**values, "cells": cells})
+
+
+def _check_kind(rows: Mapping[str, Row], kind: Kind, where: str) -> None:
+    """Refuses rows that do not go with the kind of their experiment."""
+    for row in rows.values():
+        for what, kinds in (("prompt", ("prompting",)), ("contexts", FROM_CONTEXTS)):
+            if (getattr(row, what) is not None) != (kind in kinds):
+                raise InputError(
+                    f"{where}, row {row.key!r}: {what!r} goes with the kind "
+                    f"{' or '.join(map(repr, kinds))} and with no other. The kind is {kind!r}."
+                )
 
 
 def _prompting(values: Mapping[str, Any], where: str) -> Prompting:
@@ -200,9 +224,10 @@ def _text(values: Mapping[str, Any], key: str, where: str) -> str:
     return " ".join(value.split())
 
 
-def _paper_order(name: str) -> tuple[bool, str, int]:
-    """Sorts ``table2`` before ``table10``."""
+def _paper_order(name: str) -> tuple[int, str, int, str]:
+    """Keeps papers apart, and sorts ``table2`` before ``table10``."""
     paper, _, rest = name.partition("-")
     digits = re.sub(r"\D", "", rest)
     kinds = {"table": "1", "figure": "2"}
-    return paper != "csts", kinds.get(re.sub(r"[\d-].*", "", rest), "3"), int(digits or 0)
+    kind = kinds.get(re.sub(r"[\d-].*", "", rest), "3")
+    return _PAPERS.index(paper), kind, int(digits or 0), rest

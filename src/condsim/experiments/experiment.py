@@ -8,9 +8,22 @@ from typing import Any, Literal
 
 from condsim.prompting.instructions import Instruction
 
-__all__ = ["Comparison", "Experiment", "Kind", "Prompting", "Published", "Row"]
+__all__ = [
+    "FROM_CONTEXTS",
+    "Comparison",
+    "Experiment",
+    "FromContexts",
+    "Kind",
+    "Prompting",
+    "Published",
+    "Row",
+]
 
-Kind = Literal["runs", "zero-shot", "label-histogram", "over-estimation", "prompting"]
+Kind = Literal[
+    "runs", "zero-shot", "label-histogram", "over-estimation", "prompting", "contexts", "cases"
+]
+FROM_CONTEXTS: tuple[Kind, ...] = ("contexts", "cases")
+"""The kinds whose rows are similarity from contexts."""
 
 
 @dataclass(frozen=True)
@@ -42,16 +55,32 @@ class Prompting:
 
 
 @dataclass(frozen=True)
+class FromContexts:
+    """How a row of similarity from contexts gets its scores.
+
+    Attributes:
+        scorer: What scores; None for a row of the paper's numbers alone.
+        weights: Weights of Eq. 3 in the score alone, by term: contexts are chosen with those of the
+            recipe, so such rows share one scoring.
+    """
+
+    scorer: Literal["origin", "surrogate", "tfidf-cosine", "word-overlap"] | None = None
+    weights: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Row:
     """One row of an experiment: a configuration, run on every backbone that is asked for.
 
-    In an experiment that prompts language models, these play the part of the backbones.
+    In an experiment that prompts language models, these play the part of the backbones; in one of
+    similarity from contexts the data sets that the rows are measured on do.
 
     Attributes:
         key: Short name of the row within its experiment.
         cells: What the table shows, by the head of the column.
         recipe: Which base recipe it starts from (`condsim.experiments.backbones.recipe_file`).
         prompt: How it asks language models, instead of a recipe.
+        contexts: How it scores by contexts, instead of a recipe of training.
         task: Data it trains and is measured on.
         set: Recipe keys it changes, as ``--set`` names them.
         set_for: More of them, by backbone of the papers.
@@ -64,6 +93,7 @@ class Row:
     cells: Mapping[str, str]
     recipe: str | None = None
     prompt: Prompting | None = None
+    contexts: FromContexts | None = None
     task: str = "c-sts"
     set: Mapping[str, Any] = field(default_factory=dict)
     set_for: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -101,6 +131,9 @@ class Experiment:
         rows: The rows, by key, in the order of the table.
         published: The paper's numbers by row, metric and backbone; empty if it gives none.
         x: Head of the column that is the horizontal axis of a curve; None for a dot plot.
+        log: Whether that axis is logarithmic.
+        gold_sets: What rows of similarity from contexts are measured on
+            (`condsim.experiments.gold_sets`).
         comparisons: Differences to state.
         remark: What a reader must know about the paper's numbers; None if nothing.
     """
@@ -115,6 +148,8 @@ class Experiment:
     rows: Mapping[str, Row]
     published: Mapping[str, Mapping[str, Mapping[str, Published]]]
     x: str | None = None
+    log: bool = False
+    gold_sets: tuple[str, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     remark: str | None = None
 

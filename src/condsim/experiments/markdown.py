@@ -25,13 +25,14 @@ HEADS = {
 UNDEFINED = "undefined"
 
 
-def page(results: Results, options_text: str, notes: str) -> str:
+def page(results: Results, options_text: str, notes: str, *, below: Sequence[str] = ()) -> str:
     """Lays results out as a page.
 
     Args:
         results: The results.
         options_text: The command that makes the page.
         notes: What a person wrote below the marker, kept as it is.
+        below: Lines to stand below the tables.
 
     Returns:
         Markdown, ending in a newline.
@@ -44,6 +45,7 @@ def page(results: Results, options_text: str, notes: str) -> str:
         lines += [f"## {HEADS[metric]}", ""]
         lines += [*pipe_table(*_cells(results, metric)), ""]
     lines += [*(f"- {text}" for text in _differences(results)), ""] if results.differences else []
+    lines += [*below, ""] if below else []
     lines += [f"- {text}" for text in [*_reading(results), *facts(results, options_text)]]
     return ending(experiment, lines, notes)
 
@@ -204,6 +206,11 @@ def _difference(found: Difference) -> str:
     text = f"{interval.mean:+.1f} {HEADS[found.metric]}"
     if math.isnan(interval.low):
         return f"{text} (one seed, so no interval)"
+    if found.bootstrap:
+        return (
+            f"{text} [{interval.low:+.1f}, {interval.high:+.1f}] (95 % bootstrap interval over "
+            "sentence pairs, both rows on the same pairs)"
+        )
     return (
         f"{text} [{interval.low:+.1f}, {interval.high:+.1f}] (mean and 95 % t-interval over "
         f"{found.seeds} seeds, paired by seed)"
@@ -211,7 +218,7 @@ def _difference(found: Difference) -> str:
 
 
 def _name(cells: Mapping[str, str]) -> str:
-    return " ".join(cells.values())
+    return " ".join(filter(None, cells.values()))
 
 
 def _reading(results: Results) -> Iterator[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from condsim.errors import InputError
 from condsim.experiments.backbones import DEFAULT_BACKBONE, PAPER_BACKBONES, Backbone, recipe_file
 from condsim.experiments.experiment import Experiment, Row
+from condsim.experiments.gold_sets import ContextsOptions
 from condsim.experiments.naming import canonical, digest, run_folder
 from condsim.files import sha256_of
 from condsim.scorers.prompt import Scoring
@@ -73,6 +74,8 @@ class Options:
         full: Whether to run the rows that are left out by default.
         prompts: What is chosen for experiments that prompt language models; the four before it
             have no part in those.
+        contexts: What is chosen for experiments of similarity from contexts; ``backbones`` and
+            ``seeds`` have no part in those.
     """
 
     data: Path
@@ -83,6 +86,7 @@ class Options:
     seeds: int | None = None
     full: bool = False
     prompts: PromptOptions = PromptOptions()
+    contexts: ContextsOptions = field(default_factory=ContextsOptions)
 
 
 @dataclass(frozen=True)
@@ -171,7 +175,8 @@ def plan(experiment: Experiment, options: Options) -> tuple[PlannedLine, ...]:
 
     Returns:
         The lines, row by row; none for an experiment that prompts language models
-        (`condsim.experiments.prompt_plan.plan_prompts`).
+        (`condsim.experiments.prompt_plan.plan_prompts`) or is one of similarity from contexts
+        (`condsim.experiments.contexts_plan.plan_contexts`).
 
     Raises:
         InputError: If the data are not there, or an override is of no use or not allowed.

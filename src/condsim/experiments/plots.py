@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ __all__ = ["plot_histogram", "plot_results"]
 
 _DPI = 120
 _GREY = "0.55"
+_SUFFIXES = {"K": 1e3, "M": 1e6, "B": 1e9}
 _COLOURS = (*(f"C{index}" for index in range(10)), "black", "gold", "navy", "darkgreen")
 
 
@@ -47,10 +49,14 @@ def plot_results(results: Results, path: Path) -> None:
     panels = figure.subplots(1, len(metrics), sharey=True, squeeze=False)[0]
     draw = _draw_curves if experiment.x else _draw_dots
     for panel, metric in zip(panels, metrics, strict=True):
+        if experiment.log:
+            panel.set_xscale("log")
         draw(panel, lines, metric, experiment.x or "")
         _draw_baseline(panel, results, metric, upright=not experiment.x)
         if not experiment.x:
             panel.set_xlabel(HEADS[metric])
+        elif not experiment.log:
+            panel.set_xticks(sorted({_place(line, experiment.x) for line in lines}))
         panel.spines[["top", "right"]].set_visible(False)
     if experiment.x:
         panels[0].set_ylabel(HEADS[metrics[0]])
@@ -129,7 +135,9 @@ def _draw_dots(panel: Axes, lines: Sequence[Line], metric: str, _: str) -> None:
                 label=f"{label}, ours",
                 linewidth=0.9,
             )
-    panel.set_yticks(list(places.values()), [", ".join(cells) for cells in places], fontsize=8)
+    panel.set_yticks(
+        list(places.values()), [", ".join(filter(None, cells)) for cells in places], fontsize=8
+    )
     panel.set_ylim(len(places) - 0.4, -0.6)
     panel.grid(axis="y", color="0.93")
     panel.set_axisbelow(True)
@@ -138,7 +146,10 @@ def _draw_dots(panel: Axes, lines: Sequence[Line], metric: str, _: str) -> None:
 def _draw_curves(panel: Axes, lines: Sequence[Line], metric: str, head: str) -> None:
     """One curve for each backbone and everything else that differs, such as the encoder."""
     curves: dict[tuple[str, str], list[Line]] = {}
-    for line in lines:
+    level = [line for line in lines if not _has_place(line, head)]
+    for line in sorted(
+        (line for line in lines if _has_place(line, head)), key=lambda line: _place(line, head)
+    ):
         others = ", ".join(cell for key, cell in line.cells.items() if key != head)
         curves.setdefault((others, line.backbone.label), []).append(line)
     for index, ((others, backbone), points) in enumerate(curves.items()):
@@ -169,8 +180,16 @@ def _draw_curves(panel: Axes, lines: Sequence[Line], metric: str, head: str) -> 
                 color=f"C{index % 10}",
                 label=f"{others}, {backbone}, ours",
             )
+    for index, line in enumerate(line for line in level if metric in line.ours):
+        others = ", ".join(cell for key, cell in line.cells.items() if key != head)
+        panel.axhline(
+            line.ours[metric].mean,
+            color=_GREY,
+            linestyle=(":", "-.", "--")[index % 3],
+            linewidth=1.2,
+            label=f"{others}, {line.backbone.label}, ours",
+        )
     panel.set_xlabel(head)
-    panel.set_xticks(sorted({_place(line, head) for line in lines}))
 
 
 def _draw_baseline(panel: Axes, results: Results, metric: str, *, upright: bool) -> None:
@@ -194,7 +213,16 @@ def _error(value: OverSeeds) -> list[list[float]] | None:
 
 
 def _place(line: Line, head: str) -> float:
-    return float(line.cells[head].split()[0])
+    """Where a line stands on the axis, such as 7600000 for ``7.6M``; NaN if it has no place."""
+    number = line.cells[head].partition(" ")[0]
+    try:
+        return float(number.rstrip("KMB")) * _SUFFIXES.get(number[-1:], 1.0)
+    except ValueError:
+        return math.nan
+
+
+def _has_place(line: Line, head: str) -> bool:
+    return not math.isnan(_place(line, head))
 
 
 def _figure(panels: int, *, height: float) -> Figure:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from condsim.experiments.experiment import FROM_CONTEXTS
+from condsim.experiments.gold_sets import ContextsOptions
 from condsim.experiments.language_models import hosted
 from condsim.experiments.plan import Options
 from condsim.experiments.results import Measured, Results
@@ -42,7 +44,9 @@ def facts(results: Results, options_text: str) -> Iterator[str]:
             yield f"{BASELINE}: Spearman {baseline(measured, 'spearman')}."
         if "over_estimated" in results.experiment.metrics and measured.report is not None:
             yield f"Counted among the {measured.report.contrasting_pairs} pairs with unlike labels."
-    yield from _language_models(results) if prompting else _backbones(results)
+    yield from results.notes
+    if results.experiment.kind not in FROM_CONTEXTS:
+        yield from _language_models(results) if prompting else _backbones(results)
     yield f"Made by `{options_text}`."
 
 
@@ -109,12 +113,23 @@ def command(name: str, options: Options, defaults: Options) -> str:
         words.append("--base-url URL")
     if options.prompts.scoring != defaults.prompts.scoring:
         words.append(f"--scoring {options.prompts.scoring}")
+    words += _of_contexts(options.contexts, defaults.contexts)
     words += [f"--set '{text}'" if " " in text else f"--set {text}" for text in options.overrides]
     if options.seeds is not None:
         words.append(f"--seeds {options.seeds}")
     if options.full:
         words.append("--full")
     return " ".join(words)
+
+
+def _of_contexts(chosen: ContextsOptions, defaults: ContextsOptions) -> Iterator[str]:
+    for flag in ("recipe", "sts", "sick"):
+        path = getattr(chosen, flag)
+        if path != getattr(defaults, flag):
+            yield f"--{flag} {_path_or_word(str(path))}"
+    yield from (f"--on {key}" for key in chosen.only or ())
+    if chosen.rows is not None:
+        yield f"--rows {chosen.rows}"
 
 
 def _path_or_word(text: str) -> str:

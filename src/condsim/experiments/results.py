@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from condsim.evaluation.report import Metric, Report
@@ -36,6 +36,7 @@ class Line:
         status: Why there is nothing of ours; empty if there is, or if it was not asked for.
         seeds: The seeds that are finished.
         planned: The seeds there are to be.
+        counts: What the row's scores are made of, by name (similarity from contexts).
     """
 
     row: Row
@@ -46,6 +47,7 @@ class Line:
     status: str
     seeds: tuple[int, ...]
     planned: tuple[int, ...]
+    counts: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,11 @@ class Difference:
         minus: The row that is taken from it.
         backbone: The backbone of both.
         metric: The figure.
-        interval: The mean difference over the seeds that both have, with its t-interval.
+        interval: The mean difference over the seeds that both have, with its t-interval; or that
+            of the one seed, with a paired bootstrap interval.
         ratio: Mean of the first over the mean of the second; None if that is 0.
         seeds: How many seeds both have.
+        bootstrap: Whether the interval is that of the bootstrap.
     """
 
     row: Row
@@ -69,6 +73,7 @@ class Difference:
     interval: Interval
     ratio: float | None
     seeds: int
+    bootstrap: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,7 @@ class Results:
         lines: Its rows by backbone.
         differences: The differences it states, where both rows have a seed in common.
         measured: What the rows are measured on, by task.
+        notes: Where the figures come from, where there is no ``measured``.
     """
 
     experiment: Experiment
@@ -105,6 +111,7 @@ class Results:
     lines: tuple[Line, ...]
     differences: tuple[Difference, ...]
     measured: tuple[Measured, ...]
+    notes: tuple[str, ...] = ()
 
 
 def collect(

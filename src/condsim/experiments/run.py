@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from condsim.errors import CondSimError, InputError, require
 from condsim.evaluation.plots import predicted_against_gold
 from condsim.experiments.cosines import dev_cosines
 from condsim.experiments.execute import condition_only, finished_report, run_missing
-from condsim.experiments.experiment import Experiment
+from condsim.experiments.experiment import FROM_CONTEXTS, Experiment
 from condsim.experiments.markdown import ending, heading, kept_notes, page, pipe_table
 from condsim.experiments.plan import Options, PlannedLine, data_files, plan, unique_runs
 from condsim.experiments.plots import plot_histogram, plot_results
@@ -23,6 +24,9 @@ from condsim.experiments.table_csv import write_csv
 from condsim.files import replacing
 from condsim.tasks import describe, load_task
 from condsim.types import FloatArray
+
+if TYPE_CHECKING:
+    from condsim.contexts.stages import Progress as StageProgress
 
 __all__ = ["Outputs", "reproduce"]
 
@@ -54,6 +58,7 @@ def reproduce(
     defaults: Options,
     report_only: bool = False,
     progress: Progress | None = None,
+    stages: StageProgress | None = None,
 ) -> Outputs:
     """Runs what is not finished and writes ``NAME.md``, ``NAME.csv`` and ``NAME.png``.
 
@@ -66,6 +71,7 @@ def reproduce(
         defaults: What would have been chosen, for the command on the page.
         report_only: Whether to train and to ask nothing and write what is finished.
         progress: Shows how far the asking of a language model is.
+        stages: Shows how far each step of similarity from contexts is.
 
     Returns:
         The files.
@@ -77,7 +83,7 @@ def reproduce(
             written with what there is.
         ModelError: If a model is missing or damaged, or its training diverged.
         MissingExtraError: If the ``train`` extra is not installed, or ``llm`` to ask language
-            models.
+            models, or ``contexts``.
     """
     if output.exists() and not output.is_dir():
         raise InputError(f"{output} is a file; --output must be a folder.")
@@ -87,6 +93,10 @@ def reproduce(
     if experiment.kind == "prompting":
         return _prompted(
             experiment, options, text, notes, written, report_only=report_only, progress=progress
+        )
+    if experiment.kind in FROM_CONTEXTS:
+        return _from_contexts(
+            experiment, options, text, notes, written, report_only=report_only, stages=stages
         )
     planned = plan(experiment, options)
     runs = unique_runs(planned)
@@ -151,6 +161,38 @@ def _prompted(
         partial.write_text(page(results, command_text, notes), encoding="utf-8")
     if stopped is not None:
         raise stopped
+    return outputs
+
+
+def _from_contexts(
+    experiment: Experiment,
+    options: Options,
+    command_text: str,
+    notes: str,
+    written: Path,
+    *,
+    report_only: bool,
+    stages: StageProgress | None,
+) -> Outputs:
+    """Measures by contexts what is not measured and writes what there is."""
+    require("torch", extra="contexts")
+    from condsim.experiments.contexts_run import measured
+
+    results, below, finished, planned = measured(
+        experiment, options, report_only=report_only, progress=stages
+    )
+    written.parent.mkdir(parents=True, exist_ok=True)
+    outputs = Outputs(
+        page=written,
+        table=written.with_suffix(".csv"),
+        plot=written.with_suffix(".png"),
+        finished=finished,
+        planned=planned,
+    )
+    write_csv(results, outputs.table)
+    plot_results(results, outputs.plot)
+    with replacing(written) as partial:
+        partial.write_text(page(results, command_text, notes, below=below), encoding="utf-8")
     return outputs
 
 

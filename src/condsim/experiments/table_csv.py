@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+from condsim.experiments.experiment import FROM_CONTEXTS
 from condsim.experiments.results import Line, Results
 from condsim.files import replacing
 
 __all__ = ["write_csv"]
 
 _COLUMNS = (
-    "backbone",
     "metric",
     "paper",
     "paper_std",
@@ -29,7 +29,8 @@ def write_csv(results: Results, path: Path) -> None:
 
     The columns of the experiment come first, then ``backbone``, ``metric``, the paper's number and
     its standard deviation, ours with its own or with the ends of the one seed's 95 % interval, the
-    finished seeds, and why there is nothing of ours.
+    finished seeds, and why there is nothing of ours. For similarity from contexts the column
+    ``backbone`` is called ``test set``, and the counts of the row come last.
 
     Args:
         results: The results.
@@ -39,13 +40,16 @@ def write_csv(results: Results, path: Path) -> None:
         InputError: If the folder does not exist.
     """
     heads = list(dict.fromkeys(head for line in results.lines for head in line.cells))
+    counts = list(dict.fromkeys(name for line in results.lines for name in line.counts))
+    model = "test set" if results.experiment.kind in FROM_CONTEXTS else "backbone"
+    columns = [*heads, model, *_COLUMNS, *counts]
     with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.DictWriter(stream, [*heads, *_COLUMNS], lineterminator="\n", restval="")
+        writer = csv.DictWriter(stream, columns, lineterminator="\n", restval="")
         writer.writeheader()
         for line in results.lines:
             for metric in results.experiment.metrics:
                 if metric in line.paper or line.planned or line.status:
-                    writer.writerow(_record(line, metric))
+                    writer.writerow({model: line.backbone.label, **_record(line, metric)})
         for measured in results.measured:
             for metric in results.experiment.metrics:
                 found = measured.report.model.metrics.get(metric) if measured.report else None
@@ -61,7 +65,6 @@ def _record(line: Line, metric: str) -> dict[str, str]:
     paper, ours = line.paper.get(metric), line.ours.get(metric)
     return {
         **line.cells,
-        "backbone": line.backbone.label,
         "metric": metric,
         "paper": paper.text.split()[0] if paper else "",
         "paper_std": _cell(paper.std if paper else None),
@@ -71,6 +74,7 @@ def _record(line: Line, metric: str) -> dict[str, str]:
         "high": _cell(ours.high if ours else None),
         "seeds": " ".join(map(str, line.seeds)),
         "status": line.status,
+        **{name: f"{count:.10g}" for name, count in line.counts.items()},
     }
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 
+from condsim.closing import Closing
 from condsim.errors import InputError
 from condsim.prompting.backends.base import Answer
 
@@ -46,7 +46,7 @@ def answer_key(prompt: str, identity: Mapping[str, str]) -> bytes:
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).digest()
 
 
-class AnswerStore:
+class AnswerStore(Closing):
     """A SQLite file of answers; use it as a context manager.
 
     Each answer is written by itself and survives the process. Several processes may share a file.
@@ -81,19 +81,6 @@ class AnswerStore:
                 f"{path} cannot be used to store answers: {error}. Name a file that can be "
                 "written, or one that 'condsim prompt' made."
             ) from error
-
-    def __enter__(self) -> AnswerStore:
-        """Gives the store."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Closes the file."""
-        self.close()
 
     def __len__(self) -> int:
         """Number of answers in the file."""

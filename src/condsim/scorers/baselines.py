@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condsim.errors import unknown_name
+from condsim.scorers.tfidf_cosine import TfIdfCosineScorer
 from condsim.scorers.tfidf_ridge import TfIdfRidge
 from condsim.types import FloatArray, Task
 
@@ -22,7 +23,9 @@ __all__ = [
     "BASELINES",
     "Baseline",
     "ConditionOnlyScorer",
+    "FittedBaseline",
     "SentencesOnlyScorer",
+    "TfIdfCosineScorer",
     "WordOverlapScorer",
     "baseline",
 ]
@@ -217,11 +220,13 @@ class SentencesOnlyScorer:
         return np.clip(self._ridge.predict(pairs), 0, 1).astype(np.float32)
 
 
-Baseline: TypeAlias = ConditionOnlyScorer | SentencesOnlyScorer | WordOverlapScorer
+FittedBaseline: TypeAlias = ConditionOnlyScorer | SentencesOnlyScorer  # those that learn from gold
+Baseline: TypeAlias = FittedBaseline | TfIdfCosineScorer | WordOverlapScorer
 
 BASELINES: dict[str, type[Baseline]] = {
     "condition-only": ConditionOnlyScorer,
     "sentences-only": SentencesOnlyScorer,
+    "tfidf-cosine": TfIdfCosineScorer,
     "word-overlap": WordOverlapScorer,
 }
 
@@ -242,7 +247,7 @@ def baseline(name: str, *, train: Task | None = None) -> Baseline:
     if name not in BASELINES:
         raise unknown_name("baseline", name, BASELINES)
     scorer = BASELINES[name]()
-    if train is not None and not isinstance(scorer, WordOverlapScorer):
+    if train is not None and isinstance(scorer, FittedBaseline):
         scorer.fit_task(train)
     return scorer
 

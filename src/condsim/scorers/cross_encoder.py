@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from condsim.encoders.conditioning import Order, check_order, cross_encoder_pairs
 from condsim.scorers.calibration import Calibration
-from condsim.scorers.inputs import Rows, Scale, check_rows, check_scale, rescaled
+from condsim.scorers.inputs import Rows, Scale, rescaled
+from condsim.scorers.pair_scorer import PairScorer
 from condsim.types import FloatArray
 
 if TYPE_CHECKING:
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["CrossEncoderScorer"]
 
 
-class CrossEncoderScorer:
-    """Scores by a cross-encoder's one output.
+class CrossEncoderScorer(PairScorer):
+    """Scores by a cross-encoder's one output, the raw score.
+
+    Without conditions the input is (sentence1, sentence2), whatever the order; that is for a model
+    trained without them.
 
     Attributes:
         name: Short name, shown in tables.
@@ -59,52 +62,7 @@ class CrossEncoderScorer:
         self._batch_size = batch_size
         self._separator = pair_separator(model.tokenizer)
 
-    @overload
-    def score(  # type: ignore[overload-overlap]  # a str is a sequence of str to the type checker
-        self,
-        sentences1: str,
-        sentences2: str,
-        conditions: str | None = None,
-        *,
-        scale: Scale = "unit",
-    ) -> float: ...
-
-    @overload
-    def score(
-        self,
-        sentences1: str | Sequence[str],
-        sentences2: str | Sequence[str],
-        conditions: str | Sequence[str] | None = None,
-        *,
-        scale: Scale = "unit",
-    ) -> FloatArray: ...
-
-    def score(
-        self,
-        sentences1: str | Sequence[str],
-        sentences2: str | Sequence[str],
-        conditions: str | Sequence[str] | None = None,
-        *,
-        scale: Scale = "unit",
-    ) -> float | FloatArray:
-        """Scores pairs of sentences, each with respect to its condition.
-
-        Args:
-            sentences1: First sentences, length n, or one for every row.
-            sentences2: Second sentences, length n, or one for every row.
-            conditions: Conditions, length n, or one for every row. None compares the sentences as a
-                whole, for a model trained without conditions: the input is then (sentence1,
-                sentence2), whatever the order.
-            scale: See `condsim.scorers.inputs.Scale`.
-
-        Returns:
-            A float for single texts, else ``(n,)`` float32; higher is more similar.
-
-        Raises:
-            InputError: If a text is empty or no str, lengths differ or the scale is unknown.
-        """
-        check_scale(scale)
-        rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
+    def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
         texts = self._texts(rows)
         outputs = (
             self.model.predict(texts, batch_size=self._batch_size, show_progress_bar=False)
@@ -112,8 +70,7 @@ class CrossEncoderScorer:
             else ()
         )
         raw = np.asarray(outputs, dtype=np.float32).reshape(len(texts))
-        scores = rescaled(raw, self.calibration, scale)
-        return float(scores[0]) if rows.single else scores
+        return rescaled(raw, self.calibration, scale)
 
     def _texts(self, rows: Rows) -> list[tuple[str, str]]:
         """The two texts of each input: the two sentences where there are no conditions."""

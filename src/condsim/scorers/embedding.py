@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import overload
 
 import numpy as np
 
 from condsim.encoders.conditioning import Order, check_order, conditional_sentences
+from condsim.errors import ModelError
+from condsim.scorers.applicability import PROBE, ApplicabilityHead, Embedded
 from condsim.scorers.calibration import Calibration
-from condsim.scorers.inputs import Scale, check_rows, check_scale, distinct, rescaled
+from condsim.scorers.inputs import Rows, Scale, Texts, check_rows, distinct, rescaled
+from condsim.scorers.pair_scorer import PairScorer
 from condsim.types import FloatArray, IntArray
 
 __all__ = ["EmbeddingScorer"]
@@ -18,7 +21,7 @@ __all__ = ["EmbeddingScorer"]
 _ROWS = 4096  # scored at a time: bounds the memory, whatever the number of rows
 
 
-class EmbeddingScorer(ABC):
+class EmbeddingScorer(PairScorer):
     """Scores by the cosine of two conditional sentences, each distinct one encoded once.
 
     Memory does not grow with the number of rows, apart from the result.
@@ -28,7 +31,11 @@ class EmbeddingScorer(ABC):
         order: Which of condition and sentence comes first in what the model reads.
         dimension: Length of an embedding.
         calibration: From cosine to a score in [0, 1]; if None, scores are the cosines.
+        head: What `applicability` is told by; None if none was fitted.
     """
+
+    head: ApplicabilityHead | None = None
+    _checked: ApplicabilityHead | None = None  # the head that was found to be this model's
 
     def __init__(
         self, *, name: str, order: Order, dimension: int, calibration: Calibration | None
@@ -61,54 +68,7 @@ class EmbeddingScorer(ABC):
             Embeddings of length 1, (m, dimension).
         """
 
-    @overload
-    def score(  # type: ignore[overload-overlap]  # a str is a sequence of str to the type checker
-        self,
-        sentences1: str,
-        sentences2: str,
-        conditions: str | None = None,
-        *,
-        scale: Scale = "unit",
-    ) -> float: ...
-
-    @overload
-    def score(
-        self,
-        sentences1: str | Sequence[str],
-        sentences2: str | Sequence[str],
-        conditions: str | Sequence[str] | None = None,
-        *,
-        scale: Scale = "unit",
-    ) -> FloatArray: ...
-
-    def score(
-        self,
-        sentences1: str | Sequence[str],
-        sentences2: str | Sequence[str],
-        conditions: str | Sequence[str] | None = None,
-        *,
-        scale: Scale = "unit",
-    ) -> float | FloatArray:
-        """Scores pairs of sentences, each with respect to its condition.
-
-        A single text among sequences stands for every row.
-
-        Args:
-            sentences1: First sentences, length n, or one.
-            sentences2: Second sentences, length n, or one.
-            conditions: Conditions, length n, or one. None compares the sentences as a whole, for a
-                model trained without conditions; a tri-encoder cannot do it.
-            scale: ``unit``, calibrated, in [0, 1], 0.5 is Likert 3; ``likert``, 1 to 5; ``raw``,
-                the cosine.
-
-        Returns:
-            A float for single texts, else ``(n,)`` float32; higher is more similar.
-
-        Raises:
-            InputError: If a text is empty or no str, lengths differ or the scale is unknown.
-        """
-        check_scale(scale)
-        rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
+    def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
         raw = np.empty(len(rows), dtype=np.float32)
         for start in range(0, len(rows), _ROWS):
             part = slice(start, start + _ROWS)
@@ -118,8 +78,7 @@ class EmbeddingScorer(ABC):
             )
             raw[part] = np.einsum("nd,nd->n", vectors[where[0]], vectors[where[1]])
         np.clip(raw, -1, 1, out=raw)  # rounding may leave a cosine of 1.0000001
-        scores = rescaled(raw, self.calibration, scale)
-        return float(scores[0]) if rows.single else scores
+        return rescaled(raw, self.calibration, scale)
 
     def encode(
         self, sentences: str | Sequence[str], conditions: str | Sequence[str] | None = None
@@ -148,6 +107,75 @@ class EmbeddingScorer(ABC):
             )
             embeddings[part] = vectors[where[0]]
         return embeddings[0] if rows.single else embeddings
+
+    @overload
+    def applicability(  # type: ignore[overload-overlap]  # a str is a sequence of str, too
+        self, sentences1: str, sentences2: str, conditions: str
+    ) -> float: ...
+
+    @overload
+    def applicability(
+        self, sentences1: Texts, sentences2: Texts, conditions: Texts
+    ) -> FloatArray: ...
+
+    def applicability(
+        self, sentences1: Texts, sentences2: Texts, conditions: Texts
+    ) -> float | FloatArray:
+        """Says how likely a condition applies to both sentences.
+
+        Where it does not, a score means little: C-STS calls such rows invalid (label -1). A single
+        text among sequences stands for every row.
+
+        Args:
+            sentences1: First sentences, length n, or one.
+            sentences2: Second sentences, length n, or one.
+            conditions: Conditions, length n, or one.
+
+        Returns:
+            A float for single texts, else ``(n,)`` float32, in [0, 1].
+
+        Raises:
+            InputError: If a text is empty or no str, or lengths differ.
+            ModelError: If the model has no head, or that of another model.
+        """
+        rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
+        if self.head is None:
+            raise ModelError(
+                f"{self.name!r} has no applicability head. Fit one with 'condsim applicability "
+                "fit', and put it into the model's folder."
+            )
+        if self._checked is not self.head:
+            self.head.check(self.encode(*PROBE), model=self.name)
+            self._checked = self.head
+        found = np.empty(len(rows), dtype=np.float32)
+        for start in range(0, len(rows), _ROWS):
+            part = slice(start, start + _ROWS)
+            found[part] = self.head.probability(self._embedded(rows, part))
+        return float(found[0]) if rows.single else found
+
+    def embedded(self, sentences1: Texts, sentences2: Texts, conditions: Texts) -> Embedded:
+        """Embeds rows in all the ways an applicability head looks at.
+
+        Args:
+            sentences1: See `applicability`.
+            sentences2: See `applicability`.
+            conditions: See `applicability`.
+
+        Returns:
+            Five embeddings of each of n rows.
+
+        Raises:
+            InputError: See `applicability`.
+        """
+        rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
+        return self._embedded(rows, slice(None))
+
+    def _embedded(self, rows: Rows, part: slice) -> Embedded:
+        first, second = (column[part] for column in rows.sentences)
+        conditions = (rows.conditions or ())[part]
+        vectors, where = self._embed_distinct([first, second], conditions)
+        plain, place = self._embed_distinct([first, second, conditions], None)
+        return Embedded(vectors[where[0]], vectors[where[1]], *(plain[row] for row in place))
 
     def _embed_distinct(
         self, columns: Sequence[Sequence[str]], conditions: Sequence[str] | None

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import copy
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from condsim.encoders.conditioning import Order
+from condsim.scorers.batches import token_batches
 from condsim.scorers.calibration import Calibration
 from condsim.scorers.embedding import EmbeddingScorer
-from condsim.types import FloatArray
+from condsim.scorers.precision import Numbers, Precision, numbers_on
+from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 __all__ = ["EncoderScorer"]
+
+_TOKENS = 1024  # in one batch on a processor, padding included: enough for its matrix units
+_TOKENS_GPU = 16_384  # on anything else, which many tokens keep busy
 
 
 class EncoderScorer(EmbeddingScorer):
@@ -22,7 +29,10 @@ class EncoderScorer(EmbeddingScorer):
 
     Attributes:
         model: The encoder, not a copy.
+        numbers: The number format it computes in: float32, unless `with_precision` said otherwise.
     """
+
+    numbers: Numbers = "float32"
 
     def __init__(
         self,
@@ -40,7 +50,8 @@ class EncoderScorer(EmbeddingScorer):
             name: Short name, shown in tables.
             order: Which of condition and sentence comes first.
             calibration: From cosine to a score in [0, 1]; if None, scores are the cosines.
-            batch_size: Texts encoded at once.
+            batch_size: Texts encoded at once by a model without a tokenizer of transformers, such
+                as averaged word vectors; others take as many as make up a number of tokens.
 
         Raises:
             InputError: If the order is unknown.
@@ -54,12 +65,67 @@ class EncoderScorer(EmbeddingScorer):
         self.model = model
         self._batch_size = batch_size
 
+    def with_precision(self, precision: Precision) -> Self:
+        """Gives the same scorer in another number format; the model is shared.
+
+        Args:
+            precision: See `condsim.scorers.precision.Precision`.
+
+        Returns:
+            A copy that computes so.
+
+        Raises:
+            InputError: If the precision is unknown.
+        """
+        scorer = copy.copy(self)
+        scorer.numbers = numbers_on(self.model.device, precision)
+        return scorer
+
     def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
-        """Embeds texts or pairs; sentence-transformers sorts them by length itself."""
+        """Embeds texts or pairs in batches of like length; returns (m, dimension)."""
+        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        lengths = _token_lengths(self.model, texts)
+        with self._autocast():  # around all batches, so that weights are rounded once
+            if lengths is None:  # sentence-transformers sorts by the number of characters
+                vectors[:] = self._encode(texts, self._batch_size)
+            else:
+                limit = _TOKENS if self.model.device.type == "cpu" else _TOKENS_GPU
+                for batch in list(token_batches(lengths, tokens=limit))[::-1]:
+                    vectors[batch] = self._encode([texts[row] for row in batch], len(batch))
+        if self.numbers != "float32":  # scaled in bfloat16, lengths are 1 to three digits only
+            norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+            vectors /= np.where(norms > 0, norms, 1)
+        return vectors
+
+    def _encode(self, texts: list[Any], batch_size: int) -> FloatArray:
         vectors = self.model.encode(
-            texts,
-            batch_size=self._batch_size,
-            show_progress_bar=False,
-            normalize_embeddings=True,
+            texts, batch_size=batch_size, show_progress_bar=False, normalize_embeddings=True
         )
         return np.asarray(vectors, dtype=np.float32)
+
+    def _autocast(self) -> AbstractContextManager[object]:
+        if self.numbers == "float32":
+            return nullcontext()
+        import torch
+
+        return torch.autocast(self.model.device.type, dtype=torch.bfloat16)
+
+
+def _token_lengths(
+    model: SentenceTransformer, texts: list[str] | list[list[str]]
+) -> IntArray | None:
+    """Tokens of each text or pair as the model cuts them, (m,); None if they cannot be told."""
+    from transformers import PreTrainedTokenizerBase
+
+    tokenizer = getattr(model, "tokenizer", None)
+    if not isinstance(tokenizer, PreTrainedTokenizerBase):
+        return None
+    found = tokenizer(
+        [text if isinstance(text, str) else tuple(text) for text in texts],
+        return_attention_mask=False,
+        return_token_type_ids=False,
+        verbose=False,
+    )["input_ids"]
+    lengths = np.array([len(ids) for ids in found], dtype=np.int64)
+    limit = getattr(model, "max_seq_length", None)
+    return lengths if limit is None else np.minimum(lengths, limit)

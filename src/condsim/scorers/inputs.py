@@ -95,7 +95,10 @@ def _column(name: str, texts: Texts) -> Sequence[str]:
 def distinct(
     columns: Sequence[Sequence[str]], conditions: Sequence[str] | None
 ) -> tuple[list[str], list[str] | None, IntArray]:
-    """Finds each conditional sentence once.
+    """Finds each conditional sentence once, in an order that is that of the texts alone.
+
+    So the columns, swapped, are embedded in the same batches: scores are symmetric to the last bit,
+    although a batch's make-up touches the last bits of an embedding.
 
     Args:
         columns: Columns of sentences, each of length n.
@@ -105,12 +108,12 @@ def distinct(
         The distinct sentences (m), their conditions (m) or None, and where each text of the
         columns is among them, ``(columns, n)``.
     """
-    place: dict[tuple[str, str], int] = {}
     keys = conditions if conditions is not None else [""] * len(columns[0])
-    where = [
-        [place.setdefault(key, len(place)) for key in zip(keys, column, strict=True)]
-        for column in columns
-    ]
+    texts = [list(zip(keys, column, strict=True)) for column in columns]
+    place = {
+        key: number for number, key in enumerate(sorted({key for row in texts for key in row}))
+    }
+    where = [[place[key] for key in row] for row in texts]
     sentences = [sentence for _, sentence in place]
     index = np.array(where, dtype=np.int64).reshape(len(columns), -1)
     return sentences, None if conditions is None else [condition for condition, _ in place], index

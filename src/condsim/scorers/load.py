@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from condsim.encoders.conditioning import Order
 from condsim.errors import MissingExtraError, ModelError, require
+from condsim.scorers.applicability import head_of
 from condsim.scorers.calibration import UNCALIBRATED, Calibration
 from condsim.scorers.onnx import MODEL_FILE, OnnxScorer
 from condsim.scorers.settings import FILE_NAME, Kind, Settings
@@ -130,7 +131,9 @@ def _load_trained(
     from condsim.scorers.encoder import EncoderScorer
 
     order: Order = settings.order if settings else "condition-first"
-    return EncoderScorer(loaded, name=name, order=order, calibration=calibration or UNCALIBRATED)
+    scorer = EncoderScorer(loaded, name=name, order=order, calibration=calibration or UNCALIBRATED)
+    scorer.head = None if folder is None else head_of(folder)
+    return scorer
 
 
 def kind_of(folder: Path) -> Kind:

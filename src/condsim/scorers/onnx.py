@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +12,8 @@ import onnxruntime
 from tokenizers import Tokenizer
 
 from condsim.errors import InputError, ModelError
+from condsim.scorers.applicability import head_of
+from condsim.scorers.batches import token_batches
 from condsim.scorers.calibration import UNCALIBRATED
 from condsim.scorers.embedding import EmbeddingScorer
 from condsim.scorers.settings import Settings
@@ -68,6 +69,7 @@ class OnnxScorer(EmbeddingScorer):
             dimension=int(self._session.get_outputs()[0].shape[-1]),
             calibration=self.settings.calibration or UNCALIBRATED,
         )
+        self.head = head_of(folder)
 
     def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
         """Embeds texts or pairs in batches of like length; returns (m, dimension)."""
@@ -79,9 +81,9 @@ class OnnxScorer(EmbeddingScorer):
         def fill(batch: IntArray) -> None:
             vectors[batch] = self._run([encodings[i] for i in batch])
 
-        batches = list(_batches(lengths))[::-1]  # the longest first, so that none trails behind
+        batches = list(token_batches(lengths, tokens=_TOKENS))[::-1]
         if len(batches) == 1 or self._threads == 1:
-            for batch in batches:
+            for batch in batches:  # the longest first, so that none trails behind
                 fill(batch)
         else:
             # Whole batches side by side; splitting each operator of one batch is slower.
@@ -105,26 +107,6 @@ class OnnxScorer(EmbeddingScorer):
         wanted = {name: value for name, value in features.items() if name in self._inputs}
         vectors: FloatArray = self._session.run(None, wanted)[0]
         return vectors
-
-
-def _batches(lengths: IntArray) -> Iterator[IntArray]:
-    """Cuts texts, sorted by length, into runs of at most ``_TOKENS`` tokens.
-
-    Args:
-        lengths: Tokens of each text, (n,).
-
-    Yields:
-        Places of the texts of one batch; padding them to the longest stays within the limit, unless
-        one text alone exceeds it.
-    """
-    order = np.argsort(lengths, kind="stable")
-    start = 0
-    while start < len(order):
-        stop = start + 1
-        while stop < len(order) and (stop + 1 - start) * lengths[order[stop]] <= _TOKENS:
-            stop += 1
-        yield order[start:stop]
-        start = stop
 
 
 def _processors() -> int:

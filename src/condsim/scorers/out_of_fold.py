@@ -11,7 +11,7 @@ from condsim.errors import InputError
 from condsim.scorers.baselines import baseline
 from condsim.types import FloatArray, Task
 
-__all__ = ["out_of_fold"]
+__all__ = ["assign_folds", "out_of_fold"]
 
 
 def out_of_fold(
@@ -36,7 +36,7 @@ def out_of_fold(
     """
     if folds < 2:
         raise InputError(f"The number of folds must be at least 2. Got {folds}.")
-    fold = _assign(task, folds=folds, seed=seed)
+    fold = assign_folds(task, folds=folds, seed=seed)
     predictions = np.full(len(task), 0.5, dtype=np.float32)
     for number in range(folds):
         rows = np.flatnonzero(fold == number)
@@ -52,8 +52,17 @@ def out_of_fold(
     return predictions
 
 
-def _assign(task: Task, *, folds: int, seed: int) -> NDArray[np.int64]:
-    """Draws the fold of each row, ``(n,)``, in [0, folds); sentence pairs are kept whole."""
+def assign_folds(task: Task, *, folds: int, seed: int) -> NDArray[np.int64]:
+    """Draws the fold of each row; sentence pairs are kept whole.
+
+    Args:
+        task: The rows.
+        folds: Number of folds, at least 2.
+        seed: Seed of the split; the order of the rows plays no part.
+
+    Returns:
+        The folds, ``(n,)``, each in [0, folds).
+    """
     pairs = list(zip(task.sentences1, task.sentences2, strict=True))
     distinct = sorted(set(pairs))
     shuffled = np.random.default_rng(seed).permutation(len(distinct)) % folds

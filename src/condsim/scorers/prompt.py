@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args, overload
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from condsim.prompting.instructions import Instruction, instruction_text
 from condsim.prompting.parsing import Parsing, check_parsing, parse_score
 from condsim.prompting.prompt import render
 from condsim.prompting.shots import Shots
-from condsim.scorers.inputs import Rows, Scale, Texts, check_rows, check_scale, rescaled
+from condsim.scorers.inputs import Rows, Scale, Texts, check_rows, rescaled
+from condsim.scorers.pair_scorer import PairScorer
 from condsim.types import BoolArray, FloatArray
 
 __all__ = ["Predictions", "PromptScorer", "Scoring", "likert_range"]
@@ -65,8 +66,11 @@ class Predictions:
         return ((self.values - low) / (high - low)).astype(np.float32)
 
 
-class PromptScorer:
+class PromptScorer(PairScorer):
     """Scores rows by asking a language model.
+
+    The raw score is the number as the model gave it. A number that is not on the instruction's
+    scale stays out of [0, 1] too, and an invalid answer is a random number on it.
 
     Attributes:
         name: Model, instruction and number of examples.
@@ -196,57 +200,10 @@ class PromptScorer:
             values[row] = self._fill(prompt(row)).uniform(low, high)
         return Predictions(values, valid, in_range, expected, label_range)
 
-    @overload
-    def score(  # type: ignore[overload-overlap]  # a str is a sequence of str to the type checker
-        self,
-        sentences1: str,
-        sentences2: str,
-        conditions: str | None = None,
-        *,
-        scale: Scale = "unit",
-    ) -> float: ...
-
-    @overload
-    def score(
-        self,
-        sentences1: Texts,
-        sentences2: Texts,
-        conditions: Texts | None = None,
-        *,
-        scale: Scale = "unit",
-    ) -> FloatArray: ...
-
-    def score(
-        self,
-        sentences1: Texts,
-        sentences2: Texts,
-        conditions: Texts | None = None,
-        *,
-        scale: Scale = "unit",
-    ) -> float | FloatArray:
-        """Scores each pair, so that `condsim.evaluation.evaluate` takes the model as any other.
-
-        Args:
-            sentences1: First sentences, length n, or one for every row.
-            sentences2: Second sentences, length n, or one for every row.
-            conditions: Conditions, length n, or one for every row, or None.
-            scale: ``unit``: the instruction's scale mapped to [0, 1]; ``likert``: the same mapped
-                to [1, 5]; ``raw``: the number as the model gave it.
-
-        Returns:
-            A float for single texts, else ``(n,)`` float32. A number that is not on the
-            instruction's scale stays out of it, and an invalid answer is a random number on it.
-
-        Raises:
-            InputError: If the scale is unknown; see also `predict`.
-            BackendError: See `predict`.
-        """
-        check_scale(scale)
-        rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
+    def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
         predictions = self._predict(rows)
         raw = predictions.values if scale == "raw" else predictions.unit
-        scores = rescaled(raw, None, scale)
-        return float(scores[0]) if rows.single else scores
+        return rescaled(raw, None, scale)
 
     def _read(self, answer: Answer, label_range: tuple[float, float]) -> tuple[float | None, bool]:
         """The value of an answer, and whether it is an expected value."""

@@ -18,7 +18,7 @@ def column_names(path: Path) -> tuple[str, ...]:
     """Tells the columns of a data file; nothing but its start is read.
 
     Args:
-        path: A file as `condsim.tasks.iter_rows` reads it.
+        path: A file as `condsim.tasks.iter_rows` reads it; ``.txt`` is taken for tab separated.
 
     Returns:
         The names in the order of the file (of JSONL: of its first row); none where they cannot be
@@ -64,6 +64,7 @@ def _json_names(_path: Path, lines: Iterator[str]) -> tuple[str, ...]:
 _NAMES: dict[str, Callable[[Path, Iterator[str]], tuple[str, ...]]] = {
     ".csv": _csv_names,
     ".tsv": _tsv_names,
+    ".txt": _tsv_names,
     ".jsonl": _json_names,
     ".ndjson": _json_names,
 }

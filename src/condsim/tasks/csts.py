@@ -18,13 +18,17 @@ import numpy as np
 from condsim.errors import InputError
 from condsim.files import sha256_of
 from condsim.tasks.files import scan_rows, stem_of
+from condsim.tasks.published import compare_split
 from condsim.tasks.row import Cell, Row, place, shown, text_cell
 from condsim.types import Task
 
-__all__ = ["LABEL_RANGE", "CstsRow", "iter_csts", "load_csts"]
+__all__ = ["CSTS_COUNTS", "LABEL_RANGE", "CstsRow", "iter_csts", "load_csts"]
 
 LABEL_RANGE = (1.0, 5.0)
 """Lowest and highest label of the Likert scale."""
+
+CSTS_COUNTS = {"train": 11342, "validation": 2834, "test": 4732}
+"""Rows of ``csts_train.csv`` and so on as published, 18,908 in all."""
 
 _LOGGER = logging.getLogger("condsim")
 _UNLABELLED = -1.0  # as the released test and validation files write it
@@ -85,7 +89,8 @@ def load_csts(path: Path | str, *, name: str | None = None, require_labels: bool
 
     Returns:
         The validated rows in file order, with labels from 1 to 5 and NaN where the label is
-        absent, empty, NaN or -1.
+        absent, empty, NaN or -1. Another number of rows than published is warned of (logger
+        ``condsim``) where the file is named as in the original release.
 
     Raises:
         InputError: See `iter_csts`; also if labels are required and no row has one.
@@ -110,6 +115,8 @@ def load_csts(path: Path | str, *, name: str | None = None, require_labels: bool
         labelled,
         len(task) - labelled,
     )
+    if path.name.startswith("csts_"):
+        compare_split(path, found=len(task), published=CSTS_COUNTS)
     if require_labels and not labelled:
         raise InputError(
             f"{path}: labels are needed here, and none of the {len(task)} rows has one. Give a "

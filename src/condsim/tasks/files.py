@@ -61,7 +61,11 @@ def iter_rows(
 
 
 def scan_rows(
-    path: Path | str, *, columns: Sequence[str], optional: Sequence[str] = ()
+    path: Path | str,
+    *,
+    columns: Sequence[str],
+    optional: Sequence[str] = (),
+    txt_as_tsv: bool = False,
 ) -> Iterator[Row]:
     """Same as `iter_rows`, with the physical line of each row for the messages of the caller.
 
@@ -69,6 +73,7 @@ def scan_rows(
         path: See `iter_rows`.
         columns: See `iter_rows`.
         optional: See `iter_rows`.
+        txt_as_tsv: Whether ``.txt`` is read as ``.tsv``, for what is released so.
 
     Returns:
         Iterator over the rows.
@@ -80,7 +85,7 @@ def scan_rows(
     path = Path(path)
     status = _status(path)
     suffix = suffix_of(path)
-    reader = _READERS.get(suffix)
+    reader = _READERS.get(".tsv" if txt_as_tsv and suffix == ".txt" else suffix)
     if reader is None:
         raise InputError(
             f"{path}: the format is told from the suffix, which must be one of "

@@ -3,53 +3,111 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from condsim.errors import InputError
+from condsim.tasks.afs import is_afs, load_afs
 from condsim.tasks.columns import column_names
 from condsim.tasks.csts import load_csts
+from condsim.tasks.cxc_sts import CXC_STS_MARKS, load_cxc_sts
+from condsim.tasks.hub import HubName, fetch_split, load_hub_set, parse_hub_name
 from condsim.tasks.nli import NLI_COLUMNS
 from condsim.tasks.scored_pairs import load_scored_pairs
+from condsim.tasks.sick import SICK_COLUMNS, load_sick
+from condsim.tasks.sts import is_sts_input, is_sts_tsv, load_sts
 from condsim.tasks.stsb import STSB_COLUMNS, load_stsb
+from condsim.tasks.stsb_glue import GLUE_MARKS, load_stsb_glue
 from condsim.tasks.triplets import is_triplets
 from condsim.types import Task
 
 __all__ = ["load_task"]
 
 _LOOKED_AT = 64 * 1024  # bytes; the first line of an STS-B file is far shorter
+_BY_COLUMNS = (
+    (GLUE_MARKS, load_stsb_glue),
+    (SICK_COLUMNS, load_sick),
+    (CXC_STS_MARKS, load_cxc_sts),
+)
 
 
 def load_task(path: Path | str, *, name: str | None = None, require_labels: bool = False) -> Task:
-    """Loads a C-STS file, or one without conditions: a released STS-B file or scored pairs.
+    """Loads a C-STS file, or one of similarities without conditions.
 
-    An STS-B file is one whose first line that is not blank has 7 tab separated fields or more with
-    a number in the fifth: the released files have no header. Scored pairs have a column ``score``,
-    and neither ``condition`` nor ``label``. All else is read as C-STS.
+    Told in this order:
+
+    - STS-B: the first line that is not blank has 7 tab separated fields or more with a number in
+      the fifth; the released files have no header. With a header as GLUE has it: columns
+      ``genre``, ``old_index``, ``sentence1`` and ``sentence2``.
+    - STS 2012-2016: named ``STS.input.<subset>.txt``, with its gold scores beside it; or the first
+      columns are ``score``, ``sentence1`` and ``sentence2``, in this order, and the file is named
+      ``sts<year>.<subset>.test.tsv`` or has a score above 1.
+    - SICK: ``sentence_A``, ``sentence_B`` and ``relatedness_score``.
+    - AFS: ``sentence_1``, ``sentence_2`` and ``regression_label``.
+    - Crisscrossed Captions: ``score``, ``caption_id1`` and ``caption_id2``.
+    - Scored pairs: a column ``score``, and neither ``condition`` nor ``label``.
+    - All else is read as C-STS.
+
+    A path such as ``hub:mteb/sts12-sts@main`` names a data set of the Hub, with its revision; see
+    `condsim.tasks.hub`.
 
     Args:
-        path: See `condsim.tasks.load_csts`, `condsim.tasks.load_stsb` and
-            `condsim.tasks.load_scored_pairs`.
+        path: See the loader of each.
         name: Name of the task; the file's stem by default.
         require_labels: Whether a file without a single labelled row is an error.
 
     Returns:
-        The validated rows in file order; ``conditions`` is None for STS-B and scored pairs.
+        The validated rows in file order; ``conditions`` is None for all but C-STS.
 
     Raises:
-        InputError: See the three; also if the file holds triplets or classes of NLI, which are no
+        InputError: See the loaders; also if the file holds triplets or classes of NLI, which are no
             similarities.
-        MissingExtraError: If the file is Parquet and pyarrow is not installed.
+        MissingExtraError: If the file is Parquet and pyarrow is not installed, or for a data set of
+            the Hub datasets is not.
     """
+    if hub := parse_hub_name(str(path)):
+        return _from_hub(hub, name=name, require_labels=require_labels)
     path = Path(path)
+    task = _without_conditions(path, name)
+    if task is None:
+        return load_csts(path, name=name, require_labels=require_labels)
+    if require_labels and not task.valid.any():
+        raise InputError(
+            f"{path}: labels are needed here, and none of the {len(task)} rows has one. Give a "
+            "file with scores."
+        )
+    return task
+
+
+def _from_hub(hub: HubName, *, name: str | None, require_labels: bool) -> Task:
+    with TemporaryDirectory() as folder:
+        path = fetch_split(hub, Path(folder))
+        task = load_hub_set(hub, path, name=name)
+        if task is None:
+            task = load_task(path, name=name, require_labels=require_labels)
+    return task
+
+
+def _without_conditions(path: Path, name: str | None) -> Task | None:
+    """Loads a file of a kind that has no conditions; None if it is none of them."""
     if _is_stsb(path):
         return load_stsb(path, name=name)
+    if is_sts_input(path):
+        return load_sts(path, name=name)
+    if is_afs(path):
+        return load_afs(path, name=name)
     columns = column_names(path)
+    for marks, load in _BY_COLUMNS:
+        if set(marks) <= set(columns):
+            return load(path, name=name)
+    if is_sts_tsv(path, columns):
+        return load_sts(path, name=name)
     if "score" in columns and not {"condition", "label"} & set(columns):
         return load_scored_pairs(path, name=name)
     if is_triplets(columns):
         raise InputError(_no_similarities(path, "triplets", "triplet"))
     if any(set(names) <= set(columns) for names in NLI_COLUMNS):
         raise InputError(_no_similarities(path, "classes of NLI", "softmax"))
-    return load_csts(path, name=name, require_labels=require_labels)
+    return None
 
 
 def _no_similarities(path: Path, what: str, objective: str) -> str:

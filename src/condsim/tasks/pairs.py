@@ -96,15 +96,16 @@ def pair_rows(task: Task) -> Pairing:
         unlabelled_rows=len(task) - int(task.valid.sum()),
         larger_groups=larger_groups,
     )
-    _LOGGER.info(
-        "%s: %d high-low pairs, %d ties, %d lone rows, %d unlabelled rows, %d larger groups",
-        task.name,
-        pairing.pairs,
-        ties,
-        lone_rows,
-        pairing.unlabelled_rows,
-        larger_groups,
-    )
+    if task.conditions is not None:  # without conditions there is nothing to contrast
+        _LOGGER.info(
+            "%s: %d high-low pairs, %d ties, %d lone rows, %d unlabelled rows, %d larger groups",
+            task.name,
+            pairing.pairs,
+            ties,
+            lone_rows,
+            pairing.unlabelled_rows,
+            larger_groups,
+        )
     return pairing
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ __all__ = [
     "check_columns",
     "check_header",
     "place",
+    "score_of",
     "shown",
     "text_cell",
     "typed_cell",
@@ -143,6 +145,33 @@ def text_cell(path: Path, row: Row, column: str) -> str:
     if value is None or value == "":
         raise InputError(f"{where}: must not be empty. Write the text, or remove the row.")
     raise InputError(f"{where}: must be text, got {shown(value)}. Write it as text, in quotes.")
+
+
+def score_of(value: Cell, where: str, *, label_range: tuple[float, float], fix: str) -> float:
+    """Gives a gold score as a number.
+
+    Args:
+        value: What the file has.
+        where: The place, as `place` names it.
+        label_range: Lowest and highest score that may be.
+        fix: What to do about a score that may not, one sentence.
+
+    Returns:
+        The score.
+
+    Raises:
+        InputError: If it is no number or out of the range.
+    """
+    low, high = label_range
+    try:
+        score = math.nan if value is None else float(value)
+    except (ValueError, OverflowError):
+        score = math.nan
+    if not low <= score <= high:
+        raise InputError(
+            f"{where}: must be a number from {low:g} to {high:g}, got {shown(value)}. {fix}"
+        )
+    return score
 
 
 def check_header(path: Path, names: list[str], columns: tuple[str, ...]) -> None:

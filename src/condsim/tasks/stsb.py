@@ -3,12 +3,14 @@
 Reads the released files ``sts-{train,dev,test}.csv`` unchanged (Cer et al., 2017). Despite the name
 they are tab separated, without quoting and without a header; some lines end in two more fields,
 the sources of the sentences, which are not read.
+
+4,745 of the 5,749 rows of the train file are also in the test sets of STS 2012-2016: what was
+trained on it is not to be measured on those.
 """
 
 from __future__ import annotations
 
 import logging
-import math
 from pathlib import Path
 
 import numpy as np
@@ -18,16 +20,20 @@ from condsim.files import sha256_of
 from condsim.tasks.delimited import tsv_records
 from condsim.tasks.files import check_file
 from condsim.tasks.lines import decoded_lines, open_bytes
-from condsim.tasks.row import place, shown
+from condsim.tasks.published import compare_split
+from condsim.tasks.row import place, score_of
 from condsim.types import Task
 
-__all__ = ["STSB_COLUMNS", "STSB_LABEL_RANGE", "load_stsb"]
+__all__ = ["STSB_COLUMNS", "STSB_COUNTS", "STSB_LABEL_RANGE", "load_stsb"]
 
 STSB_COLUMNS = ("genre", "file", "year", "id", "score", "sentence1", "sentence2")
 """What the fields of a line are, in order; the files themselves do not name them."""
 
 STSB_LABEL_RANGE = (0.0, 5.0)
 """Lowest and highest score."""
+
+STSB_COUNTS = {"train": 5749, "dev": 1500, "test": 1379}
+"""Rows of each split as published."""
 
 _LOGGER = logging.getLogger("condsim")
 
@@ -41,7 +47,8 @@ def load_stsb(path: Path | str, *, name: str | None = None) -> Task:
         name: Name of the task; the file's stem by default.
 
     Returns:
-        The rows in file order, without conditions, each with a label from 0 to 5.
+        The rows in file order, without conditions, each with a label from 0 to 5. Another number
+        of them than published is warned of (logger ``condsim``); the split is told from the name.
 
     Raises:
         InputError: If the file cannot be read or has no rows, a line has fewer than 7 fields, a
@@ -65,6 +72,7 @@ def load_stsb(path: Path | str, *, name: str | None = None) -> Task:
         label_range=STSB_LABEL_RANGE,
     )
     _LOGGER.info("%s: %d rows without conditions, all labelled", task.name, len(task))
+    compare_split(path, found=len(task), published=STSB_COUNTS)
     return task
 
 
@@ -81,19 +89,10 @@ def _row(path: Path, line: int, fields: list[str]) -> tuple[str, str, float]:
         if not cells[column].strip():
             where = place(path, line=line, column=column)
             raise InputError(f"{where}: must not be empty. Write the text, or remove the line.")
-    return cells["sentence1"].strip(), cells["sentence2"].strip(), _score(path, line, cells)
-
-
-def _score(path: Path, line: int, cells: dict[str, str]) -> float:
-    low, high = STSB_LABEL_RANGE
-    try:
-        score = float(cells["score"])
-    except ValueError:
-        score = math.nan
-    if not low <= score <= high:
-        raise InputError(
-            f"{place(path, line=line, column='score')} (the fifth): must be a number from {low:g} "
-            f"to {high:g}, got {shown(cells['score'])}. Correct it, or remove the line; the file "
-            "has no header."
-        )
-    return score
+    score = score_of(
+        cells["score"],
+        f"{place(path, line=line, column='score')} (the fifth)",
+        label_range=STSB_LABEL_RANGE,
+        fix="Correct it, or remove the line; the file has no header.",
+    )
+    return cells["sentence1"].strip(), cells["sentence2"].strip(), score

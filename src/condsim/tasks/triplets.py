@@ -17,10 +17,12 @@ from condsim.errors import InputError
 from condsim.files import replacing, sha256_of
 from condsim.tasks.columns import column_names
 from condsim.tasks.files import scan_rows, stem_of
+from condsim.tasks.published import compare_split
 from condsim.tasks.row import text_cell
 from condsim.types import FloatArray, IntArray, Task
 
 __all__ = [
+    "SECTION_COUNTS",
     "TRIPLET_COLUMNS",
     "Triplets",
     "is_triplets",
@@ -30,6 +32,10 @@ __all__ = [
 
 TRIPLET_COLUMNS = (("anchor", "positive", "negative"), ("Sentence1", "Sentence2", "Sentence3"))
 """What the columns may be called."""
+
+SECTION_COUNTS = {"test": 222957}
+"""Rows of the released Wikipedia section triplets, as far as published (Reimers and Gurevych, 2019,
+§4.4)."""
 
 _LOGGER = logging.getLogger("condsim")
 
@@ -128,7 +134,8 @@ def load_triplets(path: Path | str, *, name: str | None = None) -> Triplets:
         name: Name of the data; the file's stem by default.
 
     Returns:
-        The triplets in file order.
+        The triplets in file order. Another number of rows than published is warned of (logger
+        ``condsim``) where the file is the released ``test.csv`` by its name and columns.
 
     Raises:
         InputError: If the file cannot be read or has no usable rows, a column is missing, or a text
@@ -163,6 +170,8 @@ def load_triplets(path: Path | str, *, name: str | None = None) -> Triplets:
     _LOGGER.info(
         "%s: %d triplets, %d dropped for equal texts", triplets.name, len(triplets), dropped
     )
+    if columns == TRIPLET_COLUMNS[1]:
+        compare_split(path, found=len(kept) + dropped, published=SECTION_COUNTS)
     return triplets
 
 

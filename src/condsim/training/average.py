@@ -58,7 +58,12 @@ def average_weights(models: Sequence[Model]) -> None:
 
 @without_progress_bars()
 def average_models(
-    runs: Sequence[Path], output: Path, *, name: str | None = None, float16: bool = False
+    runs: Sequence[Path],
+    output: Path,
+    *,
+    name: str | None = None,
+    base_model: str | None = None,
+    float16: bool = False,
 ) -> Report:
     """Averages finished runs into a new model folder, calibrated and measured on their dev file.
 
@@ -66,6 +71,8 @@ def average_models(
         runs: Output folders of ``condsim train``, two or more.
         output: A folder that is new or empty.
         name: Name of the model; that of the first run if None.
+        base_model: What the card names as the model that training began from; the backbone of the
+            runs if None, which may be a run itself.
         float16: Whether the weights are stored in half the bytes (and used as float32 still).
 
     Returns:
@@ -77,7 +84,7 @@ def average_models(
     recipes = [_finished(run) for run in runs]
     recipe = replace(recipes[0], name=name or recipes[0].name)
     for run, other in zip(runs, recipes, strict=True):
-        for key in ("encoder", "backbone", "order", "pooling", "fusion", "dev"):
+        for key in ("encoder", "backbone", "order", "pooling", "fusion", "rank", "dev"):
             if getattr(other, key) != getattr(recipe, key):
                 raise InputError(
                     f"{run} cannot be averaged with {runs[0]}: their recipes differ in '{key}'."
@@ -87,7 +94,14 @@ def average_models(
     average_weights(models)
     prepare_output(output, recipe, resume=False)
     report = write_model(
-        models[0], recipe, output, train=train, dev=dev, runs=len(runs), float16=float16
+        models[0],
+        recipe,
+        output,
+        train=train,
+        dev=dev,
+        runs=len(runs),
+        base_model=base_model,
+        float16=float16,
     )
     members = {str(run): member.to_dict() for run, member in zip(runs, recipes, strict=True)}
     with replacing(output / HISTORY) as partial:

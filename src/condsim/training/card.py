@@ -18,7 +18,14 @@ _INPUTS = {
 }
 
 
-def model_card(recipe: Recipe, report: Report, *, train: TrainingData, runs: int = 1) -> str:
+def model_card(
+    recipe: Recipe,
+    report: Report,
+    *,
+    train: TrainingData,
+    runs: int = 1,
+    base_model: str | None = None,
+) -> str:
     """Writes a model card in Markdown.
 
     No row of the training data is quoted: C-STS asks that its rows not be published.
@@ -28,6 +35,7 @@ def model_card(recipe: Recipe, report: Report, *, train: TrainingData, runs: int
         report: Its evaluation on the dev file.
         train: The training data; only its name, revision and number of rows are used.
         runs: How many runs the weights are the mean of.
+        base_model: Hub name of what training began from; the recipe's backbone if None.
 
     Returns:
         The text of ``README.md``, with the front matter that the Hub reads.
@@ -45,7 +53,7 @@ def model_card(recipe: Recipe, report: Report, *, train: TrainingData, runs: int
             **({"license": recipe.license} if recipe.license else {}),
             "library_name": "sentence-transformers",
             "pipeline_tag": "sentence-similarity",
-            "base_model": recipe.backbone,
+            "base_model": base_model or recipe.backbone,
             "tags": ["condsim", "conditional-similarity", "c-sts", recipe.encoder],
         },
         sort_keys=False,

@@ -43,6 +43,11 @@ class TrainingSet:
     pair_ids: IntArray
     lengths: IntArray
 
+    def is_in(self, dataset: Dataset) -> bool:
+        """Whether a data set has the columns of this one, perhaps beside others."""
+        columns = self.dataset.features.items()
+        return all(dataset.features.get(name) == kind for name, kind in columns)
+
 
 def training_set(rows: TrainingData, recipe: Recipe, *, dev: Task, separator: str) -> TrainingSet:
     """Turns the rows of a run into what is trained on.

@@ -1,8 +1,15 @@
-"""Conditional sentences on which activations are measured when no others are given."""
+"""Conditional sentences on which activations are measured: our own, or those of a file."""
 
 from __future__ import annotations
 
-__all__ = ["SAMPLES"]
+from itertools import islice
+from pathlib import Path
+
+from condsim.tasks import iter_csts
+
+__all__ = ["SAMPLES", "samples_of"]
+
+_ROWS = 256  # more change the measured ranges little
 
 _SENTENCES = (
     "A man in a white cap serves a tennis ball on a clay court.",
@@ -47,3 +54,19 @@ SAMPLES: tuple[tuple[str, str], ...] = tuple(
     for repeat in range(4)
 )
 """Pairs of sentence and condition, typical of photo captions."""
+
+
+def samples_of(path: Path) -> list[tuple[str, str]]:
+    """Takes the conditional sentences of the first rows of a file.
+
+    Args:
+        path: A file of C-STS rows, labelled or not.
+
+    Returns:
+        Pairs of sentence and condition, two a row.
+
+    Raises:
+        InputError: If the file cannot be read or breaks a rule.
+    """
+    rows = islice(iter_csts(path, labels=False), _ROWS)
+    return [(text, row.condition) for row in rows for text in (row.sentence1, row.sentence2)]

@@ -34,6 +34,7 @@ def write_model(
     train: TrainingData,
     dev: DevData,
     runs: int = 1,
+    base_model: str | None = None,
     float16: bool = False,
 ) -> Report:
     """Writes a trained model with its settings and card, and measures what was written.
@@ -45,6 +46,7 @@ def write_model(
         train: The training data; the condition-only baseline is fitted on it.
         dev: The data to calibrate and measure on; triplets as pairs of label 1 and 0.
         runs: How many runs the weights are the mean of.
+        base_model: Hub name of what training began from; the recipe's backbone if None.
         float16: Whether the weights are stored in half the bytes (and used as float32 still).
 
     Returns:
@@ -70,7 +72,7 @@ def write_model(
         max_seq_length=recipe.max_seq_length,
         facts={
             "parameters": sum(weight.numel() for weight in model.parameters()),
-            "base_model": recipe.backbone,
+            "base_model": base_model or recipe.backbone,
             "training_data": f"{train.name} {train.revision}",
             "dev_data": f"{dev.name} {dev.revision}",
             **({"license": recipe.license} if recipe.license else {}),
@@ -92,6 +94,7 @@ def write_model(
     )
     spearman = round(report.model.metrics["spearman"].value, 1)
     replace(settings, facts={**settings.facts, "dev_spearman_float32": spearman}).save(output)
+    card = model_card(recipe, report, train=train, runs=runs, base_model=base_model)
     with replacing(output / "README.md") as partial:
-        partial.write_text(model_card(recipe, report, train=train, runs=runs), encoding="utf-8")
+        partial.write_text(card, encoding="utf-8")
     return report

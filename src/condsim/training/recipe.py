@@ -38,6 +38,7 @@ class Recipe:
         pooling: How token states become one vector.
         transform: Whether a dense layer follows the pooling (C-STS A.3, "w/ MLP").
         fusion: How a tri-encoder joins sentence and condition.
+        rank: Dimension of its embeddings where the fusion is ``low-rank``.
         dropout: Dropout of the backbone in [0, 1); None keeps the backbone's own.
         max_seq_length: Longest input in tokens; the rest is cut off.
         objective: Weight of each loss term, such as ``{mse: 1, quad: 1}``.
@@ -56,6 +57,8 @@ class Recipe:
         max_grad_norm: Gradients are clipped to this norm.
         inputs: What the model is given, in training and in evaluation (C-STS Table 10).
         train_rows: Train on this many labelled rows at most, whole pairs; None for all.
+        plain: File of similarities without conditions, trained on beside the rows, so that a
+            bi-encoder stays good without a condition; None for none.
         siblings: File of rows ``group, text``; texts of one group tell of the same thing.
         sibling_rate: Share in [0, 1] of the sentences with siblings that one of them replaces.
         length_grouped: Whether batches hold rows of like length.
@@ -73,7 +76,8 @@ class Recipe:
     order: Literal["condition-first", "sentence-first"] = "condition-first"
     pooling: Literal["cls", "mean", "mean_top2", "mean_first_last"] = "mean"
     transform: bool = False
-    fusion: Literal["hadamard", "concat"] = "hadamard"
+    fusion: Literal["hadamard", "concat", "low-rank"] = "hadamard"
+    rank: int = 64
     dropout: float | None = None
     max_seq_length: int = 128
     objective: dict[str, float] = field(default_factory=lambda: {"mse": 1.0})
@@ -92,6 +96,7 @@ class Recipe:
     max_grad_norm: float = 1.0
     inputs: Literal["both", "condition", "sentences"] = "both"
     train_rows: int | None = None
+    plain: str | None = None
     siblings: str | None = None
     sibling_rate: float = 0.0
     length_grouped: bool = True
@@ -105,7 +110,7 @@ class Recipe:
         Raises:
             InputError: If a value is out of its range or does not apply to the encoder.
         """
-        for key in ("epochs", "batch_size", "gradient_accumulation", "max_seq_length"):
+        for key in ("epochs", "batch_size", "gradient_accumulation", "max_seq_length", "rank"):
             self._check(key, getattr(self, key) >= 1, "at least 1")
         self._check("learning_rate", self.learning_rate > 0, "above 0")
         self._check("layer_decay", 0 < self.layer_decay <= 1, "in (0, 1]")
@@ -135,6 +140,11 @@ class Recipe:
                 "Recipe key 'inputs': a bi- or tri-encoder that sees only the condition encodes "
                 "both sides alike, so every similarity is 1. Use a cross-encoder."
             )
+        if self.plain is not None and self.encoder != "bi-encoder":
+            raise InputError(
+                f"The recipe key 'plain' is for a bi-encoder, which reads a sentence with or "
+                f"without a condition. Got a {self.encoder}."
+            )
         self._check("batch_size", not self.pair_terms or self.batch_size >= 2, "at least 2")
         needs_dropout = self.objective.get("bcl", 0) > 0
         self._check("dropout", not needs_dropout or self.dropout != 0, "above 0 for 'bcl'")
@@ -162,10 +172,10 @@ class Recipe:
                 f"The objective {lone!r} is for a bi-encoder: its data are sentences without "
                 f"conditions, to be encoded one by one. Got a {self.encoder}."
             )
-        if self.inputs != "both" or self.siblings is not None:
+        if self.inputs != "both" or self.siblings is not None or self.plain is not None:
             raise InputError(
-                f"The recipe keys 'inputs' and 'siblings' do not apply to the objective {lone!r}: "
-                "its data have no conditions. Leave them out."
+                f"The recipe keys 'inputs', 'siblings' and 'plain' do not apply to the objective "
+                f"{lone!r}: its data have no conditions. Leave them out."
             )
 
     def _check_cross_encoder_objective(self) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sentence_transformers.base.sampler import DefaultBatchSampler
+from sentence_transformers.base.sampler import DefaultBatchSampler, ProportionalBatchSampler
 
 from condsim.errors import InputError
 from condsim.types import IntArray
@@ -15,8 +15,11 @@ from condsim.types import IntArray
 if TYPE_CHECKING:
     import torch
     from datasets import Dataset
+    from torch.utils.data import BatchSampler, ConcatDataset
 
-__all__ = ["PairBatchSampler", "batch_sampler", "group_rows"]
+    from condsim.training.dataset import TrainingSet
+
+__all__ = ["MixedBatchSampler", "PairBatchSampler", "batch_sampler", "group_rows"]
 
 # Batches sorted together: enough to find rows of like length, few enough to stay random.
 _BATCHES_PER_WINDOW = 32
@@ -127,9 +130,37 @@ class PairBatchSampler(DefaultBatchSampler):
         return np.concatenate([w[np.argsort(self._lengths[w], kind="stable")] for w in windows])
 
 
+class MixedBatchSampler(ProportionalBatchSampler):
+    """Draws batches of several data sets, each as often as it has batches.
+
+    The base class asks for batches of one size, which those of `PairBatchSampler` are not.
+
+    Args:
+        dataset: The data sets, one after the other.
+        batch_samplers: The sampler of each.
+        generator: Draws which data set comes next; seeded anew in each epoch.
+        seed: Seed of the generator.
+    """
+
+    def __init__(
+        self,
+        dataset: ConcatDataset[Any],
+        batch_samplers: list[BatchSampler],
+        generator: torch.Generator,
+        seed: int,
+    ) -> None:
+        """See the class."""
+        self.dataset = dataset
+        self.batch_samplers = batch_samplers
+        self.generator = generator
+        self.seed = seed
+        self.epoch = 0
+        self.batch_size = None  # type: ignore[assignment]  # as in PairBatchSampler
+        self.drop_last = batch_samplers[0].drop_last
+
+
 def batch_sampler(
-    pair_ids: IntArray,
-    lengths: IntArray,
+    sets: Sequence[TrainingSet],
     dataset: Dataset,
     *,
     batch_size: int,
@@ -142,9 +173,8 @@ def batch_sampler(
     """Makes the sampler in the form that a sentence-transformers trainer asks for it.
 
     Args:
-        pair_ids: Sentence pair of each row, ``(n,)``.
-        lengths: Length of each row in any unit, ``(n,)``.
-        dataset: The rows, one variant of all ``n`` after the other; only their number matters.
+        sets: What is trained on; no two have as many columns of the same type.
+        dataset: The data set of one of them, perhaps with a column more.
         batch_size: Rows in a batch.
         drop_last: Leave out the last round of batches that not every process gets.
         seed: Seed of the order.
@@ -155,12 +185,13 @@ def batch_sampler(
     Returns:
         The sampler.
     """
+    chosen = next(one for one in sets if one.is_in(dataset))
     return PairBatchSampler(
-        pair_ids,
-        lengths,
+        chosen.pair_ids,
+        chosen.lengths,
         batch_size=batch_size,
         seed=seed,
         length_grouped=length_grouped,
         drop_last=drop_last,
-        variants=len(dataset) // len(pair_ids),
+        variants=len(dataset) // len(chosen.pair_ids),
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ import numpy as np
 from condsim.tasks import iter_rows
 from condsim.types import Task
 
-__all__ = ["load_siblings", "normalised", "with_siblings"]
+__all__ = ["caption_groups", "load_siblings", "normalised", "with_siblings"]
 
 _LOGGER = logging.getLogger("condsim")
 _OUTSIDE = re.compile(r"[\W_]+")
@@ -28,6 +28,27 @@ _OUTSIDE = re.compile(r"[\W_]+")
 def normalised(text: str) -> str:
     """Lower-case letters and digits of a text: equal for two texts that differ in no word."""
     return _OUTSIDE.sub("", text.lower())
+
+
+def caption_groups(paths: Iterable[Path]) -> Iterator[tuple[str, str]]:
+    """Reads captions as groups of siblings, those of one image.
+
+    Collections may overlap: an image is known by the digits its name begins with.
+
+    Args:
+        paths: Files with the columns ``image_id`` and ``caption``.
+
+    Yields:
+        Group and text of each caption.
+
+    Raises:
+        InputError: If a file cannot be read or lacks a column.
+    """
+    for path in paths:
+        for _, cells in iter_rows(path, columns=("image_id", "caption")):
+            name = str(cells["image_id"])
+            image = re.match(r"\d+", name)
+            yield image.group() if image else name, str(cells["caption"]).strip()
 
 
 def load_siblings(

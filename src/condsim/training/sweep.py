@@ -158,7 +158,8 @@ def _run_point(spec: SweepSpec, point: Point, output: Path) -> dict[str, Any]:
     except InputError as error:  # only 'tpe' draws points that were not checked before
         raise ModelError(str(error)) from error
     run = run_or_resume(recipe, output / _trial_folder(point))
-    assert run is not None, "it waits for another process"
+    if run is None:  # never, since it waits for another process
+        raise RuntimeError(f"{_trial_folder(point)}: the run was not waited for")
     dev = Figures.of(run.report.model)
     reason = "all its scores are equal" if dev.spearman is None else None
     return {**dataclasses.asdict(dev), "seconds": run.seconds, "error": reason}

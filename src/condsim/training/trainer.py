@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from datasets import Dataset, DatasetDict
 from sentence_transformers import (
     CrossEncoder,
     CrossEncoderTrainer,
@@ -37,7 +38,7 @@ from condsim.losses import (
 from condsim.tasks import NLI_CLASSES
 from condsim.training.callbacks import CheckpointCallback, InterruptCallback, ProgressCallback
 from condsim.training.data import DevData, TrainingData, dev_pairs, used_rows
-from condsim.training.dataset import training_set
+from condsim.training.dataset import TrainingSet, training_set
 from condsim.training.evaluator import DevEvaluator, Model
 from condsim.training.loss_state import (
     LOSS_STATE,
@@ -46,9 +47,10 @@ from condsim.training.loss_state import (
     loss_state,
 )
 from condsim.training.output import CHECKPOINTS, last_checkpoint
+from condsim.training.plain import load_plain, plain_objective, plain_set
 from condsim.training.precision import uses_bfloat16
 from condsim.training.recipe import Recipe
-from condsim.training.sampler import PairBatchSampler, batch_sampler
+from condsim.training.sampler import MixedBatchSampler, PairBatchSampler, batch_sampler
 
 __all__ = ["Run", "build_model", "build_run"]
 
@@ -100,6 +102,7 @@ def build_model(recipe: Recipe) -> Model:
         return build_tri_encoder(
             recipe.backbone,
             fusion=recipe.fusion,
+            rank=recipe.rank,
             pooling=recipe.pooling,
             transform=recipe.transform,
             order=recipe.order,
@@ -137,9 +140,9 @@ def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -
     if not len(rows):
         raise InputError(f"{train.name} has no labelled row to train on.")
     chosen = training_set(rows, recipe, dev=dev_pairs(dev), separator=_separator(model))
-    sampler = partial(
-        batch_sampler, chosen.pair_ids, chosen.lengths, length_grouped=recipe.length_grouped
-    )
+    pairs = load_plain(recipe)
+    plain = [] if pairs is None else [plain_set(pairs, recipe, beside=rows, dev=dev_pairs(dev))]
+    sampler = partial(batch_sampler, [chosen, *plain], length_grouped=recipe.length_grouped)
     evaluator = DevEvaluator(dev, recipe)
     interrupt = InterruptCallback()
     callbacks: list[TrainerCallback] = [interrupt, ProgressCallback()]
@@ -154,8 +157,8 @@ def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -
         trainer = SentenceTransformerTrainer(
             model=model,
             args=SentenceTransformerTrainingArguments(**arguments),
-            train_dataset=chosen.dataset,
-            loss=loss,
+            train_dataset=_mixed(chosen, *plain),
+            loss=_losses(loss, model, recipe),
             evaluator=evaluator,
             callbacks=callbacks,
         )
@@ -189,6 +192,20 @@ def _loss(model: Model, recipe: Recipe) -> nn.Module:
     )
 
 
+def _mixed(rows: TrainingSet, *plain: TrainingSet) -> Dataset | DatasetDict:
+    if not plain:
+        return rows.dataset
+    return DatasetDict({"rows": rows.dataset, "plain": plain[0].dataset})
+
+
+def _losses(
+    loss: nn.Module, model: SentenceTransformer, recipe: Recipe
+) -> nn.Module | dict[str, nn.Module]:
+    if recipe.plain is None:
+        return loss
+    return {"rows": loss, "plain": WeightedSumLoss(model, plain_objective(recipe))}
+
+
 def _separator(model: Model) -> str:
     return pair_separator(model.tokenizer) if isinstance(model, CrossEncoder) else ""
 
@@ -219,6 +236,7 @@ def _arguments(
         "bf16": uses_bfloat16(recipe.precision),
         "use_cpu": not torch.accelerator.is_available(),
         "batch_sampler": sampler,
+        "multi_dataset_batch_sampler": MixedBatchSampler,
         "seed": recipe.seed,
         "eval_strategy": "epoch",
         "save_strategy": "epoch",

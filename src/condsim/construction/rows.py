@@ -1,0 +1,237 @@
+"""The rows that building a data set hands from step to step.
+
+```
+Candidate ──► Condition ──► Rating ──► DatasetRow
+two sentences  + condition   + label    what `condsim train` reads
+```
+
+One frozen dataclass a row; its fields are the columns of the file, in order. How they are read and
+written is in `condsim.construction.tables`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, fields
+from typing import Literal, TypeAlias, get_args
+
+from condsim.errors import InputError
+
+__all__ = [
+    "DOES_NOT_APPLY",
+    "HUMAN",
+    "Candidate",
+    "Condition",
+    "DatasetRow",
+    "Intended",
+    "Rating",
+    "TableRow",
+    "columns_of",
+    "pair_id_of",
+    "row_id_of",
+]
+
+Intended: TypeAlias = Literal["high", "low"]
+"""Which of the two conditions of a pair: C-High or C-Low (C-STS §2.2.2, stage 2)."""
+
+DOES_NOT_APPLY = -1
+"""Label of a rating that says the condition does not apply to the pair."""
+
+HUMAN = "human"
+"""Origin of what a person wrote or rated; otherwise the origin is the name of a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """Any row that has a file of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate(TableRow):
+    """A sentence pair that may be annotated.
+
+    Attributes:
+        pair_id: See `pair_id_of`.
+        source: Name of the collection that both sentences are from.
+        item1: Item of the first sentence.
+        item2: Item of the second sentence, another one.
+        sentence1: The first sentence.
+        sentence2: The second sentence.
+        similarity: Cosine of the two items' embeddings, -1 to 1; None where there are none.
+        iou: Intersection over union of the bags of words, 0 to 1; None until filtered.
+        text_cosine: Cosine of the two sentences' embeddings, -1 to 1; None until filtered.
+        length_ratio: Words of the shorter by words of the longer, 0 to 1; None until filtered.
+        min_length: Characters of the shorter; None until filtered.
+    """
+
+    pair_id: str
+    source: str
+    item1: str
+    item2: str
+    sentence1: str
+    sentence2: str
+    similarity: float | None = None
+    iou: float | None = None
+    text_cosine: float | None = None
+    length_ratio: float | None = None
+    min_length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Condition(TableRow):
+    """A condition that was written for a pair.
+
+    Attributes:
+        pair_id: The pair.
+        sentence1: Its first sentence.
+        sentence2: Its second sentence.
+        condition: The condition.
+        intended: Whether the pair is meant to be alike ("high") or not ("low") under it.
+        annotator: Who wrote it.
+        seconds: Time it took; None where it is not known.
+        origin: `HUMAN`, or the name of the model that proposed it and whose words stayed.
+        prefilled_by: The model whose proposal the annotator was shown, changed or not; empty for
+            none.
+    """
+
+    pair_id: str
+    sentence1: str
+    sentence2: str
+    condition: str
+    intended: Intended
+    annotator: str
+    seconds: float | None = None
+    origin: str = HUMAN
+    prefilled_by: str = ""
+
+    def __post_init__(self) -> None:
+        """Checks ``intended``."""
+        _check_intended(self.intended)
+
+
+@dataclass(frozen=True, slots=True)
+class Rating(TableRow):
+    """What one annotator says of one pair under one condition.
+
+    The key is (`row_id`, `annotator`): a later rating with the same key replaces the earlier one.
+
+    Attributes:
+        row_id: See `row_id_of`.
+        pair_id: The pair.
+        sentence1: Its first sentence.
+        sentence2: Its second sentence.
+        condition: The condition.
+        intended: What the condition was written for.
+        annotator: Who rated.
+        label: Similarity from 1 to 5, or `DOES_NOT_APPLY`.
+        seconds: Time it took; None where it is not known.
+        origin: `HUMAN`, or the name of the model that rated.
+        updated_at: When the rating was last changed, ISO 8601 in UTC; empty where not known.
+        prefilled_by: The model whose rating the annotator was shown, changed or not; empty for
+            none.
+        condition_origin: `HUMAN`, or the name of the model that proposed the condition, changed or
+            not.
+    """
+
+    row_id: str
+    pair_id: str
+    sentence1: str
+    sentence2: str
+    condition: str
+    intended: Intended
+    annotator: str
+    label: int
+    seconds: float | None = None
+    origin: str = HUMAN
+    updated_at: str = ""
+    prefilled_by: str = ""
+    condition_origin: str = HUMAN
+
+    def __post_init__(self) -> None:
+        """Checks ``intended`` and ``label``."""
+        _check_intended(self.intended)
+        if self.label != DOES_NOT_APPLY and not 1 <= self.label <= 5:
+            raise InputError(
+                f"'label' of a rating must be a whole number from 1 to 5, or {DOES_NOT_APPLY} "
+                f"where the condition does not apply. Got {self.label!r}."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetRow(TableRow):
+    """A row of the finished data set; the first four columns are those of the C-STS release.
+
+    Attributes:
+        sentence1: The first sentence.
+        sentence2: The second sentence.
+        condition: The condition.
+        label: Similarity from 1 to 5.
+        pair_id: The pair.
+        origin: `HUMAN`, or the names of the models that had a hand in the row.
+        split: Such as ``"train"``.
+    """
+
+    sentence1: str
+    sentence2: str
+    condition: str
+    label: float
+    pair_id: str
+    origin: str
+    split: str
+
+
+def columns_of(kind: type[TableRow]) -> tuple[str, ...]:
+    """Names the columns of a file of such rows.
+
+    Args:
+        kind: The type of the rows.
+
+    Returns:
+        The names of its fields, in order.
+
+    Example:
+        >>> columns_of(Candidate)[4:6]
+        ('sentence1', 'sentence2')
+    """
+    return tuple(field.name for field in fields(kind))
+
+
+def pair_id_of(source: str, sentence1: str, sentence2: str) -> str:
+    """Names a sentence pair by what it is, the same in every run and in either order.
+
+    Args:
+        source: Name of the collection.
+        sentence1: One sentence.
+        sentence2: The other one.
+
+    Returns:
+        16 hexadecimal digits.
+
+    Example:
+        >>> pair_id_of("demo", "A cat.", "A dog.") == pair_id_of("demo", "A dog.", "A cat.")
+        True
+    """
+    first, second = sorted((sentence1, sentence2))
+    return hashlib.sha256(f"{source}\0{first}\0{second}".encode()).hexdigest()[:16]
+
+
+def row_id_of(pair_id: str, condition: str) -> str:
+    """Names a pair under a condition.
+
+    Args:
+        pair_id: See `pair_id_of`.
+        condition: The condition.
+
+    Returns:
+        The id of the pair, a hyphen and 8 hexadecimal digits.
+
+    Example:
+        >>> row_id_of("0123456789abcdef", "The color")[:17]
+        '0123456789abcdef-'
+    """
+    return f"{pair_id}-{hashlib.sha256(condition.encode()).hexdigest()[:8]}"
+
+
+def _check_intended(intended: str) -> None:
+    if intended not in get_args(Intended):
+        raise InputError(f"'intended' must be 'high' or 'low'. Got {intended!r}.")

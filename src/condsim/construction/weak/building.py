@@ -1,0 +1,232 @@
+"""From files of captions to a weakly labelled data set on disk."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib import metadata
+from itertools import chain
+from pathlib import Path
+
+from condsim.construction.filters import FilterSettings
+from condsim.construction.pair_filter import PairFilter
+from condsim.construction.tables import write_manifest, write_rows
+from condsim.construction.vector_cache import Progress
+from condsim.construction.weak.draw import AnsweredRow, Drawing, WeakRow, absent_rows
+from condsim.construction.weak.pool import (
+    Pool,
+    excluded_keys,
+    near_pairs,
+    read_pool,
+    vectors_of,
+)
+from condsim.construction.weak.registry import LabellingFunction, Registry
+from condsim.files import sha256_of
+from condsim.tasks import iter_csts
+
+__all__ = ["WeakReport", "WeakSettings", "build_weak", "weights_like"]
+
+
+@dataclass(frozen=True)
+class WeakSettings:
+    """How a weakly labelled data set is made.
+
+    Attributes:
+        rows: Rows with a label from 1 to 5, two a pair.
+        absent: Rows with the label -1.
+        seed: Seed of all that is drawn.
+        k: Neighbours of a sentence.
+        sample: Sentences to draw pairs from; all if None.
+        text_encoder: What tells which sentences are near; see `vectors_of`.
+        answers: Whether the rows have the columns ``answer1`` and ``answer2``.
+        filters: What pairs must be like.
+    """
+
+    rows: int = 60_000
+    absent: int = 0
+    seed: int = 0
+    k: int = 32
+    sample: int | None = None
+    text_encoder: str | None = None
+    answers: bool = True
+    filters: FilterSettings = field(
+        default_factory=lambda: FilterSettings(max_iou=0.3, min_length_ratio=0.6)
+    )
+
+
+@dataclass(frozen=True)
+class WeakReport:
+    """What was made.
+
+    Attributes:
+        sentences: Sentences that pairs were drawn from.
+        excluded: Sentences left out since they are in a file to be kept apart.
+        repeated: Sentences left out since they came before.
+        pairs: Pairs that were looked at.
+        rows: Rows written with a label from 1 to 5.
+        absent: Rows written with the label -1.
+        labels: Rows by label.
+        families: Rows by family of their function.
+        functions: Rows by function.
+    """
+
+    sentences: int
+    excluded: int
+    repeated: int
+    pairs: int
+    rows: int
+    absent: int
+    labels: dict[str, int]
+    families: dict[str, int]
+    functions: dict[str, int]
+
+
+def weights_like(path: Path, registry: Registry) -> dict[str, float]:
+    """Counts how often each function's conditions are written in a data set.
+
+    Args:
+        path: A C-STS file; its labels and sentences are not used.
+        registry: The functions.
+
+    Returns:
+        Rows by name of the function.
+
+    Raises:
+        InputError: If the file cannot be read.
+    """
+    found = (registry.find(row.condition) for row in iter_csts(path, labels=False))
+    return dict(Counter(function.name for function in found if function is not None))
+
+
+def build_weak(
+    paths: Sequence[Path],
+    output: Path,
+    registry: Registry,
+    *,
+    settings: WeakSettings,
+    cache: Path,
+    progress: Progress,
+    caption_column: str = "caption",
+    item_column: str | None = None,
+    exclude: Sequence[Path] = (),
+    like: Path | None = None,
+    absent_output: Path | None = None,
+    device: str | None = None,
+) -> WeakReport:
+    """Makes a weakly labelled data set; the same input gives the same file.
+
+    Args:
+        paths: Files of captions.
+        output: A ``.csv`` or ``.parquet`` file to write; a manifest lies beside it.
+        registry: The functions.
+        settings: See there.
+        cache: Folder where vectors and neighbours are kept.
+        progress: Is told the stage and how far it is.
+        caption_column: See `read_pool`.
+        item_column: See `read_pool`.
+        exclude: Data sets whose sentences must not be used.
+        like: A C-STS file whose conditions say how often each function is drawn.
+        absent_output: Where rows with the label -1 go; behind the others if None.
+        device: Where torch runs; it chooses if None.
+
+    Returns:
+        What was made.
+
+    Raises:
+        InputError: If a file cannot be read or written, or an option is out of its range.
+        MissingExtraError: If an optional library is not installed.
+    """
+    cache.mkdir(parents=True, exist_ok=True)
+    functions = list(registry)
+    weights = None if like is None else weights_like(like, registry)
+    drawing = Drawing(functions, rows=settings.rows, weights=weights, seed=settings.seed)
+    pool = read_pool(
+        paths,
+        caption_column=caption_column,
+        item_column=item_column,
+        exclude=excluded_keys(exclude),
+        sample=settings.sample,
+        seed=settings.seed,
+    )
+    vectors, revision = vectors_of(
+        pool.collection,
+        text_encoder=settings.text_encoder,
+        cache=cache,
+        progress=progress,
+        seed=settings.seed,
+        device=device,
+    )
+    pairs = near_pairs(
+        pool, vectors, k=settings.k, cache=cache, progress=progress, seed=settings.seed
+    )
+    passing = PairFilter(settings.filters).passing(pairs)
+    written: Counter[tuple[str, int]] = Counter()
+
+    def labelled() -> Iterator[WeakRow]:
+        for row in _counted(drawing.rows(passing), written, answers=settings.answers):
+            if written.total() % 100 == 0:
+                progress("rows", written.total(), settings.rows)
+            yield row
+
+    def without() -> Iterator[WeakRow]:
+        rows = absent_rows(
+            passing, functions, rows=settings.absent, weights=weights, seed=settings.seed
+        )
+        return _counted(rows, written, answers=settings.answers)
+
+    kind = AnsweredRow if settings.answers else WeakRow
+    if absent_output is None:
+        write_rows(chain(labelled(), without()), output, kind=kind)
+    else:
+        write_rows(labelled(), output, kind=kind)
+        write_rows(without(), absent_output, kind=kind)
+    report = _report(pool, drawing.seen, written, functions)
+    made = {
+        "made_from": {path.name: sha256_of(path)[:12] for path in paths},
+        "excluded": {path.name: sha256_of(path)[:12] for path in exclude},
+        "like": None if like is None else {like.name: sha256_of(like)[:12]},
+        "settings": asdict(settings),
+        "text_encoder_revision": revision,
+        "report": asdict(report),
+        "condsim": metadata.version("condsim"),
+    }
+    for path in filter(None, (output, absent_output)):
+        write_manifest(path, {"kind": "weak labels", "sha256": sha256_of(path), **made})
+    return report
+
+
+def _counted(
+    rows: Iterator[AnsweredRow], written: Counter[tuple[str, int]], *, answers: bool
+) -> Iterator[WeakRow]:
+    for row in rows:
+        written[row.origin.removeprefix("weak:"), row.label] += 1
+        yield row if answers else row.without_answers()
+
+
+def _report(
+    pool: Pool,
+    pairs: int,
+    written: Counter[tuple[str, int]],
+    functions: Sequence[LabellingFunction],
+) -> WeakReport:
+    family = {function.name: function.family for function in functions}
+    labels: Counter[str] = Counter()
+    families: Counter[str] = Counter()
+    names: Counter[str] = Counter()
+    for (name, label), rows in written.items():
+        labels[str(label)] += rows
+        families[family[name]] += rows
+        names[name] += rows
+    absent = labels["-1"]
+    return WeakReport(
+        sentences=len(pool.collection.captions),
+        excluded=pool.excluded,
+        repeated=pool.repeated,
+        pairs=pairs,
+        rows=labels.total() - absent,
+        absent=absent,
+        labels=dict(sorted(labels.items())),
+        families=dict(families.most_common()),
+        functions=dict(names.most_common()),
+    )

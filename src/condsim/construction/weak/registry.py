@@ -1,0 +1,260 @@
+"""Labelling functions: each reads one attribute from a sentence and compares two values of it.
+
+A function of one's own is a few lines:
+
+```python
+@labelling_function("severity of the incident", compare=graded("near miss", "injury", "death"))
+def severity(sentence):
+    ...
+```
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from condsim.construction.weak.compare import LOWEST, yes_or_no
+from condsim.construction.weak.conditions import condition_key
+from condsim.construction.weak.sentence import Sentence
+from condsim.construction.weak.wordings import wordings_of
+from condsim.errors import InputError
+
+__all__ = [
+    "ABSENT",
+    "REGISTRY",
+    "Absent",
+    "LabellingFunction",
+    "Reader",
+    "Registry",
+    "labelling_function",
+]
+
+
+class Absent(Enum):
+    """What a function returns where the sentence has nothing the condition could be about."""
+
+    ABSENT = "absent"
+
+
+ABSENT: Literal[Absent.ABSENT] = Absent.ABSENT
+
+Reader: TypeAlias = Callable[[Sentence], Any]
+"""Gives the value; None if it is not understood; `ABSENT` if the attribute is absent."""
+
+ReaderT = TypeVar("ReaderT", bound=Reader)
+
+
+@dataclass(frozen=True)
+class LabellingFunction:
+    """Reads one attribute and compares two values of it.
+
+    Attributes:
+        name: The condition in plain words, such as ``"number of people"``; unique.
+        family: What it belongs to, such as ``"number"``.
+        read: See `Reader`.
+        compare: Takes two values and gives a label from 1 (entirely different) to 5 (the same), or
+            None where it cannot tell.
+        answer: Says a value in a few words.
+        wordings: Ways to write the condition, the name among them.
+        also: Further conditions it understands, which are not written.
+        weight: How often it is drawn, relative to others, at least 0.
+        none_is_a_value: Whether a sentence without the attribute says something ("no people"), so
+            that only two such sentences make the condition void.
+    """
+
+    name: str
+    family: str
+    read: Reader
+    compare: Callable[[Any, Any], float | None]
+    answer: Callable[[Any], str]
+    wordings: tuple[str, ...]
+    also: tuple[str, ...] = ()
+    weight: float = 1.0
+    none_is_a_value: bool = False
+
+    def score(self, sentence1: Sentence, sentence2: Sentence) -> float | None:
+        """Compares two sentences.
+
+        Args:
+            sentence1: A sentence.
+            sentence2: Another.
+
+        Returns:
+            From 1 to 5; None unless both values are read.
+        """
+        return self.score_values(self.read(sentence1), self.read(sentence2))
+
+    def score_values(self, one: Any, two: Any) -> float | None:  # noqa: ANN401  (any value)
+        """Compares what was read from two sentences.
+
+        Args:
+            one: A value, None or `ABSENT`.
+            two: Another.
+
+        Returns:
+            From 1 to 5; None unless both are values, or one is and the other is none of it.
+        """
+        if one is None or two is None:
+            return None
+        absent = (one is ABSENT) + (two is ABSENT)
+        if absent:
+            return LOWEST if absent == 1 and self.none_is_a_value else None
+        return self.compare(one, two)
+
+    def say(self, value: Any) -> str:  # noqa: ANN401  (any value)
+        """Says what was read.
+
+        Args:
+            value: A value, None or `ABSENT`.
+
+        Returns:
+            A few words; ``"none"`` or nothing if absent, nothing if not understood.
+        """
+        if value is None:
+            return ""
+        if value is ABSENT:
+            return "none" if self.none_is_a_value else ""
+        return self.answer(value)
+
+    def void(self, one: Any, two: Any) -> bool:  # noqa: ANN401  (any value)
+        """Tells whether the condition applies to neither sentence, or not to both.
+
+        Args:
+            one: A value, None or `ABSENT`.
+            two: Another.
+
+        Returns:
+            Whether it is void; False where a value is not understood.
+        """
+        absent = (one is ABSENT) + (two is ABSENT)
+        return absent == 2 or (
+            absent == 1 and one is not None and two is not None and not self.none_is_a_value
+        )
+
+
+class Registry:
+    """Labelling functions by name, and by the conditions they understand."""
+
+    def __init__(self, functions: Iterable[LabellingFunction] = ()) -> None:
+        """Takes functions.
+
+        Args:
+            functions: See `add`.
+        """
+        self._functions: dict[str, LabellingFunction] = {}
+        self._keys: dict[frozenset[str], LabellingFunction] = {}
+        for function in functions:
+            self.add(function)
+
+    def __iter__(self) -> Iterator[LabellingFunction]:
+        """Gives the functions in the order they were added."""
+        return iter(self._functions.values())
+
+    def __len__(self) -> int:
+        """Number of functions."""
+        return len(self._functions)
+
+    def add(self, function: LabellingFunction) -> None:
+        """Adds a function.
+
+        Its name and wordings are its own from now on; a condition in ``also`` stays with the
+        function that understands it already, if there is one.
+
+        Args:
+            function: The function.
+
+        Raises:
+            InputError: If the name is taken.
+        """
+        if function.name in self._functions:
+            raise InputError(
+                f"Each labelling function must have a name of its own, and there is one called "
+                f"{function.name!r} already. Give another name."
+            )
+        self._functions[function.name] = function
+        for condition in (function.name, *function.wordings):
+            self._keys[condition_key(condition)] = function
+        for condition in function.also:
+            self._keys.setdefault(condition_key(condition), function)
+
+    def find(self, condition: str) -> LabellingFunction | None:
+        """Finds the function that understands a condition.
+
+        Args:
+            condition: In whatever wording.
+
+        Returns:
+            The function, or None.
+        """
+        return self._keys.get(condition_key(condition))
+
+
+REGISTRY = Registry()
+"""The functions that come with condsim, and those of the user."""
+
+
+def labelling_function(
+    name: str,
+    *,
+    compare: Callable[[Any, Any], float | None] = yes_or_no,
+    family: str = "own",
+    answer: Callable[[Any], str] = str,
+    wordings: Sequence[str] = (),
+    also: Sequence[str] = (),
+    weight: float = 1.0,
+    none_is_a_value: bool = False,
+    registry: Registry = REGISTRY,
+) -> Callable[[ReaderT], ReaderT]:
+    """Registers a function that reads an attribute from a sentence.
+
+    Args:
+        name: The condition in plain words, such as ``"severity of the incident"``.
+        compare: Takes two values and gives a label from 1 to 5; equal or not by default.
+        family: What it belongs to in reports.
+        answer: Says a value in a few words.
+        wordings: Other ways to write the condition, added to those that `wordings_of` makes.
+        also: Further conditions it understands, which are not written.
+        weight: How often it is drawn, relative to others, at least 0.
+        none_is_a_value: See `LabellingFunction`.
+        registry: Where to.
+
+    Returns:
+        A decorator that leaves the function as it is.
+
+    Raises:
+        InputError: If the name is empty or taken, or the weight is not at least 0.
+
+    Example:
+        >>> mine = Registry()
+        >>> @labelling_function("presence of water", registry=mine)
+        ... def water(sentence):
+        ...     return "yes" if "water" in sentence.words else None
+        >>> mine.find("The presence of water.").name
+        'presence of water'
+    """
+    if not condition_key(name):
+        raise InputError(f"The name of a labelling function must be a condition. Got {name!r}.")
+    if not (math.isfinite(weight) and weight >= 0):
+        raise InputError(f"{name}: the weight must be at least 0. Got {weight}.")
+
+    def register(read: ReaderT) -> ReaderT:
+        registry.add(
+            LabellingFunction(
+                name=name,
+                family=family,
+                read=read,
+                compare=compare,
+                answer=answer,
+                wordings=wordings_of(name, tuple(wordings)),
+                also=tuple(also),
+                weight=weight,
+                none_is_a_value=none_is_a_value,
+            )
+        )
+        return read
+
+    return register

@@ -1,0 +1,211 @@
+"""Scorers by name: those of `condsim.scorers.load`, and kinds told by a prefix.
+
+| name | scorer |
+|---|---|
+| ``tfidf-cosine``, ``word-overlap`` | the baseline |
+| ``glove:FILE`` | average of word vectors |
+| ``mean:MODEL``, ``cls:MODEL`` | an encoder's token vectors, averaged, or its first one |
+| ``bertscore:MODEL``, ``bertscore:MODEL@LAYER`` | BERTScore |
+| ``cross-encoder:MODEL`` | a cross-encoder that brings no settings, such as one of the Hub |
+| anything else | what `condsim.scorers.load.load_scorer` makes of it |
+
+``LABEL=NAME`` gives any of them the name it has in tables. Nothing is loaded before it is needed:
+`NamedScorer.revision` tells the version of a model without torch, so that kept figures are found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from condsim.encoders.conditioning import Order
+from condsim.errors import InputError, require
+from condsim.scorers.baselines import BASELINES, FittedBaseline, baseline
+from condsim.scorers.revision import revision_of
+from condsim.types import Scorer
+
+__all__ = ["PREFIXES", "UNFITTED_BASELINES", "NamedScorer", "named_scorer", "open_scorer"]
+
+UNFITTED_BASELINES = tuple(
+    name for name, kind in BASELINES.items() if not issubclass(kind, FittedBaseline)
+)
+"""Baselines that learn nothing, and so can be asked for by name alone."""
+
+_LABELLED = re.compile(r"([^=/\\:]+)=(.+)")
+_LAYER = re.compile(r"(.+)@(\d+)")
+
+
+@dataclass(frozen=True)
+class NamedScorer:
+    """A scorer that is not loaded yet.
+
+    Attributes:
+        name: Short name, shown in tables.
+        source: What was asked for, without the label.
+    """
+
+    name: str
+    source: str
+
+    def open(self) -> Scorer:
+        """Loads the scorer.
+
+        Returns:
+            The scorer; it may call itself by another name.
+
+        Raises:
+            InputError: If its file breaks a rule.
+            ModelError: If there is no such model or it cannot be loaded.
+            MissingExtraError: If an optional library is needed that is not installed.
+        """
+        prefix, rest = _split(self.source)
+        if prefix is not None:
+            return PREFIXES[prefix](rest)
+        if self.source in UNFITTED_BASELINES and not Path(self.source).exists():
+            return baseline(self.source)
+        from condsim.scorers.load import load_scorer
+
+        return load_scorer(_packaged(self.source))
+
+    def revision(self) -> str | None:
+        """Tells the version of what would be loaded, without loading it.
+
+        Returns:
+            Anything that changes when its scores may; None if that cannot be told.
+        """
+        prefix, rest = _split(self.source)
+        if self.source in UNFITTED_BASELINES and not Path(self.source).exists():
+            return self.source
+        if prefix == "bertscore" and (layered := _LAYER.fullmatch(rest)):
+            prefix, rest = f"bertscore@{layered[2]}", layered[1]
+        found = revision_of(rest)
+        return None if found is None else f"{prefix or 'model'}:{found}"
+
+
+def named_scorer(name: str | None) -> NamedScorer:
+    """Reads a name, without loading anything.
+
+    Args:
+        name: See the table above; None for the model that ships.
+
+    Returns:
+        The scorer to be.
+
+    Raises:
+        InputError: If nothing follows a prefix or a label.
+    """
+    if name is None:
+        return NamedScorer("default", "default")
+    label = None
+    if not Path(name).exists() and (labelled := _LABELLED.fullmatch(name)):
+        label, name = labelled[1].strip(), labelled[2]
+    prefix, rest = _split(name)
+    if not rest.strip() or label == "":
+        raise InputError(
+            f"{name!r} names no model. Give a folder, a Hub name, or one of "
+            f"{', '.join(f'{known}:…' for known in PREFIXES)}."
+        )
+    own = f"{prefix}:{Path(rest).name}" if prefix else Path(rest).name
+    return NamedScorer(label or own or name, name)
+
+
+def open_scorer(name: str | None) -> Scorer:
+    """Loads the scorer of a name.
+
+    Args:
+        name: See the table above, without a label; None for the model that ships.
+
+    Returns:
+        The scorer.
+
+    Raises:
+        InputError: If nothing follows a prefix, or its file breaks a rule.
+        ModelError: If there is no such model or it cannot be loaded.
+        MissingExtraError: If an optional library is needed that is not installed.
+    """
+    if name is None:
+        from condsim.scorers.load import load_scorer
+
+        return load_scorer(None)
+    return named_scorer(name).open()
+
+
+def _split(name: str) -> tuple[str | None, str]:
+    """Takes a known prefix off; a folder of that whole name goes first."""
+    prefix, colon, rest = name.partition(":")
+    if colon and prefix in PREFIXES and not Path(name).exists():
+        return prefix, rest
+    return None, name
+
+
+def _packaged(model: str) -> str:
+    """The model, from the package that carries it where that is installed."""
+    from condsim.scorers.revision import packaged_folder
+
+    folder = packaged_folder(model)
+    if folder is None:
+        return model
+    from condsim.encoders import resolve_backbone
+
+    return resolve_backbone(model)  # checks the weights
+
+
+def _glove(rest: str) -> Scorer:
+    from condsim.scorers.glove import GloveScorer
+
+    return GloveScorer(rest)
+
+
+def _mean(rest: str) -> Scorer:
+    from condsim.scorers.transformer_pooling import transformer_scorer
+
+    return transformer_scorer(rest, pooling="mean")
+
+
+def _cls(rest: str) -> Scorer:
+    from condsim.scorers.transformer_pooling import transformer_scorer
+
+    return transformer_scorer(rest, pooling="cls")
+
+
+def _bertscore(rest: str) -> Scorer:
+    from condsim.scorers.bertscore import BertScoreScorer
+
+    layered = _LAYER.fullmatch(rest)
+    if layered is None:
+        return BertScoreScorer(rest)
+    return BertScoreScorer(layered[1], layer=int(layered[2]))
+
+
+def _cross_encoder(rest: str) -> Scorer:
+    from condsim.errors import ModelError
+    from condsim.scorers.cross_encoder import CrossEncoderScorer
+
+    library = require("sentence_transformers", extra="train")
+    from condsim.encoders.quiet import without_progress_bars
+
+    try:
+        with without_progress_bars():
+            model = library.CrossEncoder(rest)
+    except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ModelError(f"The cross-encoder {rest!r} cannot be loaded: {reason}") from error
+    if model.num_labels != 1:
+        raise ModelError(
+            f"The cross-encoder {rest!r} must have one output, a similarity. It has "
+            f"{model.num_labels}; a model of classes, such as one of NLI, is none."
+        )
+    order: Order = "sentence-first"
+    return CrossEncoderScorer(model, name=Path(rest).name, order=order)
+
+
+PREFIXES: dict[str, Callable[[str], Scorer]] = {
+    "glove": _glove,
+    "mean": _mean,
+    "cls": _cls,
+    "bertscore": _bertscore,
+    "cross-encoder": _cross_encoder,
+}
+"""Kinds of scorers by the prefix of their names."""

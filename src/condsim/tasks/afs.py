@@ -1,0 +1,203 @@
+"""AFS, Argument Facet Similarity: how alike two arguments on a topic are, from 0 to 5.
+
+Reads ``ArgPairs_DP.csv``, ``ArgPairs_GC.csv`` and ``ArgPairs_GM.csv`` (death penalty, gun control,
+gay marriage; Misra et al., 2016), 2,000 pairs each. What is relied on, from public code that reads
+the release, which was not to be had: comma separated, a header, the mean rating in the column
+``regression_label``, the arguments in ``sentence_1`` and ``sentence_2``; further columns are
+ignored. The bytes are no UTF-8: text in UTF-8 was once taken for Windows-1252 and written as Mac
+Roman. That is undone here for the quotation marks and dashes; a file in UTF-8 is read as it is.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from condsim.errors import InputError
+from condsim.files import sha256_of
+from condsim.tasks.files import check_file, stem_of
+from condsim.tasks.graded import GradedColumns
+from condsim.tasks.lines import open_bytes
+from condsim.tasks.published import compare_count
+from condsim.tasks.row import Row, check_header, place, score_of, text_cell
+from condsim.types import Task
+
+__all__ = [
+    "AFS_COLUMNS",
+    "AFS_LABEL_RANGE",
+    "AFS_TOPICS",
+    "is_afs",
+    "load_afs",
+    "load_afs_topics",
+]
+
+AFS_COLUMNS = GradedColumns("sentence_1", "sentence_2", "regression_label")
+"""The columns that are read."""
+
+AFS_LABEL_RANGE = (0.0, 5.0)
+"""Lowest and highest mean rating."""
+
+AFS_TOPICS = {"DP": "death penalty", "GC": "gun control", "GM": "gay marriage"}
+"""The topics, by what the files are called."""
+
+_LOOKED_AT = 4096  # bytes; the header is far shorter
+_PAIRS = 2000  # of each topic
+# Third byte of a mark of UTF-8 (E2 80 xx) that went through Windows-1252 into Mac Roman; "_" stands
+# for what Mac Roman lacks.
+_MARKS = {
+    0xF7: "\u2018",
+    0xAA: "\u2019",
+    0xCF: "\u201c",
+    0x9D: "\u201d",
+    0xD2: "\u2013",
+    0xD3: "\u2014",
+    0xA2: "\u2022",
+    0x5F: "\u2026",
+}
+
+
+def is_afs(path: Path) -> bool:
+    """Tells a file of AFS by its header; lines may end in CR alone, as old spreadsheets wrote them.
+
+    Args:
+        path: A file.
+
+    Returns:
+        Whether it is a ``.csv`` with the columns of AFS; no for a file that cannot be opened.
+    """
+    try:
+        if path.suffix.lower() != ".csv" or not path.is_file():
+            return False
+        with path.open("rb") as stream:
+            start = stream.read(_LOOKED_AT)
+    except (OSError, ValueError):
+        return False
+    header = re.split("[\r\n]", start.decode("latin-1"), maxsplit=1)[0]
+    names = {name.strip() for name in next(csv.reader([header]), [])}
+    return set(AFS_COLUMNS) <= {name.removeprefix("\xef\xbb\xbf") for name in names}
+
+
+def load_afs(path: Path | str, *, name: str | None = None) -> Task:
+    """Loads the pairs of one topic.
+
+    Args:
+        path: ``ArgPairs_DP.csv`` or a file of the same form.
+        name: Name of the task; the file's stem by default.
+
+    Returns:
+        The rows in file order, without conditions, each with a label from 0 to 5. Another number
+        of them than the 2,000 published is warned of (logger ``condsim``) where the name of the
+        file is that of a topic.
+
+    Raises:
+        InputError: If the file cannot be read or has no rows, a column is missing, a sentence is
+            empty, or a label is no number from 0 to 5.
+    """
+    path = Path(path)
+    rows = []
+    for row in _rows(path):
+        where = place(path, row=row.number, line=row.line, column=AFS_COLUMNS.score)
+        score = score_of(
+            row.cells[AFS_COLUMNS.score],
+            where,
+            label_range=AFS_LABEL_RANGE,
+            fix="Correct it, or remove the row.",
+        )
+        texts = (text_cell(path, row, column) for column in AFS_COLUMNS[:2])
+        rows.append((*texts, score))
+    if not rows:
+        raise InputError(f"{path}: has no rows, only a header. At least one row of data is needed.")
+    sentences1, sentences2, labels = zip(*rows, strict=True)
+    if path.name in map(_file_name, AFS_TOPICS):
+        compare_count(str(path), found=len(rows), published=_PAIRS)
+    return Task(
+        name=stem_of(path) if name is None else name,
+        revision=sha256_of(path)[:12],
+        sentences1=sentences1,
+        sentences2=sentences2,
+        conditions=None,
+        labels=np.array(labels, np.float32),
+        label_range=AFS_LABEL_RANGE,
+    )
+
+
+def load_afs_topics(folder: Path | str) -> tuple[Task, ...]:
+    """Loads all three topics.
+
+    `condsim.tasks.join_tasks` makes one task of them, `condsim.tasks.cross_validation` its folds.
+
+    Args:
+        folder: The folder with ``ArgPairs_DP.csv``, ``ArgPairs_GC.csv`` and ``ArgPairs_GM.csv``.
+
+    Returns:
+        The topics in this order, named ``AFS.DP``, ``AFS.GC`` and ``AFS.GM``.
+
+    Raises:
+        InputError: If a file is missing, or see `load_afs`.
+    """
+    folder = Path(folder)
+    missing = [
+        _file_name(topic) for topic in AFS_TOPICS if not (folder / _file_name(topic)).is_file()
+    ]
+    if missing:
+        raise InputError(
+            f"{folder}: AFS has a file for each of its three topics; missing: "
+            f"{', '.join(missing)}. Copy it there, or load the others one by one."
+        )
+    return tuple(load_afs(folder / _file_name(topic), name=f"AFS.{topic}") for topic in AFS_TOPICS)
+
+
+def _file_name(topic: str) -> str:
+    return f"ArgPairs_{topic}.csv"
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    # Not strict: whoever read the release did so with readers that forgive a lone quote.
+    check_file(path)
+    reader = csv.reader(io.StringIO(_decoded(path), newline=""))
+    header = [name.strip() for name in next(reader, [])]
+    check_header(path, header, AFS_COLUMNS)
+    number = 0
+    while True:
+        line = reader.line_num + 1
+        try:
+            fields = next(reader, None)
+        except csv.Error as error:
+            raise InputError(
+                f"{place(path, row=number + 1, line=line)}: not valid CSV ({error}). Look for a "
+                "quote that is not closed."
+            ) from None
+        if fields is None:
+            return
+        if not any(field.strip() for field in fields):
+            continue
+        number += 1
+        if len(fields) != len(header):
+            raise InputError(
+                f"{place(path, row=number, line=line)}: must have {len(header)} fields as the "
+                f"header has, got {len(fields)}. The line is cut off, or a cell holds a comma "
+                "without quotes."
+            )
+        yield Row(number, line, {c: fields[header.index(c)].strip() for c in AFS_COLUMNS})
+
+
+def _decoded(path: Path) -> str:
+    """The text of the file: UTF-8, or else Mac Roman with the marks of UTF-8 set right."""
+    with open_bytes(path) as stream:
+        data = stream.read()
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        first, *parts = data.split(b"\x89\xdb")
+        text = first.decode("mac_roman")
+        for part in parts:
+            if part[:1] and part[0] in _MARKS:
+                text += _MARKS[part[0]] + part[1:].decode("mac_roman")
+            else:
+                text += (b"\x89\xdb" + part).decode("mac_roman")
+        return text

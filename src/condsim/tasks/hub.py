@@ -1,0 +1,167 @@
+"""Data sets of the Hugging Face Hub, by name and revision; needs a network.
+
+A name is written ``hub:<owner>/<data set>[/<configuration>]@<revision>[#<split>]``, such as
+``hub:mteb/sts12-sts@main``. The revision has to be there: a commit names the same rows for ever.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from condsim.errors import InputError, require
+from condsim.tasks.graded import GradedColumns, load_graded
+from condsim.tasks.published import compare_count
+from condsim.types import Task
+
+__all__ = ["HUB_SETS", "HubName", "HubSet", "fetch_split", "load_hub_set", "parse_hub_name"]
+
+_PREFIX = "hub:"
+_NAME = re.compile(
+    r"hub:(?P<dataset>\w[\w.-]*/\w[\w.-]*)(?:/(?P<config>\w[\w.-]*))?"
+    r"@(?P<revision>\w[\w./-]*)(?:#(?P<split>\w+))?"
+)
+_DEFAULT_SPLIT = "test"
+
+
+class HubName(NamedTuple):
+    """What to fetch.
+
+    Attributes:
+        dataset: Owner and name.
+        config: Configuration, or None for the only one.
+        revision: Commit, tag or branch.
+        split: Name of the split.
+    """
+
+    dataset: str
+    config: str | None
+    revision: str
+    split: str = _DEFAULT_SPLIT
+
+    @property
+    def title(self) -> str:
+        """Short name: that of the data set, with configuration and split where they say more."""
+        parts = [self.dataset.split("/")[1], self.config]
+        parts.append(None if self.split == _DEFAULT_SPLIT else self.split)
+        return "-".join(part for part in parts if part)
+
+
+class HubSet(NamedTuple):
+    """A data set whose columns alone do not tell its scale.
+
+    Attributes:
+        columns: Names of its columns.
+        label_range: Lowest and highest score.
+        rows: Rows of its splits, as far as they are published.
+    """
+
+    columns: GradedColumns
+    label_range: tuple[float, float]
+    rows: dict[str, int]
+
+
+_SCORED = GradedColumns("sentence1", "sentence2", "score")
+_STSB = {"train": 5749, "validation": 1500, "test": 1379}
+
+HUB_SETS = {
+    "mteb/sts12-sts": HubSet(_SCORED, (0.0, 5.0), {"test": 3108}),
+    "mteb/sts13-sts": HubSet(_SCORED, (0.0, 5.0), {"test": 1500}),
+    "mteb/sts14-sts": HubSet(_SCORED, (0.0, 5.0), {"test": 3750}),
+    "mteb/sts15-sts": HubSet(_SCORED, (0.0, 5.0), {"test": 3000}),
+    "mteb/sts16-sts": HubSet(_SCORED, (0.0, 5.0), {"test": 1186}),
+    "mteb/stsbenchmark-sts": HubSet(_SCORED, (0.0, 5.0), _STSB),
+    "mteb/sickr-sts": HubSet(_SCORED, (1.0, 5.0), {"test": 9927}),  # all splits of SICK in one
+    "nyu-mll/glue/stsb": HubSet(
+        GradedColumns("sentence1", "sentence2", "label"), (0.0, 5.0), _STSB
+    ),
+}
+"""Data sets by name, with the configuration if there is one."""
+
+
+def parse_hub_name(text: str) -> HubName | None:
+    """Reads the name of a data set of the Hub.
+
+    Args:
+        text: Any text, such as the path of a file.
+
+    Returns:
+        The name, or None if the text does not begin with ``hub:``.
+
+    Raises:
+        InputError: If it does, and the rest has another form.
+    """
+    if not text.startswith(_PREFIX):
+        return None
+    named = _NAME.fullmatch(text)
+    if named is None:
+        raise InputError(
+            f"{text!r}: a data set of the Hub is named hub:owner/name@revision, with /config "
+            "before the @ if it has several and #split at the end if it is not 'test'. A commit "
+            "as revision names the same rows for ever."
+        )
+    return HubName(
+        named["dataset"], named["config"], named["revision"], named["split"] or _DEFAULT_SPLIT
+    )
+
+
+def fetch_split(hub: HubName, folder: Path) -> Path:
+    """Fetches a split and writes it as JSONL, which every loader here reads.
+
+    Args:
+        hub: What to fetch.
+        folder: Where to write it.
+
+    Returns:
+        The file.
+
+    Raises:
+        InputError: If it cannot be had: no network, or no such data set, revision or split.
+        MissingExtraError: If datasets is not installed.
+    """
+    library = require("datasets", extra="train")
+    try:
+        rows = library.load_dataset(hub.dataset, hub.config, split=hub.split, revision=hub.revision)
+    except (OSError, ValueError, library.exceptions.DatasetsError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise InputError(
+            f"{hub.dataset} at {hub.revision}, split {hub.split!r}: cannot be had from the Hub "
+            f"({reason}). Check the name and the network, or give a file."
+        ) from error
+    path = folder / f"{hub.title}.jsonl"
+    with path.open("w", encoding="utf-8", newline="\n") as stream:
+        for row in rows:
+            stream.write(json.dumps(dict(row), ensure_ascii=False, default=str) + "\n")
+    return path
+
+
+def load_hub_set(hub: HubName, path: Path, *, name: str | None = None) -> Task | None:
+    """Loads a fetched split of one of :data:`HUB_SETS`.
+
+    Args:
+        hub: What was fetched.
+        path: The file that it was written to.
+        name: Name of the task; that of the data set by default.
+
+    Returns:
+        The rows, without conditions; None if the data set is none of those. Another number of rows
+        than published is warned of (logger ``condsim``).
+
+    Raises:
+        InputError: See `condsim.tasks.graded.load_graded`.
+    """
+    known = HUB_SETS.get("/".join(filter(None, (hub.dataset, hub.config))))
+    if known is None:
+        return None
+    task = load_graded(
+        path,
+        columns=known.columns,
+        label_range=known.label_range,
+        fix="This revision of the data set is another one, or the split has no labels.",
+        name=hub.title if name is None else name,
+    )
+    if hub.split in known.rows:
+        compare_count(hub.title, found=len(task), published=known.rows[hub.split])
+    return task

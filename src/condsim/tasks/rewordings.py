@@ -1,0 +1,110 @@
+"""Rewordings: one condition in several wordings, each for the same sentence pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from condsim.errors import InputError
+from condsim.files import sha256_of
+from condsim.tasks.files import scan_rows, stem_of
+from condsim.tasks.row import Row, place, shown, text_cell
+from condsim.types import IntArray
+
+__all__ = ["BUNDLED_REWORDINGS", "REWORDING_COLUMNS", "Rewordings", "load_rewordings"]
+
+REWORDING_COLUMNS = ("sentence1", "sentence2", "condition_group", "condition")
+"""The columns of a file of rewordings."""
+
+BUNDLED_REWORDINGS = Path(__file__).resolve().parent.parent / "assets" / "rewordings.csv"
+"""The set that ships: 48 pairs of sentences of our own, 12 conditions in 6 wordings each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rewordings:
+    """Validated rewordings.
+
+    Attributes:
+        name: Short name, the file's stem.
+        revision: First 12 hex digits of the SHA-256 of the file.
+        sentences1: First sentence of each row, length n.
+        sentences2: Second sentence of each row, length n.
+        condition_groups: What the wordings of one condition share, of each row, length n.
+        conditions: The wording of each row, length n.
+        group_ids: Which pair under which condition each row is of, from 0, ``(n,)``; two or more
+            rows each.
+    """
+
+    name: str
+    revision: str
+    sentences1: tuple[str, ...]
+    sentences2: tuple[str, ...]
+    condition_groups: tuple[str, ...]
+    conditions: tuple[str, ...]
+    group_ids: IntArray
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.conditions)
+
+
+def load_rewordings(path: Path | str = BUNDLED_REWORDINGS) -> Rewordings:
+    """Loads a file of rewordings.
+
+    Args:
+        path: File with the columns ``sentence1``, ``sentence2``, ``condition_group`` and
+            ``condition``; formats as `condsim.tasks.iter_rows` reads them. By default the set that
+            ships.
+
+    Returns:
+        The rows in file order.
+
+    Raises:
+        InputError: If the file cannot be read, a cell is empty, a pair has a wording twice, or has
+            one wording only.
+        MissingExtraError: If the file is Parquet and pyarrow is not installed.
+    """
+    path = Path(path)
+    columns: list[tuple[str, ...]] = []
+    places: dict[tuple[str, str, str], int] = {}
+    first: list[Row] = []  # row of each group that came first
+    seen: dict[tuple[int, str], int] = {}
+    group_ids: list[int] = []
+    for row in scan_rows(path, columns=REWORDING_COLUMNS):
+        sentence1, sentence2, group, wording = (
+            text_cell(path, row, column) for column in REWORDING_COLUMNS
+        )
+        number = places.setdefault((sentence1, sentence2, group), len(places))
+        if number == len(first):
+            first.append(row)
+        earlier = seen.setdefault((number, wording), row.number)
+        if earlier != row.number:
+            where = place(path, row=row.number, line=row.line, column="condition")
+            raise InputError(
+                f"{where}: a pair must have each wording once, got {shown(wording)}, which row "
+                f"{earlier} has too. Remove one of the rows."
+            )
+        columns.append((sentence1, sentence2, group, wording))
+        group_ids.append(number)
+    ids = np.array(group_ids, np.int64)
+    lone = np.flatnonzero(np.bincount(ids) < 2)
+    if lone.size:
+        row = first[lone[0]]
+        where = place(path, row=row.number, line=row.line)
+        raise InputError(
+            f"{where}: a pair must have two or more wordings of a condition_group, got 1 of "
+            f"{shown(row.cells['condition_group'])}. Add a wording for the same two sentences, or "
+            "remove the row."
+        )
+    sentences1, sentences2, groups, conditions = zip(*columns, strict=True)
+    return Rewordings(
+        name=stem_of(path),
+        revision=sha256_of(path)[:12],
+        sentences1=sentences1,
+        sentences2=sentences2,
+        condition_groups=groups,
+        conditions=conditions,
+        group_ids=ids,
+    )

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import pytest
+
+from condsim.construction.annotation.pool import decide_by_hand
+from condsim.construction.annotation.push import push
+from condsim.construction.annotation.remote import ITEM
+from condsim.construction.annotation.stages import Answer, Work
+from condsim.construction.annotation.store_rows import Proposal
+from condsim.construction.annotation.works import (
+    condition_works,
+    qualification_works,
+    verification_works,
+)
+from condsim.errors import InputError
+
+
+def test_push_twice_adds_each_task_once(store, server, written, verification):
+    done = push(store, server, "verification", verification_works(written))
+    assert (done.made, done.items, done.added, done.repeated) == (False, 4, 0, 4)
+    assert len(server.tasks(done.project)) == 4
+
+
+def test_push_broken_off_goes_on_where_it_stopped(store, server):
+    server.fails_after = 2
+    with pytest.raises(ConnectionError):
+        push(store, server, "qualification", qualification_works())
+    server.fails_after = None
+    done = push(store, server, "qualification", qualification_works())
+    assert (done.made, done.items, done.added) == (False, 6, 4)
+    assert len({task.item for task in server.tasks(done.project)}) == 6
+
+
+def test_push_task_deleted_on_the_server_comes_back(store, server, verification):
+    project = store.project("verification").project
+    del server.projects[project][verification[0]]
+    assert push(store, server, "verification", ()).added == 1
+
+
+def test_push_verification_hides_author_and_intention(server, verification):
+    assert set(server.shown[verification[0]]) == {ITEM, "sentence1", "sentence2", "condition"}
+
+
+def test_push_empty_pool_is_refused_before_anything_is_made(store, server, written):
+    with pytest.raises(InputError, match="Nobody is in the pool"):
+        push(store, server, "verification", verification_works(written))
+    assert not server.projects
+    assert push(store, server, "verification", verification_works(written), anyone=True).added == 4
+
+
+def test_push_nothing_is_refused(store, server):
+    with pytest.raises(InputError, match="nothing to annotate"):
+        push(store, server, "conditions", (), anyone=True)
+
+
+def test_push_other_number_of_annotators_is_refused(store, server, verification):
+    with pytest.raises(InputError, match="for 2 annotators an item, not 3"):
+        push(store, server, "verification", (), annotators=3)
+
+
+def test_push_other_server_is_refused(store, server, another_server, verification):
+    with pytest.raises(InputError, match="was pushed to http://localhost:8080, not to"):
+        push(store, another_server(url="http://other"), "verification", ())
+
+
+def test_push_again_hands_out_what_is_not_done(store, server, verification):
+    from condsim.construction.annotation.pull import pull
+
+    for account in (2, 3):
+        server.submit(verification[0], account, Answer(rating=4))
+    pull(store, server, "verification")
+    del server.projects[store.project("verification").project]
+    done = push(store, server, "verification", (), again=True)
+    assert (done.made, done.added) == (True, 3)
+    assert pull(store, server, "verification").removed == 0
+
+
+def test_push_proposals_are_handed_out_once(store, server, verification):
+    items = list(store.items("verification"))
+    with store.changes():
+        store.put_proposals("verification", [Proposal(items[0], "m", Answer(rating=2))])
+    assert push(store, server, "verification", ()).predictions == 1
+    assert push(store, server, "verification", ()).predictions == 0
+    assert [(one.task, one.model) for one in server.predictions] == [(verification[0], "m")]
+
+
+def test_condition_works_without_pair_ids_names_pairs_by_their_texts(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text("sentence1,sentence2\nA fox.,A hen.\nA cow.,A pig.\n", encoding="utf-8")
+    first, second = condition_works(path)
+    assert first.item_id != second.item_id
+    assert first == next(condition_works(path))
+
+
+def test_qualification_works_known_answers_stay_hidden(tmp_path):
+    path = tmp_path / "known.csv"
+    path.write_text(
+        "sentence1,sentence2,condition,label\nA fox.,A hen.,The animal,2.0\na,b,c,-1\n",
+        encoding="utf-8",
+    )
+    works: list[Work] = list(qualification_works(path))
+    assert [work.facts for work in works] == [{"label": 2}, {"label": -1}]
+    assert "label" not in works[0].shown
+
+
+def test_qualification_works_label_out_of_range_names_the_row(tmp_path):
+    path = tmp_path / "known.csv"
+    path.write_text("sentence1,sentence2,condition,label\na,b,c,0\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"known\.csv, row 1: the known answer must be"):
+        list(qualification_works(path))
+
+
+def test_decide_by_hand_name_on_both_lists_is_refused(store):
+    with pytest.raises(InputError, match="'ann' is to be accepted and rejected"):
+        decide_by_hand(store, accept=["Ann"], reject=["ann "])

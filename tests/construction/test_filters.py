@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from condsim.construction.filters import PRESETS, FilterCounts, FilterSettings, preset
+from condsim.construction.measures import Measures
+from condsim.errors import InputError
+
+
+def measures(*, cosine=True):
+    """Six pairs: each but the first and last breaks one rule; the last breaks two."""
+    return Measures(
+        same_text=np.array([False, True, False, False, False, False]),
+        iou=np.array([0.2, 0.2, 0.21, 0.1, 0.1, 0.5]),
+        text_cosine=np.array([0.4, 0.9, 0.5, 0.39, 0.5, 0.5], np.float32) if cosine else None,
+        length_ratio=np.array([0.7, 1, 1, 1, 0.69, 1]),
+        min_length=np.array([48, 60, 60, 60, 60, 47]),
+    )
+
+
+def test_filters_bounds_themselves_pass_and_each_rejection_is_counted():
+    counts = FilterCounts()
+    settings = FilterSettings(0.2, None, 0.7, 48)
+    assert counts.keep(measures(), settings).tolist() == [True, False, False, True, False, False]
+    assert counts.to_dict() == {
+        "pairs": 6,
+        "same_text": 1,
+        "max_iou": 2,
+        "min_text_cosine": 0,
+        "min_length_ratio": 1,
+        "min_length": 1,
+        "passed": 2,
+    }
+    counts.add(counts)
+    assert counts.pairs == 12
+
+
+def test_filters_cosine_at_the_bound_passes():
+    counts = FilterCounts()
+    kept = counts.keep(measures(), FilterSettings(min_text_cosine=0.4))
+    assert kept.tolist() == [True, False, True, False, True, True]
+
+
+def test_filters_cosine_without_vectors_refused():
+    with pytest.raises(InputError, match="'min_text_cosine' needs a text encoder"):
+        FilterCounts().keep(measures(cosine=False), FilterSettings(min_text_cosine=0.4))
+
+
+def test_presets_are_those_of_table_6():
+    assert preset("coco") == (64, FilterSettings(0.12, 0.4, 0.7, 50))
+    assert preset("flickr30k") == (128, FilterSettings(0.2, 0.4, 0.7, 48))
+    assert set(PRESETS) == {"coco", "flickr30k"}
+    with pytest.raises(InputError, match=r"Unknown preset 'flickr'\. Did you mean 'flickr30k'"):
+        preset("flickr")
+
+
+@pytest.mark.parametrize(
+    ("bound", "value"),
+    [("max_iou", 1.5), ("min_text_cosine", -2), ("min_length_ratio", float("nan"))],
+)
+def test_filters_bound_out_of_range_refused(bound, value):
+    with pytest.raises(InputError, match=f"The filter '{bound}' must be from"):
+        FilterSettings(**{bound: value})
+
+
+def test_filters_changed_keeps_what_is_not_named():
+    changed = preset("coco")[1].changed({"max_iou": 0.3, "min_length": None})
+    assert changed == FilterSettings(0.3, 0.4, 0.7, 50)

@@ -1,0 +1,57 @@
+"""The benchmark against mteb on a tiny model and rows made by a grammar."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import sys
+from pathlib import Path
+
+import pytest
+
+from condsim.errors import ModelError
+
+pytest.importorskip("mteb")
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def suite_mteb(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    yield importlib.import_module("benchmarks.suite_mteb")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "benchmarks"]:
+        del sys.modules[name]
+
+
+def test_suite_mteb_both_sides_agree_and_are_timed(
+    suite_mteb, tiny_backbone, tmp_path, monkeypatch, caplog
+):
+    caplog.set_level(logging.ERROR)
+    monkeypatch.setattr(suite_mteb, "resolve_backbone", lambda _: str(tiny_backbone))
+    monkeypatch.setattr(suite_mteb, "_QUICK", 20)
+    monkeypatch.setattr(suite_mteb, "TOLERANCE", {"auto": 5.0, "float32": 0.02})  # few rows
+    results = suite_mteb.run(quick=True, data=tmp_path / "none")
+    assert [result.bar for result in results] == [2, None]
+    for result in results:
+        assert result.ratio == pytest.approx(result.theirs / result.ours)
+        assert "7 STS data sets" in result.measured
+        assert "140 pairs, generated" in result.notes[0]
+        assert "processor time" in result.notes[0]
+    assert ", float32, " in results[1].measured
+
+
+def test_suite_tasks_generated_have_the_published_sizes(suite_mteb, tmp_path):
+    tasks, origin = suite_mteb.suite_tasks(tmp_path / "none", rows=None)
+    assert origin.startswith("generated")
+    assert [len(task.task) for task in tasks] == [3108, 1500, 3750, 3000, 1186, 1379, 4927]
+
+
+def test_compare_refuses_sides_that_differ(suite_mteb):
+    assert suite_mteb._compare({"sts12": 50.0}, {"sts12": 50.01}, tolerance=0.02) == pytest.approx(
+        0.01
+    )
+    with pytest.raises(ModelError, match=r"differ by 0\.5000"):
+        suite_mteb._compare({"sts12": 50.0}, {"sts12": 50.5}, tolerance=0.02)
+    with pytest.raises(ModelError, match="differ by nan"):
+        suite_mteb._compare({"sts12": 50.0}, {"sts12": float("nan")}, tolerance=0.02)
