@@ -205,6 +205,7 @@ def test_fit_softmax_two_processes_keep_one_classifier(tmp_path, recipes):
         "both = [torch.empty_like(weight) for _ in range(2)]\n"
         "torch.distributed.all_gather(both, weight)\n"
         "assert torch.equal(*both), 'the classifiers drifted apart'\n"
+        "torch.distributed.destroy_process_group()\n"
     )
     (tmp_path / "train.py").write_text(code)
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]

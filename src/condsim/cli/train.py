@@ -41,6 +41,8 @@ def train(
     `accelerate launch -m condsim train recipes/csts/simcse-large-bi.yaml --output runs/large`
     """
     require("sentence_transformers", extra="train")
+    from accelerate import PartialState
+
     from condsim.training.fit import fit
     from condsim.training.recipe import load_recipe
 
@@ -52,5 +54,8 @@ def train(
     except KeyboardInterrupt:
         typer.echo("Stopped. The same command with --resume goes on from here.", err=True)
         raise typer.Exit(130) from None
+    finally:
+        # a process that ends with its group's threads alive may abort
+        PartialState().destroy_process_group()
     if result is not None:
         typer.echo(result.summary())

@@ -68,6 +68,9 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> TrainingResult
     run) and ``report.json`` (its evaluation on the dev file), which is written last. Checkpoints
     are kept until then.
 
+    In several processes (``torchrun``, ``accelerate launch``) the process group is left open; call
+    ``torch.distributed.destroy_process_group()`` before the program ends, as the command does.
+
     Args:
         recipe: The recipe.
         output: A folder that is new, empty or, with ``resume``, holds the unfinished run.
