@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from condsim.cli.main import app
-from condsim.construction import teachers
+from condsim.construction import blocks
 from condsim.construction.teachers import TaughtRow, teach, teach_file, teach_pairs
 from condsim.errors import InputError
 from condsim.tasks import CstsRow, load_csts, load_task
@@ -59,7 +59,7 @@ def test_teach_scores_off_the_scale_are_put_on_its_ends():
 
 
 def test_teach_takes_rows_block_by_block(monkeypatch):
-    monkeypatch.setattr(teachers, "BLOCK", 2)
+    monkeypatch.setattr(blocks, "BLOCK", 2)
     teacher = Fixed("a", 3)
     assert len(list(teach(iter(ROWS), [teacher]))) == 3
     assert teacher.blocks == [2, 1]

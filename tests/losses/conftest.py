@@ -34,3 +34,11 @@ def columns() -> list[dict[str, Tensor]]:
     """Rows (0, 1), (0, 2), (0, 3): similarities 1.0, 0.6, 0.0."""
     left, right = torch.tensor([[0], [0], [0]]), torch.tensor([[1], [2], [3]])
     return [{"input_ids": ids, "attention_mask": torch.ones_like(ids)} for ids in (left, right)]
+
+
+@pytest.fixture
+def batch() -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(3)
+    similarities = torch.rand(12, generator=generator) * 2 - 1
+    labels = torch.randint(0, 5, (12,), generator=generator) / 4
+    return similarities, labels

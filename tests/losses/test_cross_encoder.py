@@ -10,7 +10,8 @@ from sentence_transformers import CrossEncoder
 from condsim.encoders import build_cross_encoder
 from condsim.errors import InputError
 from condsim.losses import CrossEncoderSimilarityLoss
-from condsim.losses.functional import correlation_loss, cosent_loss, mse_loss
+from condsim.losses.functional import correlation_loss, mse_loss
+from condsim.losses.functional_ranking import cosent_loss
 
 COLUMNS = [
     ["a man runs[SEP]a dog runs", "a girl eats[SEP]a boy eats", "a cat sits[SEP]a bird eats"],
@@ -57,7 +58,8 @@ def test_cross_encoder_loss_quad_raises(model: CrossEncoder) -> None:
 
 def test_cross_encoder_loss_quad_of_weight_zero_is_dropped(model: CrossEncoder) -> None:
     loss = CrossEncoderSimilarityLoss(model, {"mse": 1.0, "quad": 0.0})
-    assert loss.get_config_dict() == {"weights": {"mse": 1.0}, "scale": 20.0}
+    config = loss.get_config_dict()
+    assert config == {"weights": {"mse": 1.0}, "scale": 20.0, "free_middle": 0.0}
 
 
 def test_cross_encoder_loss_one_column_raises(model: CrossEncoder) -> None:

@@ -6,28 +6,20 @@ from itertools import product
 
 import pytest
 import torch
-from sentence_transformers.sentence_transformer.losses import CoSENTLoss as LibraryCoSENTLoss
-from torch import Tensor, nn
+from torch import Tensor
 
 from condsim.errors import InputError
 from condsim.losses.functional import (
     correlation_loss,
-    cosent_loss,
     high_low_pairs,
     mse_loss,
     quad_loss,
+    with_free_middle,
 )
+from condsim.losses.functional_ranking import cosent_loss, listnet_loss, ranknet_loss
 
-ROW_LOSSES = [mse_loss, correlation_loss, cosent_loss]
+ROW_LOSSES = [mse_loss, correlation_loss, cosent_loss, ranknet_loss, listnet_loss]
 RowLoss = Callable[[Tensor, Tensor], Tensor]
-
-
-@pytest.fixture
-def batch() -> tuple[Tensor, Tensor]:
-    generator = torch.Generator().manual_seed(3)
-    similarities = torch.rand(12, generator=generator) * 2 - 1
-    labels = torch.randint(0, 5, (12,), generator=generator) / 4
-    return similarities, labels
 
 
 def test_mse_loss_hand_worked_equals() -> None:
@@ -103,35 +95,6 @@ def test_correlation_loss_constant_is_one_with_zero_gradient(
     assert loss.item() == 1.0
     assert predicted.grad is not None
     assert predicted.grad.tolist() == [0.0] * len(similarities)
-
-
-def test_cosent_loss_hand_worked_equals() -> None:
-    # Only row 0 is to score above row 1: log(1 + exp(2 · (0.9 - 0.4))) = log(1 + e) = 1.3132617
-    loss = cosent_loss(torch.tensor([0.4, 0.9]), torch.tensor([1.0, 0.0]), scale=2.0)
-    assert loss.item() == pytest.approx(1.3132617)
-
-
-def test_cosent_loss_random_equals_naive_loop(batch: tuple[Tensor, Tensor]) -> None:
-    rows = list(zip(batch[0].tolist(), batch[1].tolist(), strict=True))
-    total = sum(math.exp(20 * (sj - si)) for (si, yi), (sj, yj) in product(rows, rows) if yi > yj)
-    assert cosent_loss(*batch).item() == pytest.approx(math.log(1 + total), rel=1e-5)
-
-
-def test_cosent_loss_random_equals_library(batch: tuple[Tensor, Tensor]) -> None:
-    similarities, labels = batch
-    library = LibraryCoSENTLoss(nn.Identity(), similarity_fct=lambda a, _: a[:, 0])  # type: ignore[arg-type]
-    column = similarities.unsqueeze(1)
-    expected = library.compute_loss_from_embeddings([column, column], labels)
-    assert cosent_loss(similarities, labels).item() == pytest.approx(expected.item(), rel=1e-6)
-
-
-def test_cosent_loss_equal_labels_is_zero_with_graph() -> None:
-    similarities = torch.tensor([0.3, 0.4], requires_grad=True)
-    loss = cosent_loss(similarities, torch.tensor([0.5, 0.5]))
-    loss.backward()
-    assert loss.item() == 0.0
-    assert similarities.grad is not None
-    assert similarities.grad.tolist() == [0.0, 0.0]
 
 
 def test_high_low_pairs_hand_worked_equals() -> None:
@@ -211,3 +174,17 @@ def test_quad_loss_wrong_shapes_raises() -> None:
 def test_high_low_pairs_wrong_shapes_raises() -> None:
     with pytest.raises(InputError, match="labels and pair_ids"):
         high_low_pairs(torch.zeros(2), torch.zeros(3))
+
+
+def test_with_free_middle_hand_worked_equals() -> None:
+    # Only golds of 0.5 move, to the predictions cut off at 0.5 - 0.25 and 0.5 + 0.25
+    gold = torch.tensor([0.5, 0.5, 0.5, 0.25, 1.0])
+    predicted = torch.tensor([0.6, -0.3, 0.9, 0.9, 0.2], requires_grad=True)
+    smoothed = with_free_middle(gold, predicted, width=0.25)
+    assert smoothed.tolist() == pytest.approx([0.6, 0.25, 0.75, 0.25, 1.0])
+    assert not smoothed.requires_grad
+
+
+def test_with_free_middle_of_no_width_changes_nothing() -> None:
+    gold = torch.tensor([0.5, 0.0])
+    assert torch.equal(with_free_middle(gold, torch.tensor([0.9, 0.9]), width=0.0), gold)

@@ -14,8 +14,11 @@ from condsim.losses import (
     LOSSES,
     CorrelationLoss,
     CoSENTLoss,
+    ListNetLoss,
     MSELoss,
+    PairOrderLoss,
     QuadLoss,
+    RankNetLoss,
     RDLLoss,
     SimilarityLoss,
     WeightedSumLoss,
@@ -47,6 +50,30 @@ def test_cosent_loss_hand_worked_equals(table_encoder: Any, columns: Any) -> Non
     # All in order, scale 2: log(1 + e^(2·(0.6 - 1)) + e^(2·(0 - 1)) + e^(2·(0 - 0.6)))
     expected = math.log(1 + math.exp(-0.8) + math.exp(-2.0) + math.exp(-1.2))
     assert CoSENTLoss(table_encoder, scale=2.0)(columns, GOLD).item() == pytest.approx(expected)
+
+
+def test_ranknet_loss_hand_worked_equals(table_encoder: Any, columns: Any) -> None:
+    # All in order, scale 2; the mean of log(1 + e^-0.8), log(1 + e^-2) and log(1 + e^-1.2)
+    expected = sum(math.log1p(math.exp(-x)) for x in (0.8, 2.0, 1.2)) / 3
+    assert RankNetLoss(table_encoder, scale=2.0)(columns, GOLD).item() == pytest.approx(expected)
+
+
+def test_listnet_loss_hand_worked_equals(table_encoder: Any, columns: Any) -> None:
+    # scale 4: golds e^4, e^2, e^1 against cosines e^4, e^2.4, e^0, each over its sum
+    gold, cosine = (4.0, 2.0, 1.0), (4.0, 2.4, 0.0)
+    log_gold, log_cosine = (math.log(sum(map(math.exp, xs))) for xs in (gold, cosine))
+    expected = sum(
+        math.exp(y - log_gold) * (y - log_gold - x + log_cosine)
+        for y, x in zip(gold, cosine, strict=True)
+    )
+    loss = ListNetLoss(table_encoder, scale=4.0)(columns, GOLD)
+    assert loss.item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_pair_order_loss_hand_worked_equals(table_encoder: Any, columns: Any) -> None:
+    # One pair, high 1.0 and low 0.6, scale 2: log(1 + e^-0.8)
+    loss = PairOrderLoss(table_encoder, scale=2.0)(columns, LABELS)
+    assert loss.item() == pytest.approx(math.log1p(math.exp(-0.8)))
 
 
 @pytest.mark.parametrize("loss_class", LOSSES.values())
@@ -97,6 +124,12 @@ def test_weighted_sum_loss_terms_equal_weight_times_loss(table_encoder: Any, col
     assert terms["cosent"].item() == pytest.approx(0.25 * single.item())
 
 
+def test_weighted_sum_loss_free_middle_forgives_label_3(table_encoder: Any, columns: Any) -> None:
+    # Row 1 has the label 0.5 and the cosine 0.6: what mse has of it, 0.1², is forgiven
+    terms = WeightedSumLoss(table_encoder, {"mse": 1.0}, free_middle=0.25)(columns, GOLD)
+    assert terms["mse"].item() == pytest.approx(0.0625 / 3)
+
+
 def test_weighted_sum_loss_zero_weight_is_not_computed(
     table_encoder: Any, columns: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,6 +168,7 @@ def test_loss_config_lists_its_settings(table_encoder: Any) -> None:
         "scale": 20.0,
         "tau": 5.0,
         "sigma": 0.5,
+        "free_middle": 0.0,
     }
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from condsim.errors import InputError
 
 if TYPE_CHECKING:
     from condsim.construction.annotation.store import Store
@@ -48,22 +45,10 @@ def propose(store: Store, model: str, name: str | None) -> str:
         InputError: If the model is no YAML file.
     """
     from condsim.construction.annotation.prefill import PROPOSAL_TOKENS, propose_conditions
-    from condsim.prompting.asking import Asker, Budget
-    from condsim.prompting.settings import load_settings
-    from condsim.scorers.open_prompt import open_backend
+    from condsim.scorers.open_prompt import open_asker
 
-    if Path(model).suffix not in (".yaml", ".yml"):
-        raise InputError(
-            "Conditions are proposed by a language model: give the YAML file that 'condsim prompt "
-            f"--save' writes. Got {model!r}."
-        )
-    settings = load_settings(Path(model))
-    settings = replace(settings, max_new_tokens=max(settings.max_new_tokens, PROPOSAL_TOKENS))
-    backend = open_backend(settings)
-    asker = Asker(
-        backend, settings.answers, budget=Budget(settings.max_requests, settings.max_tokens)
-    )
-    shown = name or backend.name
+    asker, found = open_asker(Path(model), new_tokens=PROPOSAL_TOKENS)
+    shown = name or found
     proposed, unread = propose_conditions(store, asker, model=shown)
     return (
         f"conditions: {proposed} pairs started by {shown}, {unread} answers that could not be read"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from condsim.construction.weak.agreement import AgreementReport, Coverage
     from condsim.construction.weak.building import WeakReport
 
-__all__ = ["app", "weak"]
+__all__ = ["app", "load_functions", "weak"]
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -111,7 +111,7 @@ def weak(
     check_output("--output", output)
     check_output("--absent-output", absent_output)
     for path in functions or ():
-        _load(path)
+        load_functions(path)
     if check is not None:
         if captions or output:
             raise InputError("--check reads one labelled file and writes no rows; leave the rest.")
@@ -160,8 +160,15 @@ def weak(
     typer.echo(f"{output}: {report.rows:,} rows")
 
 
-def _load(path: Path) -> None:
-    """Runs a file of labelling functions, which registers them."""
+def load_functions(path: Path) -> None:
+    """Runs a file of labelling functions, which registers them.
+
+    Args:
+        path: The Python file.
+
+    Raises:
+        InputError: If there is no such file.
+    """
     if not path.is_file():
         raise InputError(f"--functions: {path} is no file. Give a Python file.")
     runpy.run_path(str(path))

@@ -11,6 +11,7 @@ from condsim.cli import (
     average,
     build,
     build_annotate,
+    build_answers,
     build_dataset,
     build_teach,
     build_weak,
@@ -56,6 +57,7 @@ build.app.add_typer(build_annotate.app)
 build.app.add_typer(build_dataset.app)
 build.app.add_typer(build_weak.app)
 build.app.add_typer(build_teach.app)
+build.app.add_typer(build_answers.app)
 app.add_typer(
     applicability.app,
     name="applicability",

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from itertools import islice
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 
+from condsim.construction.blocks import counted, in_blocks
 from condsim.construction.rows import TableRow
 from condsim.construction.tables import write_manifest, write_rows
 from condsim.construction.vector_cache import Progress
@@ -30,9 +30,6 @@ from condsim.types import FloatArray
 
 __all__ = ["TaughtPair", "TaughtRow", "Teacher", "teach", "teach_file", "teach_pairs"]
 
-T = TypeVar("T")
-
-BLOCK = 4096  # rows scored at once
 _HIGHEST = 1.001  # a cosine, rounded
 
 
@@ -110,7 +107,7 @@ def teach(
     if not 0 <= given < 1:
         raise InputError(f"The share of given labels must be from 0 to below 1. Got {given:g}.")
     origin = _origin(teachers)
-    for block in _blocks(rows):
+    for block in in_blocks(rows):
         for row, label in zip(block, _labels(block, teachers, given), strict=True):
             yield TaughtRow(row.sentence1, row.sentence2, row.condition, label, origin)
 
@@ -131,7 +128,7 @@ def teach_pairs(
         InputError: If there is no teacher, or one gives scores above 1.
     """
     origin = _origin(teachers)
-    for block in _blocks(pairs):
+    for block in in_blocks(pairs):
         first, second = (list(column) for column in zip(*block, strict=True))
         scores = [teacher.score(first, second, None, scale="raw") for teacher in teachers]
         for teacher, found in zip(teachers, scores, strict=True):
@@ -149,12 +146,6 @@ def _origin(teachers: Sequence[Teacher]) -> str:
     if not teachers:
         raise InputError("Labels come from models: name at least one teacher.")
     return f"model:{'+'.join(teacher.name for teacher in teachers)}"
-
-
-def _blocks(rows: Iterable[T]) -> Iterator[list[T]]:
-    remaining = iter(rows)
-    while block := list(islice(remaining, BLOCK)):
-        yield block
 
 
 def _labels(block: Sequence[CstsRow], teachers: Sequence[Teacher], given: float) -> list[float]:
@@ -199,11 +190,11 @@ def teach_file(
             raise InputError(f"{file} has no column 'condition', so no label can be --given.")
         total = sum(1 for _ in _pairs(file))
         scored = teach_pairs(_pairs(file), teachers)
-        written = write_rows(_counted(scored, total, progress), output, kind=TaughtPair)
+        written = write_rows(counted(scored, total, progress), output, kind=TaughtPair)
     else:
         total = sum(1 for _ in iter_csts(file))
         taught = teach(iter_csts(file), teachers, given=given)
-        written = write_rows(_counted(taught, total, progress), output, kind=TaughtRow)
+        written = write_rows(counted(taught, total, progress), output, kind=TaughtRow)
     content = {
         "kind": "taught labels",
         "sha256": sha256_of(output),
@@ -220,10 +211,3 @@ def teach_file(
 def _pairs(file: Path) -> Iterator[tuple[str, str]]:
     for row in scan_rows(file, columns=("sentence1", "sentence2")):
         yield text_cell(file, row, "sentence1"), text_cell(file, row, "sentence2")
-
-
-def _counted(rows: Iterable[T], total: int, progress: Progress) -> Iterator[T]:
-    for number, row in enumerate(rows, start=1):
-        yield row
-        if number % BLOCK == 0 or number == total:
-            progress("rows", number, total)

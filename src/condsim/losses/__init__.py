@@ -18,14 +18,15 @@ from condsim.losses.bcl import BCLLoss  # noqa: E402
 from condsim.losses.c_mse import CMSELoss  # noqa: E402
 from condsim.losses.ccl import CCLLoss  # noqa: E402
 from condsim.losses.correlation import CorrelationLoss  # noqa: E402
-from condsim.losses.cosent import CoSENTLoss  # noqa: E402
 from condsim.losses.cross_encoder import CrossEncoderSimilarityLoss  # noqa: E402
 from condsim.losses.fdl import FDLLoss  # noqa: E402
 from condsim.losses.mse import MSELoss  # noqa: E402
+from condsim.losses.pair_order import PairOrderLoss  # noqa: E402
 from condsim.losses.paired import PairedLoss  # noqa: E402
 from condsim.losses.projected import ProjectedLoss  # noqa: E402
 from condsim.losses.projection import ProjectionHead  # noqa: E402
 from condsim.losses.quad import QuadLoss  # noqa: E402
+from condsim.losses.ranking import CoSENTLoss, ListNetLoss, RankNetLoss  # noqa: E402
 from condsim.losses.rdl import RDLLoss  # noqa: E402
 from condsim.losses.softmax import SoftmaxLoss  # noqa: E402
 from condsim.losses.triplet import TripletLoss  # noqa: E402
@@ -54,13 +55,16 @@ __all__ = [
     "CorrelationLoss",
     "CrossEncoderSimilarityLoss",
     "FDLLoss",
+    "ListNetLoss",
     "LossOptions",
     "MSELoss",
+    "PairOrderLoss",
     "PairedLoss",
     "ProjectedLoss",
     "ProjectionHead",
     "QuadLoss",
     "RDLLoss",
+    "RankNetLoss",
     "SimilarityLoss",
     "SoftmaxLoss",
     "Targets",

@@ -37,14 +37,20 @@ class CrossEncoderSimilarityLoss(nn.Module):
     """
 
     def __init__(
-        self, model: CrossEncoder, weights: Mapping[str, float], *, scale: float = 20.0
+        self,
+        model: CrossEncoder,
+        weights: Mapping[str, float],
+        *,
+        scale: float = 20.0,
+        free_middle: float = 0.0,
     ) -> None:
         """Makes the loss.
 
         Args:
             model: The cross-encoder to train, with one output.
             weights: Weight of each objective by its name, at least 0.
-            scale: Inverse temperature of CoSENT, above 0.
+            scale: Inverse temperature of the ranking objectives, above 0.
+            free_middle: See ``LossOptions``.
 
         Raises:
             InputError: If an objective does not apply, a name is unknown, a weight negative or no
@@ -57,7 +63,7 @@ class CrossEncoderSimilarityLoss(nn.Module):
                 raise InputError(
                     f"The objective {name!r} does not apply to a cross-encoder: it needs a "
                     "separate conditional encoding of each sentence (C-STS §4.1). Use mse, "
-                    "correlation or cosent, or a bi- or tri-encoder."
+                    "correlation, cosent, ranknet or listnet, or a bi- or tri-encoder."
                 )
         if model.num_labels != 1:
             raise InputError(
@@ -65,7 +71,7 @@ class CrossEncoderSimilarityLoss(nn.Module):
                 f"Got one with {model.num_labels} outputs instead."
             )
         self.model = model
-        self.options = LossOptions(scale=scale)
+        self.options = LossOptions(scale=scale, free_middle=free_middle)
 
     def forward(
         self,
@@ -104,4 +110,8 @@ class CrossEncoderSimilarityLoss(nn.Module):
 
     def get_config_dict(self) -> dict[str, Any]:
         """Settings shown on the model card."""
-        return {"weights": self.weights, "scale": self.options.scale}
+        return {
+            "weights": self.weights,
+            "scale": self.options.scale,
+            "free_middle": self.options.free_middle,
+        }

@@ -12,7 +12,17 @@ from torch import Tensor
 
 from condsim.errors import InputError
 
-__all__ = ["correlation_loss", "cosent_loss", "high_low_pairs", "mse_loss", "quad_loss"]
+__all__ = [
+    "correlation_loss",
+    "high_low_pairs",
+    "mse_loss",
+    "pair_vectors",
+    "quad_loss",
+    "row_vectors",
+    "with_free_middle",
+]
+
+_MIDDLE = 0.5  # gold of the label 3
 
 
 def mse_loss(similarities: Tensor, labels: Tensor) -> Tensor:
@@ -28,7 +38,7 @@ def mse_loss(similarities: Tensor, labels: Tensor) -> Tensor:
     Raises:
         InputError: If the shapes are not two equal, non-empty vectors.
     """
-    similarities, labels = _vectors("mse_loss", similarities, labels)
+    similarities, labels = row_vectors("mse_loss", similarities, labels)
     return (similarities - labels).square().mean()
 
 
@@ -48,9 +58,7 @@ def quad_loss(high: Tensor, low: Tensor, *, margin: float = 1.0) -> Tensor:
     Raises:
         InputError: If the shapes are not two equal vectors.
     """
-    if high.ndim != 1 or high.shape != low.shape:
-        raise _shape_error("quad_loss", "high", high, "low", low)
-    high, low = high.float(), low.float()
+    high, low = pair_vectors("quad_loss", high, low)
     if high.numel() == 0:
         return high.sum() + low.sum()
     return torch.relu(margin + low - high).mean()
@@ -71,7 +79,7 @@ def correlation_loss(similarities: Tensor, labels: Tensor, *, eps: float = 1e-12
     Raises:
         InputError: If the shapes are not two equal, non-empty vectors.
     """
-    similarities, labels = _vectors("correlation_loss", similarities, labels)
+    similarities, labels = row_vectors("correlation_loss", similarities, labels)
     x = _centred(similarities)
     y = _centred(labels)
     variance_x, variance_y = x.square().mean(), y.square().mean()
@@ -83,27 +91,23 @@ def correlation_loss(similarities: Tensor, labels: Tensor, *, eps: float = 1e-12
     return 1.0 - pearson
 
 
-def cosent_loss(similarities: Tensor, labels: Tensor, *, scale: float = 20.0) -> Tensor:
-    """Ranking loss over all pairs of rows whose labels differ (CoSENT, Huang et al., 2024).
+def with_free_middle(labels: Tensor, similarities: Tensor, *, width: float) -> Tensor:
+    """Lets rows labelled 3 keep what is predicted, within bounds: smoothing of a label overused.
 
-    ``log(1 + Σ exp(scale · (s_j - s_i)))`` over the rows i, j with label_i > label_j: the value
-    of sentence-transformers' ``CoSENTLoss``, here on similarities rather than on a model.
+    Annotators who are unsure say 3, and annotating language models more so. Such a label is taken
+    for all of ``[0.5 - width, 0.5 + width]``, and replaced by the value there that is nearest to
+    the prediction (after the bootstrapped labels of Reed et al., 2015).
 
     Args:
-        similarities: Predicted similarity of each row, ``(rows,)``.
-        labels: Gold similarity of each row, ``(rows,)``; only the order matters.
-        scale: Inverse temperature, above 0.
+        labels: Gold similarity of each row in [0, 1], ``(rows,)``; a label of 3 is 0.5.
+        similarities: Predicted similarity of each row, ``(rows,)``; no gradient goes through it.
+        width: Half the width, in [0, 0.5]; 0 changes nothing, 0.25 reaches from 2 to 4.
 
     Returns:
-        A scalar, at least 0; 0 when all labels are equal.
-
-    Raises:
-        InputError: If the shapes are not two equal, non-empty vectors.
+        The labels, ``(rows,)`` float32, changed where they are 0.5.
     """
-    similarities, labels = _vectors("cosent_loss", similarities, labels)
-    excess = scale * (similarities.unsqueeze(0) - similarities.unsqueeze(1))  # [i, j] = s_j - s_i
-    ordered = labels.unsqueeze(1) > labels.unsqueeze(0)  # row i is to score above row j
-    return torch.logsumexp(torch.cat([similarities.new_zeros(1), excess[ordered]]), dim=0)
+    nearest = similarities.detach().float().clamp(_MIDDLE - width, _MIDDLE + width)
+    return torch.where(labels == _MIDDLE, nearest, labels.float())
 
 
 def high_low_pairs(labels: Tensor, pair_ids: Tensor) -> tuple[Tensor, Tensor]:
@@ -135,11 +139,18 @@ def _centred(values: Tensor) -> Tensor:
     return shifted - shifted.mean()
 
 
-def _vectors(function: str, similarities: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+def row_vectors(function: str, similarities: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Checks two equal, non-empty vectors and returns them in float32."""
     if similarities.ndim != 1 or similarities.shape != labels.shape or similarities.numel() == 0:
         raise _shape_error(function, "similarities", similarities, "labels", labels)
     return similarities.float(), labels.float()
+
+
+def pair_vectors(function: str, high: Tensor, low: Tensor) -> tuple[Tensor, Tensor]:
+    """Checks two equal vectors, which may be empty, and returns them in float32."""
+    if high.ndim != 1 or high.shape != low.shape:
+        raise _shape_error(function, "high", high, "low", low)
+    return high.float(), low.float()
 
 
 def _shape_error(

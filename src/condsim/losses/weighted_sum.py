@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from sentence_transformers import SentenceTransformer
@@ -16,11 +16,13 @@ from condsim.losses.base import LossOptions, SimilarityLoss, Targets, encode_bat
 from condsim.losses.bcl import BCLLoss
 from condsim.losses.c_mse import CMSELoss
 from condsim.losses.correlation import CorrelationLoss
-from condsim.losses.cosent import CoSENTLoss
 from condsim.losses.fdl import FDLLoss
+from condsim.losses.functional import with_free_middle
 from condsim.losses.mse import MSELoss
+from condsim.losses.pair_order import PairOrderLoss
 from condsim.losses.projected import ProjectedLoss, new_head, project_batch
 from condsim.losses.quad import QuadLoss
+from condsim.losses.ranking import CoSENTLoss, ListNetLoss, RankNetLoss
 from condsim.losses.rdl import RDLLoss
 from condsim.losses.w_acl import WACLLoss
 
@@ -31,6 +33,9 @@ LOSSES: dict[str, type[SimilarityLoss]] = {
     "quad": QuadLoss,
     "correlation": CorrelationLoss,
     "cosent": CoSENTLoss,
+    "ranknet": RankNetLoss,
+    "listnet": ListNetLoss,
+    "pair-order": PairOrderLoss,
     "fdl": FDLLoss,
     "rdl": RDLLoss,
     "acl": ACLLoss,
@@ -62,6 +67,7 @@ class WeightedSumLoss(nn.Module):
         scale: float = 20.0,
         tau: float = 5.0,
         sigma: float = 0.5,
+        free_middle: float = 0.0,
     ) -> None:
         """Makes the loss.
 
@@ -70,9 +76,10 @@ class WeightedSumLoss(nn.Module):
             weights: Weight of each objective by its name in ``LOSSES`` or ``PROJECTED_LOSSES``, at
                 least 0. An objective of weight 0 is not computed.
             margin: λ of Quad, at least 0.
-            scale: Inverse temperature of CoSENT, above 0.
+            scale: Inverse temperature of CoSENT, RankNet, ListNet and pair order, above 0.
             tau: τ of BCL, above 0.
             sigma: σ of BCL in [0, 1].
+            free_middle: See ``LossOptions``.
 
         Raises:
             InputError: If a name is unknown, a weight negative or no weight above 0, or if one of
@@ -81,7 +88,9 @@ class WeightedSumLoss(nn.Module):
         super().__init__()
         self.model = model
         self.weights = checked_weights(weights)
-        self.options = LossOptions(margin=margin, scale=scale, tau=tau, sigma=sigma)
+        self.options = LossOptions(
+            margin=margin, scale=scale, tau=tau, sigma=sigma, free_middle=free_middle
+        )
         projected = [name for name in self.weights if name in PROJECTED_LOSSES]
         self.head = new_head(model) if projected else None
         self._with_view = any(PROJECTED_LOSSES[name].needs_view for name in projected)
@@ -129,6 +138,8 @@ def weighted_terms(
     Returns:
         A float32 scalar per objective.
     """
+    gold = with_free_middle(targets.gold, similarities, width=options.free_middle)
+    targets = replace(targets, gold=gold)
     return {
         name: weight * LOSSES[name].compute(similarities, targets, options)
         for name, weight in weights.items()

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+from condsim.errors import InputError
 from condsim.prompting.asking import Asker, Budget
 from condsim.prompting.backends.base import Backend
-from condsim.prompting.settings import PromptSettings
+from condsim.prompting.settings import PromptSettings, load_settings
 from condsim.prompting.shots import Shots
 from condsim.scorers.prompt import PromptScorer
 from condsim.tasks import load_task
 
-__all__ = ["assembled", "open_backend", "open_prompt_scorer"]
+__all__ = ["assembled", "open_asker", "open_backend", "open_prompt_scorer"]
 
 
 def open_backend(settings: PromptSettings) -> Backend:
@@ -46,6 +48,33 @@ def open_backend(settings: PromptSettings) -> Backend:
     return LocalBackend(
         settings.model, device=settings.device, max_new_tokens=settings.max_new_tokens
     )
+
+
+def open_asker(file: Path, *, new_tokens: int) -> tuple[Asker, str]:
+    """Makes what asks a language model other things than scores; nothing is asked.
+
+    Args:
+        file: Settings of a prompted model; of those of scoring none counts.
+        new_tokens: Tokens that an answer may need; the settings may have more.
+
+    Returns:
+        The asker and the name of the model.
+
+    Raises:
+        InputError: If the file is no YAML file or breaks a rule; see also `open_backend`.
+        ModelError: See `open_backend`.
+        MissingExtraError: See `open_backend`.
+    """
+    if file.suffix not in (".yaml", ".yml"):
+        raise InputError(
+            "Only a language model answers in words: give the YAML file that 'condsim prompt "
+            f"--save' writes. Got {str(file)!r}."
+        )
+    settings = load_settings(file)
+    settings = replace(settings, max_new_tokens=max(settings.max_new_tokens, new_tokens))
+    backend = open_backend(settings)
+    budget = Budget(settings.max_requests, settings.max_tokens)
+    return Asker(backend, settings.answers, budget=budget), backend.name
 
 
 def open_prompt_scorer(

@@ -177,7 +177,9 @@ def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -
 
 def _loss(model: Model, recipe: Recipe) -> nn.Module:
     if not isinstance(model, SentenceTransformer):
-        return CrossEncoderSimilarityLoss(model, recipe.objective, scale=recipe.scale)
+        return CrossEncoderSimilarityLoss(
+            model, recipe.objective, scale=recipe.scale, free_middle=recipe.free_middle
+        )
     if recipe.lone_term == "softmax":
         return SoftmaxLoss(model, classes=len(NLI_CLASSES))
     if recipe.lone_term == "triplet":
@@ -189,6 +191,7 @@ def _loss(model: Model, recipe: Recipe) -> nn.Module:
         scale=recipe.scale,
         tau=recipe.tau,
         sigma=recipe.sigma,
+        free_middle=recipe.free_middle,
     )
 
 

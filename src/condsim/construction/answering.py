@@ -1,0 +1,245 @@
+"""Decomposition: a sentence's short answer to the condition, as text to train on.
+
+A condition is a question, and a sentence answers it ("number of people": "two"). Two sentences are
+as similar under the condition as their answers are, so a row in which an answer stands in for its
+sentence has the same label; and a sentence and its own answer are the same under the condition.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from itertools import chain
+from pathlib import Path
+from typing import Protocol
+
+from condsim.construction.blocks import counted, in_blocks
+from condsim.construction.rows import TableRow
+from condsim.construction.tables import write_manifest, write_rows
+from condsim.construction.vector_cache import Progress
+from condsim.construction.weak import REGISTRY, Registry, answers
+from condsim.errors import InputError
+from condsim.files import sha256_of
+from condsim.prompting.asking import Asker
+from condsim.tasks import CstsRow, iter_csts
+
+__all__ = [
+    "ANSWER_TOKENS",
+    "AnswerRow",
+    "Answerer",
+    "FunctionAnswerer",
+    "ModelAnswerer",
+    "answer_file",
+    "read_answer",
+    "with_answers",
+]
+
+ANSWER_TOKENS = 20
+"""Longest answer of a language model in tokens."""
+
+_HIGHEST = 5.0  # label of a sentence and its own answer
+_MOST_WORDS = 10  # of an answer; more is talk
+_NOT_SAID = "not said"
+
+_INSTRUCTION = """\
+Answer from the sentence alone, in at most five words, and with no sentence of your own. If the \
+sentence does not tell, answer: not said"""
+
+
+class Answerer(Protocol):
+    """Answers conditions from sentences."""
+
+    @property
+    def name(self) -> str:
+        """Short name, kept with the rows."""
+
+    def answer(self, questions: Sequence[tuple[str, str]]) -> list[str | None]:
+        """Answers.
+
+        Args:
+            questions: A condition and a sentence each.
+
+        Returns:
+            A few words each; None where there is no answer.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow(TableRow):
+    """A row of training data, some of whose sentences are answers.
+
+    Attributes:
+        sentence1: The first sentence, or its answer.
+        sentence2: The second, or its answer, or the answer of the first.
+        condition: The condition.
+        label: 1 to 5.
+        origin: ``given`` for a row as it was, else ``answers:`` and who answered.
+    """
+
+    sentence1: str
+    sentence2: str
+    condition: str
+    label: float
+    origin: str
+
+
+class FunctionAnswerer:
+    """Answers by labelling functions: what they read from a sentence, in words.
+
+    Attributes:
+        name: ``functions``.
+    """
+
+    name = "functions"
+
+    def __init__(self, registry: Registry = REGISTRY) -> None:
+        """Takes the functions.
+
+        Args:
+            registry: The functions to ask.
+        """
+        self._registry = registry
+
+    def answer(self, questions: Sequence[tuple[str, str]]) -> list[str | None]:
+        """Answers; see `condsim.construction.weak.answers`."""
+        return [answers(*question, registry=self._registry) for question in questions]
+
+
+class ModelAnswerer:
+    """Answers by a prompted language model; each question is asked once.
+
+    Attributes:
+        name: Name of the model.
+    """
+
+    def __init__(self, asker: Asker, *, name: str) -> None:
+        """Settles who is asked; nothing is.
+
+        Args:
+            asker: Asks the model and stores what it answers.
+            name: Name of the model.
+        """
+        self.name = name
+        self._asker = asker
+
+    def answer(self, questions: Sequence[tuple[str, str]]) -> list[str | None]:
+        """Answers; see `Answerer.answer`.
+
+        Raises:
+            BackendError: If the model does not answer; what was answered is stored.
+        """
+
+        def prompt(row: int) -> str:
+            condition, sentence = questions[row]
+            return f"{_INSTRUCTION}\n\nSentence: {sentence}\nQuestion: {condition}\nAnswer:"
+
+        read: list[str | None] = [None] * len(questions)
+        for row, answer in self._asker.answers(prompt, len(questions)):
+            read[row] = read_answer(answer.text)
+        return read
+
+
+def read_answer(text: str) -> str | None:
+    """Reads a short answer out of what a model wrote.
+
+    Args:
+        text: What it wrote.
+
+    Returns:
+        Its first line without quotes and full stop; None if that is empty, ``not said``, or more
+        than 10 words.
+
+    Example:
+        >>> read_answer(' "Two people."')
+        'Two people'
+        >>> read_answer("Not said.")
+    """
+    lines = text.strip().splitlines()
+    answer = re.sub(r"^[\s\"'“”*-]+|[\s\"'“”*.]+$", "", lines[0]) if lines else ""
+    said = answer.casefold() != _NOT_SAID and len(answer.split()) <= _MOST_WORDS
+    return answer if answer and said else None
+
+
+def with_answers(
+    rows: Iterable[CstsRow], answerer: Answerer, *, seed: int = 0
+) -> Iterator[AnswerRow]:
+    """Adds to each labelled row what its answers tell; of any number of rows, in bounded memory.
+
+    After the row as it was come, where both sentences answer: the row with one sentence replaced
+    by its answer and the same label, and one sentence beside its own answer with the label 5. Which
+    sentence is drawn at random, for both alike.
+
+    Args:
+        rows: The rows; those without a label are left out.
+        answerer: What answers.
+        seed: Seed of the draw.
+
+    Yields:
+        The rows.
+    """
+    draw = random.Random(seed)
+    origin = f"answers:{answerer.name}"
+    for block in in_blocks((row, row.label) for row in rows if row.label is not None):
+        asked = chain.from_iterable(
+            ((row.condition, row.sentence1), (row.condition, row.sentence2)) for row, _ in block
+        )
+        questions = list(dict.fromkeys(asked))
+        known = dict(zip(questions, answerer.answer(questions), strict=True))
+        for (one, two, condition, _), label in block:
+            yield AnswerRow(one, two, condition, label, "given")
+            answer1, answer2 = known[condition, one], known[condition, two]
+            if answer1 is None or answer2 is None:
+                continue
+            if draw.random() < 0.5:
+                yield AnswerRow(answer1, two, condition, label, origin)
+                yield AnswerRow(two, answer2, condition, _HIGHEST, origin)
+            else:
+                yield AnswerRow(one, answer2, condition, label, origin)
+                yield AnswerRow(one, answer1, condition, _HIGHEST, origin)
+
+
+def answer_file(
+    file: Path, output: Path, answerer: Answerer, *, progress: Progress, seed: int = 0
+) -> Counter[str]:
+    """Adds answers to a file of rows, into another with a manifest beside it.
+
+    Args:
+        file: Rows in the columns of C-STS; all are checked before any is asked of.
+        output: A ``.csv`` or ``.parquet`` file that ``condsim train`` reads.
+        answerer: See `with_answers`.
+        progress: Told of the stage, the rows read and their number.
+        seed: See `with_answers`.
+
+    Returns:
+        Rows written, by origin.
+
+    Raises:
+        InputError: If a row breaks a rule, or the output is the input.
+        BackendError: If a language model does not answer; what was answered is stored.
+    """
+    if output.exists() and file.exists() and output.samefile(file):
+        raise InputError(f"{output} is the input itself. Give another output.")
+    total = sum(1 for _ in iter_csts(file))
+    written: Counter[str] = Counter()
+
+    def rows() -> Iterator[AnswerRow]:
+        for row in with_answers(counted(iter_csts(file), total, progress), answerer, seed=seed):
+            written[row.origin] += 1
+            yield row
+
+    write_rows(rows(), output, kind=AnswerRow)
+    content = {
+        "kind": "rows with answers",
+        "sha256": sha256_of(output),
+        "made_from": {file.name: sha256_of(file)[:12]},
+        "answerer": answerer.name,
+        "seed": seed,
+        "rows": dict(written),
+        "condsim": metadata.version("condsim"),
+    }
+    write_manifest(output, content)
+    return written

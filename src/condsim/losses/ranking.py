@@ -1,0 +1,75 @@
+"""The ranking objectives over all rows of a batch: CoSENT, RankNet and ListNet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
+
+from condsim.losses.base import LossOptions, SimilarityLoss, Targets
+from condsim.losses.functional_ranking import cosent_loss, listnet_loss, ranknet_loss
+
+__all__ = ["CoSENTLoss", "ListNetLoss", "RankNetLoss"]
+
+
+class _RankingLoss(SimilarityLoss):
+    """Base of the objectives that have an inverse temperature and no other number."""
+
+    def __init__(self, model: SentenceTransformer, *, scale: float = 20.0) -> None:
+        """Makes the loss.
+
+        Args:
+            model: The encoder to train.
+            scale: Inverse temperature, above 0.
+
+        Raises:
+            InputError: If the scale is not above 0.
+        """
+        super().__init__(model, LossOptions(scale=scale))
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """Settings shown on the model card."""
+        return {"scale": self.options.scale}
+
+
+class CoSENTLoss(_RankingLoss):
+    """``log(1 + Σ exp(scale · (cos_j - cos_i)))`` over the rows with gold_i > gold_j.
+
+    The same number as sentence-transformers' ``CoSENTLoss``, with one forward for both columns and
+    labels that may carry a pair id.
+
+    References:
+        Huang et al., CoSENT: Consistent Sentence Embedding via Similarity Ranking, 2024.
+    """
+
+    @staticmethod
+    def compute(similarities: Tensor, targets: Targets, options: LossOptions) -> Tensor:
+        """See ``functional_ranking.cosent_loss``."""
+        return cosent_loss(similarities, targets.gold, scale=options.scale)
+
+
+class RankNetLoss(_RankingLoss):
+    """``mean(log(1 + exp(scale · (cos_j - cos_i))))`` over the rows with gold_i > gold_j.
+
+    References:
+        Burges et al., Learning to Rank using Gradient Descent, 2005.
+    """
+
+    @staticmethod
+    def compute(similarities: Tensor, targets: Targets, options: LossOptions) -> Tensor:
+        """See ``functional_ranking.ranknet_loss``."""
+        return ranknet_loss(similarities, targets.gold, scale=options.scale)
+
+
+class ListNetLoss(_RankingLoss):
+    """``KL(softmax(scale · gold) || softmax(scale · cos))`` over the rows of the batch.
+
+    References:
+        Cao et al., Learning to Rank: From Pairwise Approach to Listwise Approach, 2007.
+    """
+
+    @staticmethod
+    def compute(similarities: Tensor, targets: Targets, options: LossOptions) -> Tensor:
+        """See ``functional_ranking.listnet_loss``."""
+        return listnet_loss(similarities, targets.gold, scale=options.scale)

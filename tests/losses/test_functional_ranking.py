@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import pytest
+import torch
+from sentence_transformers.sentence_transformer.losses import CoSENTLoss as LibraryCoSENTLoss
+from torch import Tensor, nn
+
+from condsim.errors import InputError
+from condsim.losses.functional_ranking import (
+    cosent_loss,
+    listnet_loss,
+    pair_order_loss,
+    ranknet_loss,
+)
+
+
+def test_cosent_loss_hand_worked_equals() -> None:
+    # Only row 0 is to score above row 1: log(1 + exp(2 · (0.9 - 0.4))) = log(1 + e) = 1.3132617
+    loss = cosent_loss(torch.tensor([0.4, 0.9]), torch.tensor([1.0, 0.0]), scale=2.0)
+    assert loss.item() == pytest.approx(1.3132617)
+
+
+def test_cosent_loss_random_equals_naive_loop(batch: tuple[Tensor, Tensor]) -> None:
+    rows = list(zip(batch[0].tolist(), batch[1].tolist(), strict=True))
+    total = sum(math.exp(20 * (sj - si)) for (si, yi), (sj, yj) in product(rows, rows) if yi > yj)
+    assert cosent_loss(*batch).item() == pytest.approx(math.log(1 + total), rel=1e-5)
+
+
+def test_cosent_loss_random_equals_library(batch: tuple[Tensor, Tensor]) -> None:
+    similarities, labels = batch
+    library = LibraryCoSENTLoss(nn.Identity(), similarity_fct=lambda a, _: a[:, 0])  # type: ignore[arg-type]
+    column = similarities.unsqueeze(1)
+    expected = library.compute_loss_from_embeddings([column, column], labels)
+    assert cosent_loss(similarities, labels).item() == pytest.approx(expected.item(), rel=1e-6)
+
+
+def test_cosent_loss_equal_labels_is_zero_with_graph() -> None:
+    similarities = torch.tensor([0.3, 0.4], requires_grad=True)
+    loss = cosent_loss(similarities, torch.tensor([0.5, 0.5]))
+    loss.backward()
+    assert loss.item() == 0.0
+    assert similarities.grad is not None
+    assert similarities.grad.tolist() == [0.0, 0.0]
+
+
+def test_ranknet_loss_hand_worked_equals() -> None:
+    # Row 0 above rows 1 and 2, which are equal: log(1 + e^(2·(0.9 - 0.4))) and log(1 + e^0)
+    loss = ranknet_loss(torch.tensor([0.4, 0.9, 0.4]), torch.tensor([1.0, 0.0, 0.0]), scale=2.0)
+    assert loss.item() == pytest.approx((1.3132617 + math.log(2)) / 2)
+
+
+def test_ranknet_loss_random_equals_naive_loop(batch: tuple[Tensor, Tensor]) -> None:
+    rows = list(zip(batch[0].tolist(), batch[1].tolist(), strict=True))
+    terms = [
+        math.log1p(math.exp(20 * (sj - si)))
+        for (si, yi), (sj, yj) in product(rows, rows)
+        if yi > yj
+    ]
+    assert ranknet_loss(*batch).item() == pytest.approx(sum(terms) / len(terms), rel=1e-5)
+
+
+def test_ranknet_loss_equal_labels_is_zero_with_graph() -> None:
+    similarities = torch.tensor([0.3, 0.4], requires_grad=True)
+    loss = ranknet_loss(similarities, torch.tensor([0.5, 0.5]))
+    loss.backward()
+    assert loss.item() == 0.0
+
+
+def test_pair_order_loss_hand_worked_equals() -> None:
+    # (log(1 + e^(2·(0.4 - 0.9))) + log(1 + e^(2·(0.6 - 0.6)))) / 2 = (0.3132617 + 0.6931472) / 2
+    loss = pair_order_loss(torch.tensor([0.9, 0.6]), torch.tensor([0.4, 0.6]), scale=2.0)
+    assert loss.item() == pytest.approx((0.3132617 + 0.6931472) / 2)
+
+
+def test_pair_order_loss_no_pairs_is_zero_with_graph() -> None:
+    similarities = torch.tensor([0.3], requires_grad=True)
+    loss = pair_order_loss(similarities[:0], similarities[:0])
+    loss.backward()
+    assert loss.item() == 0.0
+
+
+def test_pair_order_loss_wrong_shapes_raises() -> None:
+    with pytest.raises(InputError, match="pair_order_loss takes high and low as vectors of one"):
+        pair_order_loss(torch.zeros(2), torch.zeros(3))
+
+
+def test_listnet_loss_hand_worked_equals() -> None:
+    # scale 1: gold e^ln3 : e^0 = (3/4, 1/4), predicted (1/2, 1/2);
+    # KL = 3/4 · log(3/2) + 1/4 · log(1/2) = 0.1308
+    loss = listnet_loss(torch.zeros(2), torch.tensor([math.log(3), 0.0]), scale=1.0)
+    assert loss.item() == pytest.approx(0.75 * math.log(1.5) + 0.25 * math.log(0.5))
+
+
+def test_listnet_loss_shifted_golds_is_zero(batch: tuple[Tensor, Tensor]) -> None:
+    assert listnet_loss(batch[1] - 0.3, batch[1]).item() == pytest.approx(0.0, abs=1e-5)
