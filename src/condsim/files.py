@@ -10,7 +10,7 @@ from pathlib import Path
 
 from condsim.errors import InputError
 
-__all__ = ["replacing", "sha256_of"]
+__all__ = ["check_not_input", "replacing", "sha256_of"]
 
 
 @contextmanager
@@ -45,6 +45,21 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
+
+
+def check_not_input(output: Path, file: Path, *, option: str = "output") -> None:
+    """Refuses to write a file over the one that is read.
+
+    Args:
+        output: What is to be written.
+        file: What is read.
+        option: What the user has to change.
+
+    Raises:
+        InputError: If they are one file.
+    """
+    if output.exists() and file.exists() and output.samefile(file):
+        raise InputError(f"{output} is the input itself. Give another {option}.")
 
 
 def sha256_of(path: Path) -> str:

@@ -30,24 +30,29 @@ def silent(stage: str, done: int, total: int) -> None: ...
 
 
 def test_with_answers_adds_a_row_of_the_same_label_and_one_of_5():
-    given, replaced, own = with_answers([PEOPLE], FunctionAnswerer(), seed=0)
+    given, replaced, own = with_answers([PEOPLE], FunctionAnswerer())
     assert given == AnswerRow(*PEOPLE, origin="given")
     first = AnswerRow("three", BOY, "number of people", 2.0, "answers:functions")
     second = AnswerRow(MEN, "one", "number of people", 2.0, "answers:functions")
     assert replaced in (first, second)
     # the sentence that is left of the row above stands beside its own answer
-    left = (BOY, "one") if replaced == first else (MEN, "three")
-    assert own == AnswerRow(*left, "number of people", 5.0, "answers:functions")
+    left = {BOY, "one"} if replaced == first else {MEN, "three"}
+    assert {own.sentence1, own.sentence2} == left
+    assert (own.condition, own.label) == ("number of people", 5.0)
 
 
 def test_with_answers_replaces_either_sentence():
     rows = list(with_answers([PEOPLE] * 40, FunctionAnswerer()))
-    replaced = rows[1::3]
-    assert {(row.sentence1, row.sentence2) for row in replaced} == {("three", BOY), (MEN, "one")}
+    replaced, own = ({(row.sentence1, row.sentence2) for row in rows[k::3]} for k in (1, 2))
+    assert replaced == {("three", BOY), (MEN, "one")}
+    # the place of an answer does not tell the label 5
+    assert own == {("three", MEN), (MEN, "three"), ("one", BOY), (BOY, "one")}
 
 
 def test_with_answers_no_answer_leaves_the_row_alone_and_no_label_leaves_it_out():
     unlabelled = PEOPLE._replace(label=None)
+    said = CstsRow("dog", "A cat sleeps.", "type of animal", 2.0)  # is its own answer
+    assert list(with_answers([said], FunctionAnswerer())) == [AnswerRow(*said, origin="given")]
     assert list(with_answers([MOOD, unlabelled], FunctionAnswerer())) == [
         AnswerRow(*MOOD, origin="given")
     ]
@@ -71,6 +76,16 @@ def test_with_answers_blocks_of_any_size_give_the_same(monkeypatch):
         ("", None),
         ("\n", None),
         ("...", None),
+        ("Answer: two", "two"),
+        ("-5 degrees", "-5 degrees"),
+        ("<think>\ntwo or three\n</think>\nthree", "three"),
+        ("<think>two or three", None),
+        ("not mentioned", None),
+        ("The sentence does not say.", None),
+        ("Not Said!", None),
+        ("unknown", None),
+        ("N/A", None),
+        ("nautical", "nautical"),
         ("the sentence tells that there are two men and a girl", None),
     ],
 )
@@ -91,16 +106,35 @@ def test_model_answerer_asks_each_question_once(tmp_path, fake_backend):
     assert backend.asked[0].endswith(f"Sentence: {BOY}\nQuestion: number of people\nAnswer:")
 
 
+def test_model_answerer_names_the_sentence_that_is_too_long(tmp_path, fake_backend):
+    backend = fake_backend(lambda prompt: Answer("two"))
+    backend.longest_prompt = 5
+    answerer = ModelAnswerer(Asker(backend, tmp_path / "answers.sqlite"), name="fake")
+    with pytest.raises(InputError, match=r"fake cannot take .*'Two men talk.*'number of people'"):
+        list(with_answers([PEOPLE], answerer))
+
+
+def test_answer_file_without_labels_raises(tmp_path):
+    file = tmp_path / "rows.csv"
+    file.write_text(f"sentence1,sentence2,condition,label\n{MEN},{BOY},number of people,-1\n")
+    with pytest.raises(
+        InputError, match=r"rows\.csv: answers are added to labelled rows, and none"
+    ):
+        answer_file(file, tmp_path / "out.csv", FunctionAnswerer(), progress=silent)
+
+
 def test_answer_file_writes_training_rows_and_a_manifest(tmp_path):
     file, output = tmp_path / "rows.csv", tmp_path / "out.csv"
-    file.write_text(f"sentence1,sentence2,condition,label\n{MEN},{BOY},number of people,2\n")
+    file.write_text(
+        f"sentence1,sentence2,condition,label\n{MEN},{BOY},number of people,2\n{MEN},{BOY},mood,\n"
+    )
     told: list[tuple[str, int, int]] = []
     written = answer_file(
         file, output, FunctionAnswerer(), progress=lambda *state: told.append(state)
     )
-    assert written == {"given": 1, "answers:functions": 2}
+    assert written == {"given": 1, "answers:functions": 2, "unlabelled": 1}
     assert load_csts(output).labels.tolist() == [2.0, 2.0, 5.0]
-    assert told == [("rows", 1, 1)]
+    assert told == [("rows", 2, 2)]
     manifest = json.loads((tmp_path / "out.manifest.json").read_text())
     assert manifest["rows"] == written
     assert manifest["answerer"] == "functions"
@@ -118,7 +152,10 @@ def test_build_answers_command_says_what_was_added(tmp_path):
     file.write_text(f"sentence1,sentence2,condition,label\n{MEN},{BOY},number of people,2\n")
     done = CliRunner().invoke(app, ["build", "answers", str(file), "--output", str(output)])
     assert done.exit_code == 0, done.output
-    assert "1 labelled rows, 2 added with answers of functions" in done.output.replace("\n", " ")
+    assert (
+        "1 labelled rows (0 unlabelled left out), 2 added with answers of functions"
+        in done.output.replace("\n", " ")
+    )
 
 
 @pytest.mark.parametrize(
@@ -136,3 +173,25 @@ def test_build_answers_command_bad_options_raise(tmp_path: Path, options, messag
     done = CliRunner().invoke(app, words)
     assert isinstance(done.exception, InputError)
     assert message in str(done.exception)
+
+
+def test_build_answers_command_asks_a_language_model(tmp_path, monkeypatch, fake_backend):
+    backend = fake_backend(lambda prompt: Answer("two"))
+    tokens: list[int] = []
+
+    def opened(settings):
+        tokens.append(settings.max_new_tokens)
+        return backend
+
+    monkeypatch.setattr("condsim.scorers.open_prompt.open_backend", opened)
+    monkeypatch.chdir(tmp_path)
+    Path("rows.csv").write_text(
+        f"sentence1,sentence2,condition,label\n{MEN},{BOY},number of people,2\n"
+    )
+    Path("model.yaml").write_text("model: fake\nmax_new_tokens: 5\nanswers: answers.sqlite\n")
+    words = ["build", "answers", "rows.csv", "--model", "model.yaml", "--output", "out.csv"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert "2 added with answers of fake" in done.output.replace("\n", " ")
+    assert tokens == [20]
+    assert load_csts("out.csv").labels.tolist() == [2.0, 2.0, 5.0]

@@ -41,5 +41,5 @@ def test_loss_options_bad_margin_raises(margin: float) -> None:
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, float("nan")])
 def test_loss_options_bad_scale_raises(scale: float) -> None:
-    with pytest.raises(InputError, match="scale must be above 0"):
+    with pytest.raises(InputError, match="scale of a ranking objective must be above 0"):
         LossOptions(scale=scale)

@@ -11,7 +11,7 @@ from condsim.encoders import build_cross_encoder
 from condsim.errors import InputError
 from condsim.losses import CrossEncoderSimilarityLoss
 from condsim.losses.functional import correlation_loss, mse_loss
-from condsim.losses.functional_ranking import cosent_loss
+from condsim.losses.functional_ranking import cosent_loss, pair_order_loss
 
 COLUMNS = [
     ["a man runs[SEP]a dog runs", "a girl eats[SEP]a boy eats", "a cat sits[SEP]a bird eats"],
@@ -51,6 +51,18 @@ def test_cross_encoder_loss_gradient_reaches_backbone(model: CrossEncoder) -> No
     assert float(gradient.abs().sum()) > 0
 
 
+def test_cross_encoder_loss_pair_order_and_tolerance_equal_functions(model: CrossEncoder) -> None:
+    scores = model.predict(list(zip(*COLUMNS, strict=True)), convert_to_tensor=True).clone()
+    labels = torch.tensor([[0.5, 3.0], [0.75, 3.0], [0.25, -1.0]])
+    weights = {"mse": 1.0, "pair-order": 1.0}
+    loss = CrossEncoderSimilarityLoss(model, weights, scale=3.0, middle_tolerance=0.5)
+    terms = loss(COLUMNS, labels)
+    expected = pair_order_loss(scores[1:2], scores[:1], scale=3.0)
+    assert terms["pair-order"].item() == pytest.approx(expected.item(), rel=1e-4)
+    gold = torch.stack([scores[0].clamp(0, 1), labels[1, 0], labels[2, 0]])
+    assert terms["mse"].item() == pytest.approx(mse_loss(scores, gold).item(), rel=1e-3)
+
+
 def test_cross_encoder_loss_quad_raises(model: CrossEncoder) -> None:
     with pytest.raises(InputError, match="'quad' does not apply to a cross-encoder: it needs a"):
         CrossEncoderSimilarityLoss(model, {"mse": 1.0, "quad": 1.0})
@@ -59,7 +71,7 @@ def test_cross_encoder_loss_quad_raises(model: CrossEncoder) -> None:
 def test_cross_encoder_loss_quad_of_weight_zero_is_dropped(model: CrossEncoder) -> None:
     loss = CrossEncoderSimilarityLoss(model, {"mse": 1.0, "quad": 0.0})
     config = loss.get_config_dict()
-    assert config == {"weights": {"mse": 1.0}, "scale": 20.0, "free_middle": 0.0}
+    assert config == {"weights": {"mse": 1.0}, "scale": 20.0, "middle_tolerance": 0.0}
 
 
 def test_cross_encoder_loss_one_column_raises(model: CrossEncoder) -> None:

@@ -14,7 +14,7 @@ from condsim.losses.functional import (
     high_low_pairs,
     mse_loss,
     quad_loss,
-    with_free_middle,
+    tolerant_labels,
 )
 from condsim.losses.functional_ranking import cosent_loss, listnet_loss, ranknet_loss
 
@@ -176,15 +176,15 @@ def test_high_low_pairs_wrong_shapes_raises() -> None:
         high_low_pairs(torch.zeros(2), torch.zeros(3))
 
 
-def test_with_free_middle_hand_worked_equals() -> None:
+def test_tolerant_labels_hand_worked_equals() -> None:
     # Only golds of 0.5 move, to the predictions cut off at 0.5 - 0.25 and 0.5 + 0.25
     gold = torch.tensor([0.5, 0.5, 0.5, 0.25, 1.0])
     predicted = torch.tensor([0.6, -0.3, 0.9, 0.9, 0.2], requires_grad=True)
-    smoothed = with_free_middle(gold, predicted, width=0.25)
+    smoothed = tolerant_labels(gold, predicted, tolerance=0.25)
     assert smoothed.tolist() == pytest.approx([0.6, 0.25, 0.75, 0.25, 1.0])
     assert not smoothed.requires_grad
 
 
-def test_with_free_middle_of_no_width_changes_nothing() -> None:
+def test_tolerant_labels_of_no_width_changes_nothing() -> None:
     gold = torch.tensor([0.5, 0.0])
-    assert torch.equal(with_free_middle(gold, torch.tensor([0.9, 0.9]), width=0.0), gold)
+    assert torch.equal(tolerant_labels(gold, torch.tensor([0.9, 0.9]), tolerance=0.0), gold)

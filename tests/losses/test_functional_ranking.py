@@ -82,6 +82,13 @@ def test_pair_order_loss_no_pairs_is_zero_with_graph() -> None:
     assert loss.item() == 0.0
 
 
+def test_pair_order_loss_half_precision_equals_float32() -> None:
+    high, low = torch.tensor([0.9, 0.3]).bfloat16(), torch.tensor([0.1, 0.7]).bfloat16()
+    half = pair_order_loss(high, low)
+    assert half.dtype == torch.float32
+    assert half.item() == pytest.approx(pair_order_loss(high.float(), low.float()).item())
+
+
 def test_pair_order_loss_wrong_shapes_raises() -> None:
     with pytest.raises(InputError, match="pair_order_loss takes high and low as vectors of one"):
         pair_order_loss(torch.zeros(2), torch.zeros(3))
@@ -92,6 +99,17 @@ def test_listnet_loss_hand_worked_equals() -> None:
     # KL = 3/4 · log(3/2) + 1/4 · log(1/2) = 0.1308
     loss = listnet_loss(torch.zeros(2), torch.tensor([math.log(3), 0.0]), scale=1.0)
     assert loss.item() == pytest.approx(0.75 * math.log(1.5) + 0.25 * math.log(0.5))
+
+
+def test_listnet_loss_random_equals_naive_loop(batch: tuple[Tensor, Tensor]) -> None:
+    predicted, gold = ([math.exp(5 * x) for x in xs.tolist()] for xs in batch)
+    shares = [(y / sum(gold), x / sum(predicted)) for y, x in zip(gold, predicted, strict=True)]
+    naive = sum(y * math.log(y / x) for y, x in shares)
+    assert listnet_loss(*batch, scale=5.0).item() == pytest.approx(naive, rel=1e-4)
+
+
+def test_listnet_loss_one_row_is_zero() -> None:
+    assert listnet_loss(torch.tensor([0.3]), torch.tensor([1.0])).item() == 0.0
 
 
 def test_listnet_loss_shifted_golds_is_zero(batch: tuple[Tensor, Tensor]) -> None:

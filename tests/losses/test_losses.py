@@ -124,10 +124,24 @@ def test_weighted_sum_loss_terms_equal_weight_times_loss(table_encoder: Any, col
     assert terms["cosent"].item() == pytest.approx(0.25 * single.item())
 
 
-def test_weighted_sum_loss_free_middle_forgives_label_3(table_encoder: Any, columns: Any) -> None:
+def test_weighted_sum_loss_middle_tolerance_forgives_label_3(
+    table_encoder: Any, columns: Any
+) -> None:
     # Row 1 has the label 0.5 and the cosine 0.6: what mse has of it, 0.1², is forgiven
-    terms = WeightedSumLoss(table_encoder, {"mse": 1.0}, free_middle=0.25)(columns, GOLD)
+    terms = WeightedSumLoss(table_encoder, {"mse": 1.0}, middle_tolerance=0.25)(columns, GOLD)
     assert terms["mse"].item() == pytest.approx(0.0625 / 3)
+
+
+@pytest.mark.parametrize("name", ["quad", "ranknet", "cosent", "listnet", "pair-order"])
+def test_weighted_sum_loss_middle_tolerance_leaves_ranking_alone(
+    name: str, table_encoder: Any, columns: Any
+) -> None:
+    labels = torch.tensor([[0.5, 4.0], [0.5, 4.0], [0.25, -1.0]])  # two labels 3: a tie
+    strict, tolerant = (
+        WeightedSumLoss(table_encoder, {name: 1.0}, middle_tolerance=width)(columns, labels)[name]
+        for width in (0.0, 0.5)
+    )
+    assert torch.equal(strict, tolerant)
 
 
 def test_weighted_sum_loss_zero_weight_is_not_computed(
@@ -168,7 +182,7 @@ def test_loss_config_lists_its_settings(table_encoder: Any) -> None:
         "scale": 20.0,
         "tau": 5.0,
         "sigma": 0.5,
-        "free_middle": 0.0,
+        "middle_tolerance": 0.0,
     }
 
 

@@ -194,7 +194,7 @@ def test_fit_softmax_two_processes_keep_one_classifier(tmp_path, recipes):
         "import sys, torch\n"
         "from pathlib import Path\n"
         "from condsim.losses import SoftmaxLoss\n"
-        "from condsim.training.fit import fit\n"
+        "from condsim.training.fit import close_process_group, fit\n"
         "from condsim.training.recipe import load_recipe\n"
         "made, init = [], SoftmaxLoss.__init__\n"
         "def remember(self, *a, **k):\n    init(self, *a, **k)\n    made.append(self)\n"
@@ -205,7 +205,7 @@ def test_fit_softmax_two_processes_keep_one_classifier(tmp_path, recipes):
         "both = [torch.empty_like(weight) for _ in range(2)]\n"
         "torch.distributed.all_gather(both, weight)\n"
         "assert torch.equal(*both), 'the classifiers drifted apart'\n"
-        "torch.distributed.destroy_process_group()\n"
+        "close_process_group()\n"
     )
     (tmp_path / "train.py").write_text(code)
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]

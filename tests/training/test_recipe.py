@@ -74,7 +74,11 @@ def test_load_recipe_overrides_change_single_keys(tmp_path):
         (MINIMAL + "objective: {mse: -1}\n", "weights of at least 0"),
         (MINIMAL + "objective: {quad: 1}\nbatch_size: 1\n", "'batch_size' must be at least 2"),
         (MINIMAL + "tau: 0\n", "'tau' must be above 0"),
-        (MINIMAL + "free_middle: 0.6\n", r"'free_middle' must be in \[0, 0.5\]"),
+        (
+            MINIMAL + "objective: {quad: 1}\nmiddle_tolerance: 0.2\n",
+            "0 without 'mse' or 'correlation'",
+        ),
+        (MINIMAL + "middle_tolerance: 0.6\n", r"'middle_tolerance' must be in \[0, 0.5\]"),
         (MINIMAL + "sigma: 1.5\n", r"'sigma' must be in \[0, 1\]"),
         (MINIMAL + "margin: -1\n", "'margin' must be at least 0"),
         (MINIMAL + "scale: 0\n", "'scale' must be above 0"),

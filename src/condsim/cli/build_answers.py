@@ -13,6 +13,7 @@ from condsim.errors import InputError
 
 if TYPE_CHECKING:
     from condsim.construction.answering import Answerer
+    from condsim.construction.vector_cache import Progress
 
 __all__ = ["answers", "app"]
 
@@ -41,7 +42,7 @@ def answers(
     """Add rows in which a sentence's short answer to the condition takes its place.
 
     "Two men talk." answers "number of people" with "two". Such rows tell a model what of a sentence
-    counts under a condition. The rows of the file come too, so the output is a training file.
+    counts under a condition. The labelled rows come too: a training file.
 
     **Examples**
 
@@ -55,17 +56,17 @@ def answers(
     from condsim.cli.stages import StageProgress
     from condsim.construction.answering import answer_file
 
-    answerer = _answerer(model, functions or [])
     with StageProgress() as progress:
+        answerer = _answerer(model, functions or [], progress)
         written = answer_file(file, output, answerer, progress=progress, seed=seed)
-    given = written.pop("given", 0)
+    given, unlabelled = written.pop("given"), written.pop("unlabelled")
     typer.echo(
-        f"{output}: {given:,} labelled rows, {written.total():,} added with answers of "
-        f"{answerer.name}"
+        f"{output}: {given:,} labelled rows ({unlabelled:,} unlabelled left out), "
+        f"{written.total():,} added with answers of {answerer.name}"
     )
 
 
-def _answerer(model: Path | None, functions: list[Path]) -> Answerer:
+def _answerer(model: Path | None, functions: list[Path], progress: Progress) -> Answerer:
     from condsim.construction.answering import ANSWER_TOKENS, FunctionAnswerer, ModelAnswerer
 
     for path in functions:
@@ -74,5 +75,9 @@ def _answerer(model: Path | None, functions: list[Path]) -> Answerer:
         return FunctionAnswerer()
     from condsim.scorers.open_prompt import open_asker
 
-    asker, name = open_asker(model, new_tokens=ANSWER_TOKENS)
+    asker, name = open_asker(
+        model,
+        new_tokens=ANSWER_TOKENS,
+        progress=lambda done, total: progress("answers", done, total),
+    )
     return ModelAnswerer(asker, name=name)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, TextIO
 import typer
 
 from condsim.errors import InputError
-from condsim.files import replacing
+from condsim.files import check_not_input, replacing
 from condsim.scorers.load import load_scorer
 from condsim.tasks import iter_csts, iter_rows
 
@@ -56,8 +56,7 @@ def score_to_file(file: Path, output: Path, *, model: str | None, scale: Scale) 
             f"{output}: the format is told from the suffix, which must be one of "
             f"{', '.join(_WRITERS)}. Got {output.suffix!r} instead."
         )
-    if output.exists() and file.exists() and output.samefile(file):
-        raise InputError(f"{output} is the input itself. Give another --output.")
+    check_not_input(output, file, option="--output")
     with replacing(output) as partial, _readable(file) as path:
         with partial.open("w", encoding="utf-8", newline="") as stream:
             rows = write(stream, _scored(path, model=model, scale=scale))

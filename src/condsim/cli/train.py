@@ -41,9 +41,7 @@ def train(
     `accelerate launch -m condsim train recipes/csts/simcse-large-bi.yaml --output runs/large`
     """
     require("sentence_transformers", extra="train")
-    from accelerate import PartialState
-
-    from condsim.training.fit import fit
+    from condsim.training.fit import close_process_group, fit
     from condsim.training.recipe import load_recipe
 
     logging.basicConfig(format="%(message)s")
@@ -53,9 +51,8 @@ def train(
         result = fit(chosen, output, resume=resume)
     except KeyboardInterrupt:
         typer.echo("Stopped. The same command with --resume goes on from here.", err=True)
+        close_process_group()
         raise typer.Exit(130) from None
-    finally:
-        # a process that ends with its group's threads alive may abort
-        PartialState().destroy_process_group()
+    close_process_group()
     if result is not None:
         typer.echo(result.summary())

@@ -23,7 +23,7 @@ from condsim.construction.tables import write_manifest, write_rows
 from condsim.construction.vector_cache import Progress
 from condsim.construction.weak import REGISTRY, Registry, answers
 from condsim.errors import InputError
-from condsim.files import sha256_of
+from condsim.files import check_not_input, sha256_of
 from condsim.prompting.asking import Asker
 from condsim.tasks import CstsRow, iter_csts
 
@@ -42,12 +42,21 @@ ANSWER_TOKENS = 20
 """Longest answer of a language model in tokens."""
 
 _HIGHEST = 5.0  # label of a sentence and its own answer
-_MOST_WORDS = 10  # of an answer; more is talk
-_NOT_SAID = "not said"
+_MOST_WORDS = 8  # of an answer; more is talk
 
 _INSTRUCTION = """\
 Answer from the sentence alone, in at most five words, and with no sentence of your own. If the \
 sentence does not tell, answer: not said"""
+
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+_AROUND = re.compile(
+    r"^(?:[-*•]\s+)?(?:answer:\s*)?[\"'“”*\s]*|[\"'“”*\s]*[.!]?[\"'“”*\s]*$", re.IGNORECASE
+)
+_REFUSAL = re.compile(
+    r"(?:not (?:said|mentioned|told|stated|specified|given|clear|applicable)|unknown|unclear|n/?a\b"
+    r"|(?:the|this) sentence\b)",
+    re.IGNORECASE,
+)
 
 
 class Answerer(Protocol):
@@ -73,8 +82,8 @@ class AnswerRow(TableRow):
     """A row of training data, some of whose sentences are answers.
 
     Attributes:
-        sentence1: The first sentence, or its answer.
-        sentence2: The second, or its answer, or the answer of the first.
+        sentence1: A sentence, or a short answer.
+        sentence2: Another.
         condition: The condition.
         label: 1 to 5.
         origin: ``given`` for a row as it was, else ``answers:`` and who answered.
@@ -130,38 +139,47 @@ class ModelAnswerer:
         """Answers; see `Answerer.answer`.
 
         Raises:
+            InputError: If a sentence is too long for the model.
             BackendError: If the model does not answer; what was answered is stored.
         """
-
-        def prompt(row: int) -> str:
-            condition, sentence = questions[row]
-            return f"{_INSTRUCTION}\n\nSentence: {sentence}\nQuestion: {condition}\nAnswer:"
-
+        prompts = [_prompt(*question) for question in questions]
+        for row, (condition, sentence) in enumerate(questions):
+            try:
+                self._asker.check_lengths(prompts.__getitem__, [row])
+            except InputError:
+                raise InputError(
+                    f"{self.name} cannot take a sentence as long as {sentence[:60]!r}... under "
+                    f"the condition {condition!r}. Leave the row out, or name a model that can."
+                ) from None
         read: list[str | None] = [None] * len(questions)
-        for row, answer in self._asker.answers(prompt, len(questions)):
+        for row, answer in self._asker.answers(prompts.__getitem__, len(questions)):
             read[row] = read_answer(answer.text)
         return read
+
+
+def _prompt(condition: str, sentence: str) -> str:
+    return f"{_INSTRUCTION}\n\nSentence: {sentence}\nQuestion: {condition}\nAnswer:"
 
 
 def read_answer(text: str) -> str | None:
     """Reads a short answer out of what a model wrote.
 
     Args:
-        text: What it wrote.
+        text: What it wrote; thoughts between ``<think>`` and ``</think>`` are passed over.
 
     Returns:
-        Its first line without quotes and full stop; None if that is empty, ``not said``, or more
-        than 10 words.
+        Its first line without quotes, bullet and full stop; None if that is empty, says that the
+        sentence does not tell, or has more than 8 words.
 
     Example:
         >>> read_answer(' "Two people."')
         'Two people'
         >>> read_answer("Not said.")
     """
-    lines = text.strip().splitlines()
-    answer = re.sub(r"^[\s\"'“”*-]+|[\s\"'“”*.]+$", "", lines[0]) if lines else ""
-    said = answer.casefold() != _NOT_SAID and len(answer.split()) <= _MOST_WORDS
-    return answer if answer and said else None
+    lines = _THOUGHT.sub("", text).strip().splitlines()
+    answer = _AROUND.sub("", lines[0]) if lines else ""
+    said = _REFUSAL.match(answer) is None and len(answer.split()) <= _MOST_WORDS
+    return answer if said and any(map(str.isalnum, answer)) else None
 
 
 def with_answers(
@@ -169,9 +187,9 @@ def with_answers(
 ) -> Iterator[AnswerRow]:
     """Adds to each labelled row what its answers tell; of any number of rows, in bounded memory.
 
-    After the row as it was come, where both sentences answer: the row with one sentence replaced
-    by its answer and the same label, and one sentence beside its own answer with the label 5. Which
-    sentence is drawn at random, for both alike.
+    After the row as it was come, where both sentences answer: the row with one sentence, drawn at
+    random, replaced by its answer, with the same label; and the other sentence beside its own
+    answer, in either order, with the label 5. So half of the rows that are added have a 5.
 
     Args:
         rows: The rows; those without a label are left out.
@@ -192,14 +210,15 @@ def with_answers(
         for (one, two, condition, _), label in block:
             yield AnswerRow(one, two, condition, label, "given")
             answer1, answer2 = known[condition, one], known[condition, two]
-            if answer1 is None or answer2 is None:
+            if answer1 in (None, one) or answer2 in (None, two):
                 continue
+            first = draw.random() < 0.5
+            replaced = (answer1, two) if first else (one, answer2)
+            own = (two, answer2) if first else (one, answer1)
             if draw.random() < 0.5:
-                yield AnswerRow(answer1, two, condition, label, origin)
-                yield AnswerRow(two, answer2, condition, _HIGHEST, origin)
-            else:
-                yield AnswerRow(one, answer2, condition, label, origin)
-                yield AnswerRow(one, answer1, condition, _HIGHEST, origin)
+                own = (own[1], own[0])
+            yield AnswerRow(*replaced, condition, label, origin)
+            yield AnswerRow(*own, condition, _HIGHEST, origin)
 
 
 def answer_file(
@@ -215,16 +234,21 @@ def answer_file(
         seed: See `with_answers`.
 
     Returns:
-        Rows written, by origin.
+        Rows written, by origin, and ``unlabelled``: those left out.
 
     Raises:
-        InputError: If a row breaks a rule, or the output is the input.
+        InputError: If a row breaks a rule, no row has a label, or the output is the input.
         BackendError: If a language model does not answer; what was answered is stored.
     """
-    if output.exists() and file.exists() and output.samefile(file):
-        raise InputError(f"{output} is the input itself. Give another output.")
-    total = sum(1 for _ in iter_csts(file))
-    written: Counter[str] = Counter()
+    check_not_input(output, file)
+    labels = Counter(row.label is not None for row in iter_csts(file))
+    if not labels[True]:
+        raise InputError(
+            f"{file}: answers are added to labelled rows, and none of its {labels.total()} rows "
+            "has a label from 1 to 5. Label them first, such as with 'condsim build teach'."
+        )
+    total = labels.total()
+    written = Counter(unlabelled=labels[False])
 
     def rows() -> Iterator[AnswerRow]:
         for row in with_answers(counted(iter_csts(file), total, progress), answerer, seed=seed):

@@ -20,7 +20,7 @@ from condsim.construction.rows import TableRow
 from condsim.construction.tables import write_manifest, write_rows
 from condsim.construction.vector_cache import Progress
 from condsim.errors import InputError
-from condsim.files import sha256_of
+from condsim.files import check_not_input, sha256_of
 from condsim.scorers.inputs import Scale
 from condsim.tasks import CstsRow, iter_csts
 from condsim.tasks.columns import column_names
@@ -182,8 +182,7 @@ def teach_file(
         InputError: If a row breaks a rule, the output is the input, given labels are asked for of
             pairs without conditions, or see `teach`.
     """
-    if output.exists() and file.exists() and output.samefile(file):
-        raise InputError(f"{output} is the input itself. Give another output.")
+    check_not_input(output, file)
     columns = {name.casefold() for name in column_names(file)}
     if columns and columns.isdisjoint(("condition", "label")):
         if given:

@@ -156,7 +156,7 @@ def surrogate_recipe(
     if recipe.pair_terms:
         raise InputError(
             f"The objective {recipe.pair_terms[0]!r} of 'surrogate.train' compares two conditions "
-            "of a pair, and harvested pairs have none. Use 'mse', 'correlation' or 'cosent'."
+            "of a pair, and harvested pairs have none. Use 'mse' or 'correlation'."
         )
     return recipe
 

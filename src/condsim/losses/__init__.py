@@ -21,12 +21,16 @@ from condsim.losses.correlation import CorrelationLoss  # noqa: E402
 from condsim.losses.cross_encoder import CrossEncoderSimilarityLoss  # noqa: E402
 from condsim.losses.fdl import FDLLoss  # noqa: E402
 from condsim.losses.mse import MSELoss  # noqa: E402
-from condsim.losses.pair_order import PairOrderLoss  # noqa: E402
 from condsim.losses.paired import PairedLoss  # noqa: E402
 from condsim.losses.projected import ProjectedLoss  # noqa: E402
 from condsim.losses.projection import ProjectionHead  # noqa: E402
 from condsim.losses.quad import QuadLoss  # noqa: E402
-from condsim.losses.ranking import CoSENTLoss, ListNetLoss, RankNetLoss  # noqa: E402
+from condsim.losses.ranking import (  # noqa: E402
+    CoSENTLoss,
+    ListNetLoss,
+    PairOrderLoss,
+    RankNetLoss,
+)
 from condsim.losses.rdl import RDLLoss  # noqa: E402
 from condsim.losses.softmax import SoftmaxLoss  # noqa: E402
 from condsim.losses.triplet import TripletLoss  # noqa: E402

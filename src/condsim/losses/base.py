@@ -34,15 +34,15 @@ class LossOptions:
         scale: Inverse temperature of the ranking objectives, above 0.
         tau: τ of BCL, above 0; divides the cosines (CCL Eq. 10).
         sigma: σ of BCL in [0, 1] (CCL Eq. 11).
-        free_middle: Half the width in [0, 0.5] of what a gold of 0.5, the label 3, stands for; see
-            ``functional.with_free_middle``. The objectives on the cosine are affected.
+        middle_tolerance: How far from the label 3, a gold of 0.5, MSE and the correlation let the
+            prediction be, in [0, 0.5]; see ``functional.tolerant_labels``.
     """
 
     margin: float = 1.0
     scale: float = 20.0
     tau: float = 5.0
     sigma: float = 0.5
-    free_middle: float = 0.0
+    middle_tolerance: float = 0.0
 
     def __post_init__(self) -> None:
         """Checks the ranges.
@@ -53,13 +53,17 @@ class LossOptions:
         if not (math.isfinite(self.margin) and self.margin >= 0):
             raise InputError(f"The margin of Quad must be at least 0. Got {self.margin} instead.")
         if not (math.isfinite(self.scale) and self.scale > 0):
-            raise InputError(f"The scale must be above 0. Got {self.scale} instead.")
+            raise InputError(
+                f"The scale of a ranking objective must be above 0. Got {self.scale} instead."
+            )
         if not (math.isfinite(self.tau) and self.tau > 0):
             raise InputError(f"τ of BCL must be above 0. Got {self.tau} instead.")
         if not 0 <= self.sigma <= 1:
             raise InputError(f"σ of BCL must be in [0, 1]. Got {self.sigma} instead.")
-        if not 0 <= self.free_middle <= 0.5:
-            raise InputError(f"free_middle must be in [0, 0.5]. Got {self.free_middle} instead.")
+        if not 0 <= self.middle_tolerance <= 0.5:
+            raise InputError(
+                f"middle_tolerance must be in [0, 0.5]. Got {self.middle_tolerance} instead."
+            )
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 from condsim.losses.base import LossOptions, SimilarityLoss, Targets
-from condsim.losses.functional import correlation_loss
+from condsim.losses.functional import correlation_loss, tolerant_labels
 
 __all__ = ["CorrelationLoss"]
 
@@ -29,5 +29,6 @@ class CorrelationLoss(SimilarityLoss):
 
     @staticmethod
     def compute(similarities: Tensor, targets: Targets, options: LossOptions) -> Tensor:
-        """See ``functional.correlation_loss``."""
-        return correlation_loss(similarities, targets.gold)
+        """See ``functional.correlation_loss`` and ``functional.tolerant_labels``."""
+        gold = tolerant_labels(targets.gold, similarities, tolerance=options.middle_tolerance)
+        return correlation_loss(similarities, gold)

@@ -13,14 +13,22 @@ from torch import Tensor, nn
 from condsim.errors import InputError
 from condsim.losses.base import LossOptions, Targets
 from condsim.losses.paired import PairedLoss
+from condsim.losses.ranking import PairOrderLoss
 from condsim.losses.weighted_sum import (
     LOSSES,
-    PROJECTED_LOSSES,
     checked_weights,
     weighted_terms,
 )
 
 __all__ = ["CrossEncoderSimilarityLoss"]
+
+
+CROSS_ENCODER_LOSSES = {
+    name: loss
+    for name, loss in LOSSES.items()
+    if loss is PairOrderLoss or not issubclass(loss, PairedLoss)
+}
+"""The objectives that need no encoding of one sentence: those of scores, in whatever order."""
 
 
 class CrossEncoderSimilarityLoss(nn.Module):
@@ -42,7 +50,7 @@ class CrossEncoderSimilarityLoss(nn.Module):
         weights: Mapping[str, float],
         *,
         scale: float = 20.0,
-        free_middle: float = 0.0,
+        middle_tolerance: float = 0.0,
     ) -> None:
         """Makes the loss.
 
@@ -50,7 +58,7 @@ class CrossEncoderSimilarityLoss(nn.Module):
             model: The cross-encoder to train, with one output.
             weights: Weight of each objective by its name, at least 0.
             scale: Inverse temperature of the ranking objectives, above 0.
-            free_middle: See ``LossOptions``.
+            middle_tolerance: See ``LossOptions``.
 
         Raises:
             InputError: If an objective does not apply, a name is unknown, a weight negative or no
@@ -59,11 +67,11 @@ class CrossEncoderSimilarityLoss(nn.Module):
         super().__init__()
         self.weights = checked_weights(weights)
         for name in self.weights:
-            if name in PROJECTED_LOSSES or issubclass(LOSSES[name], PairedLoss):
+            if name not in CROSS_ENCODER_LOSSES:
                 raise InputError(
                     f"The objective {name!r} does not apply to a cross-encoder: it needs a "
-                    "separate conditional encoding of each sentence (C-STS §4.1). Use mse, "
-                    "correlation, cosent, ranknet or listnet, or a bi- or tri-encoder."
+                    "separate conditional encoding of each sentence (C-STS §4.1). Use one of "
+                    f"{', '.join(CROSS_ENCODER_LOSSES)}, or a bi- or tri-encoder."
                 )
         if model.num_labels != 1:
             raise InputError(
@@ -71,7 +79,7 @@ class CrossEncoderSimilarityLoss(nn.Module):
                 f"Got one with {model.num_labels} outputs instead."
             )
         self.model = model
-        self.options = LossOptions(scale=scale, free_middle=free_middle)
+        self.options = LossOptions(scale=scale, middle_tolerance=middle_tolerance)
 
     def forward(
         self,
@@ -113,5 +121,5 @@ class CrossEncoderSimilarityLoss(nn.Module):
         return {
             "weights": self.weights,
             "scale": self.options.scale,
-            "free_middle": self.options.free_middle,
+            "middle_tolerance": self.options.middle_tolerance,
         }

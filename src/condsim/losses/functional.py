@@ -19,7 +19,7 @@ __all__ = [
     "pair_vectors",
     "quad_loss",
     "row_vectors",
-    "with_free_middle",
+    "tolerant_labels",
 ]
 
 _MIDDLE = 0.5  # gold of the label 3
@@ -91,22 +91,23 @@ def correlation_loss(similarities: Tensor, labels: Tensor, *, eps: float = 1e-12
     return 1.0 - pearson
 
 
-def with_free_middle(labels: Tensor, similarities: Tensor, *, width: float) -> Tensor:
+def tolerant_labels(labels: Tensor, similarities: Tensor, *, tolerance: float) -> Tensor:
     """Lets rows labelled 3 keep what is predicted, within bounds: smoothing of a label overused.
 
     Annotators who are unsure say 3, and annotating language models more so. Such a label is taken
-    for all of ``[0.5 - width, 0.5 + width]``, and replaced by the value there that is nearest to
-    the prediction (after the bootstrapped labels of Reed et al., 2015).
+    for all of ``[0.5 - tolerance, 0.5 + tolerance]``, and replaced by the value there that is
+    nearest to the prediction. Under MSE that is the squared ε-insensitive loss of support vector
+    regression (Vapnik, 1995) for these rows. Not for ranking: equal labels would get an order.
 
     Args:
         labels: Gold similarity of each row in [0, 1], ``(rows,)``; a label of 3 is 0.5.
         similarities: Predicted similarity of each row, ``(rows,)``; no gradient goes through it.
-        width: Half the width, in [0, 0.5]; 0 changes nothing, 0.25 reaches from 2 to 4.
+        tolerance: In [0, 0.5]; 0 changes nothing, 0.25 reaches from the label 2 to 4.
 
     Returns:
         The labels, ``(rows,)`` float32, changed where they are 0.5.
     """
-    nearest = similarities.detach().float().clamp(_MIDDLE - width, _MIDDLE + width)
+    nearest = similarities.detach().float().clamp(_MIDDLE - tolerance, _MIDDLE + tolerance)
     return torch.where(labels == _MIDDLE, nearest, labels.float())
 
 

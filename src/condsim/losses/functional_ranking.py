@@ -63,8 +63,8 @@ def ranknet_loss(similarities: Tensor, labels: Tensor, *, scale: float = 20.0) -
 def pair_order_loss(high: Tensor, low: Tensor, *, scale: float = 20.0) -> Tensor:
     """Logistic loss on the order of a sentence pair's two conditions.
 
-    ``mean(log(1 + exp(scale · (s_low - s_high))))``: what Quad asks for with a margin, asked for as
-    a probability (RankNet, Burges, 2005), so a gap that is there already is not widened for ever.
+    ``mean(log(1 + exp(scale · (s_low - s_high))))``: RankNet (Burges, 2005) on these two. Quad
+    pushes with one force up to its margin; this pushes less and less the wider the gap.
 
     Args:
         high: Similarity of each sentence pair under its higher-labelled condition, ``(pairs,)``.
@@ -88,6 +88,7 @@ def listnet_loss(similarities: Tensor, labels: Tensor, *, scale: float = 20.0) -
 
     The divergence ``KL(softmax(scale · label) || softmax(scale · s))``: the cross-entropy of the
     paper less its lowest value, so that 0 is best. Any constant may be added to all similarities.
+    At a scale of 5 a row with the label 4 weighs a quarter of one with a 5; at 20, a hundredth.
 
     Args:
         similarities: Predicted similarity of each row, ``(rows,)``.
@@ -95,7 +96,7 @@ def listnet_loss(similarities: Tensor, labels: Tensor, *, scale: float = 20.0) -
         scale: Inverse temperature, above 0; the higher, the more the highest labels count.
 
     Returns:
-        A scalar, at least 0; 0 for one row.
+        A scalar, at least 0 but for rounding; 0 for one row.
 
     Raises:
         InputError: If the shapes are not two equal, non-empty vectors.

@@ -6,7 +6,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 from condsim.losses.base import LossOptions, SimilarityLoss, Targets
-from condsim.losses.functional import mse_loss
+from condsim.losses.functional import mse_loss, tolerant_labels
 
 __all__ = ["MSELoss"]
 
@@ -29,5 +29,6 @@ class MSELoss(SimilarityLoss):
 
     @staticmethod
     def compute(similarities: Tensor, targets: Targets, options: LossOptions) -> Tensor:
-        """See ``functional.mse_loss``."""
-        return mse_loss(similarities, targets.gold)
+        """See ``functional.mse_loss`` and ``functional.tolerant_labels``."""
+        gold = tolerant_labels(targets.gold, similarities, tolerance=options.middle_tolerance)
+        return mse_loss(similarities, gold)

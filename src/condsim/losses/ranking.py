@@ -1,4 +1,4 @@
-"""The ranking objectives over all rows of a batch: CoSENT, RankNet and ListNet."""
+"""The ranking objectives: CoSENT, RankNet and ListNet over all rows of a batch, and pair order."""
 
 from __future__ import annotations
 
@@ -8,9 +8,15 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 from condsim.losses.base import LossOptions, SimilarityLoss, Targets
-from condsim.losses.functional_ranking import cosent_loss, listnet_loss, ranknet_loss
+from condsim.losses.functional_ranking import (
+    cosent_loss,
+    listnet_loss,
+    pair_order_loss,
+    ranknet_loss,
+)
+from condsim.losses.paired import PairedLoss
 
-__all__ = ["CoSENTLoss", "ListNetLoss", "RankNetLoss"]
+__all__ = ["CoSENTLoss", "ListNetLoss", "PairOrderLoss", "RankNetLoss"]
 
 
 class _RankingLoss(SimilarityLoss):
@@ -65,6 +71,8 @@ class RankNetLoss(_RankingLoss):
 class ListNetLoss(_RankingLoss):
     """``KL(softmax(scale · gold) || softmax(scale · cos))`` over the rows of the batch.
 
+    A scale of about 5 suits it: at 20 only the rows of the highest label count.
+
     References:
         Cao et al., Learning to Rank: From Pairwise Approach to Listwise Approach, 2007.
     """
@@ -73,3 +81,15 @@ class ListNetLoss(_RankingLoss):
     def compute(similarities: Tensor, targets: Targets, options: LossOptions) -> Tensor:
         """See ``functional_ranking.listnet_loss``."""
         return listnet_loss(similarities, targets.gold, scale=options.scale)
+
+
+class PairOrderLoss(_RankingLoss, PairedLoss):
+    """``mean(log(1 + exp(scale · (cos_low - cos_high))))`` over the pairs of the batch.
+
+    RankNet on what pair accuracy counts: the two conditions of one sentence pair.
+    """
+
+    @staticmethod
+    def compute_pairs(high: Tensor, low: Tensor, gaps: Tensor, options: LossOptions) -> Tensor:
+        """See ``functional_ranking.pair_order_loss``; the gap between labels does not matter."""
+        return pair_order_loss(high, low, scale=options.scale)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from sentence_transformers import SentenceTransformer
@@ -17,12 +17,10 @@ from condsim.losses.bcl import BCLLoss
 from condsim.losses.c_mse import CMSELoss
 from condsim.losses.correlation import CorrelationLoss
 from condsim.losses.fdl import FDLLoss
-from condsim.losses.functional import with_free_middle
 from condsim.losses.mse import MSELoss
-from condsim.losses.pair_order import PairOrderLoss
 from condsim.losses.projected import ProjectedLoss, new_head, project_batch
 from condsim.losses.quad import QuadLoss
-from condsim.losses.ranking import CoSENTLoss, ListNetLoss, RankNetLoss
+from condsim.losses.ranking import CoSENTLoss, ListNetLoss, PairOrderLoss, RankNetLoss
 from condsim.losses.rdl import RDLLoss
 from condsim.losses.w_acl import WACLLoss
 
@@ -67,7 +65,7 @@ class WeightedSumLoss(nn.Module):
         scale: float = 20.0,
         tau: float = 5.0,
         sigma: float = 0.5,
-        free_middle: float = 0.0,
+        middle_tolerance: float = 0.0,
     ) -> None:
         """Makes the loss.
 
@@ -79,7 +77,7 @@ class WeightedSumLoss(nn.Module):
             scale: Inverse temperature of CoSENT, RankNet, ListNet and pair order, above 0.
             tau: τ of BCL, above 0.
             sigma: σ of BCL in [0, 1].
-            free_middle: See ``LossOptions``.
+            middle_tolerance: See ``LossOptions``.
 
         Raises:
             InputError: If a name is unknown, a weight negative or no weight above 0, or if one of
@@ -89,7 +87,7 @@ class WeightedSumLoss(nn.Module):
         self.model = model
         self.weights = checked_weights(weights)
         self.options = LossOptions(
-            margin=margin, scale=scale, tau=tau, sigma=sigma, free_middle=free_middle
+            margin=margin, scale=scale, tau=tau, sigma=sigma, middle_tolerance=middle_tolerance
         )
         projected = [name for name in self.weights if name in PROJECTED_LOSSES]
         self.head = new_head(model) if projected else None
@@ -138,8 +136,6 @@ def weighted_terms(
     Returns:
         A float32 scalar per objective.
     """
-    gold = with_free_middle(targets.gold, similarities, width=options.free_middle)
-    targets = replace(targets, gold=gold)
     return {
         name: weight * LOSSES[name].compute(similarities, targets, options)
         for name, weight in weights.items()

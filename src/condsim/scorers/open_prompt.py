@@ -50,12 +50,15 @@ def open_backend(settings: PromptSettings) -> Backend:
     )
 
 
-def open_asker(file: Path, *, new_tokens: int) -> tuple[Asker, str]:
+def open_asker(
+    file: Path, *, new_tokens: int, progress: Callable[[int, int], None] | None = None
+) -> tuple[Asker, str]:
     """Makes what asks a language model other things than scores; nothing is asked.
 
     Args:
         file: Settings of a prompted model; of those of scoring none counts.
         new_tokens: Tokens that an answer may need; the settings may have more.
+        progress: Called with questions answered and questions in all.
 
     Returns:
         The asker and the name of the model.
@@ -74,7 +77,7 @@ def open_asker(file: Path, *, new_tokens: int) -> tuple[Asker, str]:
     settings = replace(settings, max_new_tokens=max(settings.max_new_tokens, new_tokens))
     backend = open_backend(settings)
     budget = Budget(settings.max_requests, settings.max_tokens)
-    return Asker(backend, settings.answers, budget=budget), backend.name
+    return Asker(backend, settings.answers, budget=budget, progress=progress), backend.name
 
 
 def open_prompt_scorer(

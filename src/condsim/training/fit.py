@@ -22,7 +22,7 @@ from condsim.training.output import CHECKPOINTS, HISTORY, REPORT, prepare_output
 from condsim.training.recipe import Recipe
 from condsim.training.trainer import Run, build_run
 
-__all__ = ["TrainingResult", "fit"]
+__all__ = ["TrainingResult", "close_process_group", "fit"]
 
 _LOGGER = logging.getLogger("condsim")
 
@@ -69,7 +69,7 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> TrainingResult
     are kept until then.
 
     In several processes (``torchrun``, ``accelerate launch``) the process group is left open; call
-    ``torch.distributed.destroy_process_group()`` before the program ends, as the command does.
+    `close_process_group` before the program ends, as ``condsim train`` does.
 
     Args:
         recipe: The recipe.
@@ -106,6 +106,15 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> TrainingResult
         result = _finish(run, recipe, train, dev, output, started=started)
     process.wait_for_everyone()
     return result
+
+
+def close_process_group() -> None:
+    """Ends the group of the processes of a run; does nothing where there is one process.
+
+    A process that ends while the threads of its group are alive may abort, whatever its run did.
+    """
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 def _finish(

@@ -13,12 +13,14 @@ from condsim.typed_yaml import override, read_mapping, typed, write_mapping
 
 __all__ = ["Recipe", "load_recipe", "save_recipe"]
 
-_PAIR_OBJECTIVES = ("quad", "fdl", "rdl", "acl", "w-acl", "pair-order")
+_ROW_OBJECTIVES = ("mse", "correlation", "cosent", "ranknet", "listnet")
+_ENCODING_OBJECTIVES = ("quad", "fdl", "rdl", "acl", "w-acl")
+_PAIR_OBJECTIVES = (*_ENCODING_OBJECTIVES, "pair-order")
 _PROJECTED_OBJECTIVES = ("bcl", "c-mse")
 _LONE_OBJECTIVES: tuple[Literal["softmax", "triplet"], ...] = ("softmax", "triplet")
 _OBJECTIVES = (
-    *("mse", "correlation", "cosent", "ranknet", "listnet"),
-    *(*_PAIR_OBJECTIVES, *_PROJECTED_OBJECTIVES, *_LONE_OBJECTIVES),
+    *(*_ROW_OBJECTIVES, *_PAIR_OBJECTIVES),
+    *(*_PROJECTED_OBJECTIVES, *_LONE_OBJECTIVES),
 )
 
 
@@ -46,7 +48,8 @@ class Recipe:
         scale: Inverse temperature of the ranking objectives.
         tau: τ of BCL, which divides the cosines (CCL Eq. 10).
         sigma: σ of BCL in [0, 1]: from this label on, a row's own sentence 2 is no negative.
-        free_middle: Half the width in [0, 0.5] of what the label 3, a gold of 0.5, stands for.
+        middle_tolerance: How far ``mse`` and ``correlation`` let a row labelled 3 be from a gold of
+            0.5, in [0, 0.5].
         epochs: Passes over the training rows.
         batch_size: Rows in a batch; the high and the low row of a pair are two rows.
         gradient_accumulation: Batches per optimizer step.
@@ -86,7 +89,7 @@ class Recipe:
     scale: float = 20.0
     tau: float = 5.0
     sigma: float = 0.5
-    free_middle: float = 0.0
+    middle_tolerance: float = 0.0
     epochs: int = 3
     batch_size: int = 32
     gradient_accumulation: int = 1
@@ -120,7 +123,10 @@ class Recipe:
         self._check("dropout", self.dropout is None or 0 <= self.dropout < 1, "in [0, 1)")
         self._check("tau", self.tau > 0, "above 0")
         self._check("sigma", 0 <= self.sigma <= 1, "in [0, 1]")
-        self._check("free_middle", 0 <= self.free_middle <= 0.5, "in [0, 0.5]")
+        self._check("middle_tolerance", 0 <= self.middle_tolerance <= 0.5, "in [0, 0.5]")
+        regression = any(self.objective.get(term) for term in ("mse", "correlation"))
+        needs = "0 without 'mse' or 'correlation', which alone heed it"
+        self._check("middle_tolerance", regression or not self.middle_tolerance, needs)
         self._check("train_rows", self.train_rows is None or self.train_rows >= 2, "at least 2")
         self._check("margin", self.margin >= 0, "at least 0")
         self._check("scale", self.scale > 0, "above 0")
@@ -182,13 +188,13 @@ class Recipe:
             )
 
     def _check_cross_encoder_objective(self) -> None:
-        for term in (*_PAIR_OBJECTIVES, *_PROJECTED_OBJECTIVES):
+        for term in (*_ENCODING_OBJECTIVES, *_PROJECTED_OBJECTIVES):
             if self.objective.get(term):
                 raise InputError(
                     f"The objective {term!r} does not apply to a cross-encoder: it compares "
                     "encodings of each sentence under a condition, and a cross-encoder makes none "
-                    "(C-STS §4.1). Use 'mse', 'correlation', 'cosent', 'ranknet' or 'listnet', "
-                    "or a bi- or tri-encoder."
+                    f"(C-STS §4.1). Use one of {', '.join((*_ROW_OBJECTIVES, 'pair-order'))}, or a "
+                    "bi- or tri-encoder."
                 )
 
     def _check(self, key: str, holds: bool, rule: str) -> None:

@@ -178,7 +178,7 @@ def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -
 def _loss(model: Model, recipe: Recipe) -> nn.Module:
     if not isinstance(model, SentenceTransformer):
         return CrossEncoderSimilarityLoss(
-            model, recipe.objective, scale=recipe.scale, free_middle=recipe.free_middle
+            model, recipe.objective, scale=recipe.scale, middle_tolerance=recipe.middle_tolerance
         )
     if recipe.lone_term == "softmax":
         return SoftmaxLoss(model, classes=len(NLI_CLASSES))
@@ -191,7 +191,7 @@ def _loss(model: Model, recipe: Recipe) -> nn.Module:
         scale=recipe.scale,
         tau=recipe.tau,
         sigma=recipe.sigma,
-        free_middle=recipe.free_middle,
+        middle_tolerance=recipe.middle_tolerance,
     )
 
 
