@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from condsim.encoders.fusion import Fusion
     from condsim.encoders.loading import load_tri_encoder
     from condsim.encoders.pooling import Pooling
+    from condsim.encoders.stored import StoredSentences
     from condsim.encoders.tri_encoder import TriEncoder, build_tri_encoder
 
 __all__ = [
     "Fusion",
     "Order",
     "Pooling",
+    "StoredSentences",
     "TriEncoder",
     "build_bi_encoder",
     "build_cross_encoder",
@@ -40,6 +42,7 @@ __all__ = [
 _LAZY = {
     "Fusion": "fusion",
     "Pooling": "pooling",
+    "StoredSentences": "stored",
     "TriEncoder": "tri_encoder",
     "build_bi_encoder": "bi_encoder",
     "build_cross_encoder": "cross_encoder",

@@ -31,7 +31,7 @@ class Hadamard(nn.Module):
         self.dimension = dimension
 
     def forward(self, sentences: Tensor, conditions: Tensor) -> Tensor:
-        """Multiplies (n, d) by (n, d)."""
+        """Multiplies (n, d) by (n, d) or (1, d)."""
         return sentences * conditions
 
 
@@ -45,8 +45,9 @@ class Concat(nn.Module):
         self.layer = nn.Sequential(nn.Linear(2 * dimension, dimension), activation)
 
     def forward(self, sentences: Tensor, conditions: Tensor) -> Tensor:
-        """Joins (n, d) and (n, d)."""
-        joined: Tensor = self.layer(torch.cat([sentences, conditions], dim=-1))
+        """Joins (n, d) and (n, d) or (1, d)."""
+        both = torch.cat([sentences, conditions.expand_as(sentences)], dim=-1)  # (n, 2d)
+        joined: Tensor = self.layer(both)
         return joined
 
 
@@ -65,10 +66,14 @@ class LowRank(nn.Module):
         self.projection = nn.Linear(dimension, rank * dimension)
 
     def forward(self, sentences: Tensor, conditions: Tensor) -> Tensor:
-        """Projects sentences (n, d) by matrices made from conditions (n, d)."""
+        """Projects sentences (n, d) by matrices made from conditions, (n, d) or (1, d)."""
         # As many matrices as distinct conditions would do; a batch has few rows that share one.
         matrices = self.projection(conditions).unflatten(-1, (self.dimension, -1))  # (n, rank, d)
-        projected: Tensor = torch.einsum("nrd,nd->nr", matrices, sentences)
+        projected: Tensor = (
+            sentences @ matrices[0].T
+            if len(conditions) == 1
+            else torch.einsum("nrd,nd->nr", matrices, sentences)
+        )
         return projected
 
 
@@ -83,7 +88,8 @@ def fusion_module(
         rank: Dimension of ``low-rank``, at least 1; the others ignore it.
 
     Returns:
-        A module of sentences (n, d) and conditions (n, d), with the ``dimension`` of its result.
+        A module of sentences (n, d) and conditions, (n, d) or one for all, (1, d), with the
+        ``dimension`` of its result.
 
     Raises:
         InputError: If the fusion is unknown or the rank out of range.

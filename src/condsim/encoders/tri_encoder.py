@@ -174,7 +174,7 @@ class TriEncoder(InputModule):
 
         Args:
             sentences: Of ``sentence_vectors``, (n, d).
-            conditions: Of ``condition_vectors``, (n, d).
+            conditions: Of ``condition_vectors``, (n, d), or one for all, (1, d).
 
         Returns:
             (n, d), or (n, rank) for ``low-rank``.

@@ -1,0 +1,138 @@
+"""Sentences that a tri-encoder has read once, compared under any condition after that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
+
+from condsim.encoders.distinct import tokenise
+from condsim.encoders.tri_encoder import TriEncoder
+from condsim.errors import InputError
+from condsim.types import FloatArray
+
+__all__ = ["StoredSentences"]
+
+
+class StoredSentences:
+    """Vectors of sentences without a condition, from which those under a condition are made.
+
+    A bi-encoder reads all sentences again for a new condition; this reads the condition alone.
+
+    Attributes:
+        vectors: One a sentence, (n, d) float32; ``numpy.save`` keeps them.
+
+    Example:
+        >>> stored = StoredSentences.encode(model, sentences)  # doctest: +SKIP
+        >>> stored.similarities("A girl kicks a ball.", "the sport").argmax()  # doctest: +SKIP
+    """
+
+    def __init__(self, model: SentenceTransformer, vectors: FloatArray) -> None:
+        """Takes vectors that were made before.
+
+        Args:
+            model: The tri-encoder that made them, such as `load_tri_encoder` gives.
+            vectors: See the attribute.
+
+        Raises:
+            InputError: If the model is no tri-encoder, or the vectors are not (n, d) of its d.
+        """
+        module = _tri_encoder(model)
+        dimension = module.transformer.get_embedding_dimension()
+        if vectors.ndim != 2 or vectors.shape[1] != dimension:
+            raise InputError(
+                f"Stored vectors of this model have the shape (n, {dimension}). Got "
+                f"{vectors.shape} instead; encode the sentences with it again."
+            )
+        self.vectors = vectors
+        self._model = model
+
+    @classmethod
+    def encode(
+        cls, model: SentenceTransformer, sentences: Sequence[str], *, batch_size: int = 64
+    ) -> StoredSentences:
+        """Reads sentences.
+
+        Args:
+            model: The tri-encoder.
+            sentences: The sentences, length n.
+            batch_size: Sentences at a time.
+
+        Returns:
+            Their vectors.
+
+        Raises:
+            InputError: If the model is no tri-encoder.
+        """
+        module = _tri_encoder(model)
+        vectors = np.empty(
+            (len(sentences), int(module.transformer.get_embedding_dimension())), np.float32
+        )
+        order = np.argsort([len(text) for text in sentences], kind="stable")
+        for start in range(0, len(order), batch_size):
+            rows = order[start : start + batch_size]
+            vectors[rows] = _sentences(model, [sentences[row] for row in rows])
+        return cls(model, vectors)
+
+    def under(self, condition: str) -> FloatArray:
+        """Gives the embeddings under a condition; only the condition is read.
+
+        Args:
+            condition: The condition.
+
+        Returns:
+            (n, dimension of the model) float32, each of length 1, as the model's own ``encode``
+            gives them.
+        """
+        return _fused(self._model, self.vectors, condition)
+
+    def similarities(self, sentence: str, condition: str) -> FloatArray:
+        """Compares all sentences with one.
+
+        Args:
+            sentence: Another sentence.
+            condition: The condition.
+
+        Returns:
+            Cosines, (n,) float32.
+        """
+        query = _fused(self._model, _sentences(self._model, [sentence]), condition)  # (1, dim)
+        found: FloatArray = self.under(condition) @ query[0]
+        return found
+
+
+def _tri_encoder(model: SentenceTransformer) -> TriEncoder:
+    module = model[0]
+    if not isinstance(module, TriEncoder):
+        raise InputError(
+            "Only a tri-encoder keeps sentences apart from conditions. Train one with "
+            "'encoder: tri-encoder', and load it with condsim.encoders.load_tri_encoder."
+        )
+    return module
+
+
+def _tokens(model: SentenceTransformer, texts: list[str]) -> tuple[Tensor, Tensor]:
+    tokens = tokenise(_tri_encoder(model).tokenizer, texts, max_length=None)
+    return tokens["input_ids"].to(model.device), tokens["attention_mask"].to(model.device)
+
+
+@torch.inference_mode()
+def _sentences(model: SentenceTransformer, texts: list[str]) -> FloatArray:
+    """Vectors of sentences on their own, (n, d)."""
+    vectors = _tri_encoder(model.eval()).sentence_vectors(*_tokens(model, texts))
+    array: FloatArray = vectors.float().cpu().numpy()
+    return array
+
+
+@torch.inference_mode()
+def _fused(model: SentenceTransformer, vectors: FloatArray, condition: str) -> FloatArray:
+    """Vectors of sentences, (n, d), under one condition: (n, dim), each of length 1."""
+    module = _tri_encoder(model.eval())
+    asked = module.condition_vectors(*_tokens(model, [condition]))  # (1, d)
+    sentences = torch.from_numpy(vectors).to(asked)
+    fused: FloatArray = F.normalize(module.fuse(sentences, asked).float(), dim=-1).cpu().numpy()
+    return fused
