@@ -143,6 +143,17 @@ class ModelAnswerer:
             BackendError: If the model does not answer; what was answered is stored.
         """
         prompts = [_prompt(*question) for question in questions]
+        read: list[str | None] = [None] * len(questions)
+        try:
+            for row, answer in self._asker.answers(prompts.__getitem__, len(questions)):
+                read[row] = read_answer(answer.text)
+        except InputError:
+            self._check_lengths(questions, prompts)
+            raise
+        return read
+
+    def _check_lengths(self, questions: Sequence[tuple[str, str]], prompts: Sequence[str]) -> None:
+        """Names the first sentence that is too long, if that is what was wrong."""
         for row, (condition, sentence) in enumerate(questions):
             try:
                 self._asker.check_lengths(prompts.__getitem__, [row])
@@ -151,10 +162,6 @@ class ModelAnswerer:
                     f"{self.name} cannot take a sentence as long as {sentence[:60]!r}... under "
                     f"the condition {condition!r}. Leave the row out, or name a model that can."
                 ) from None
-        read: list[str | None] = [None] * len(questions)
-        for row, answer in self._asker.answers(prompts.__getitem__, len(questions)):
-            read[row] = read_answer(answer.text)
-        return read
 
 
 def _prompt(condition: str, sentence: str) -> str:

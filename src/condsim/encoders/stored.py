@@ -88,7 +88,7 @@ class StoredSentences:
             (n, dimension of the model) float32, each of length 1, as the model's own ``encode``
             gives them.
         """
-        return _fused(self._model, self.vectors, condition)
+        return _fused(self._model, self.vectors, _condition(self._model, condition))
 
     def similarities(self, sentence: str, condition: str) -> FloatArray:
         """Compares all sentences with one.
@@ -100,8 +100,9 @@ class StoredSentences:
         Returns:
             Cosines, (n,) float32.
         """
-        query = _fused(self._model, _sentences(self._model, [sentence]), condition)  # (1, dim)
-        found: FloatArray = self.under(condition) @ query[0]
+        asked = _condition(self._model, condition)
+        query = _fused(self._model, _sentences(self._model, [sentence]), asked)  # (1, dim)
+        found: FloatArray = _fused(self._model, self.vectors, asked) @ query[0]
         return found
 
 
@@ -129,10 +130,14 @@ def _sentences(model: SentenceTransformer, texts: list[str]) -> FloatArray:
 
 
 @torch.inference_mode()
-def _fused(model: SentenceTransformer, vectors: FloatArray, condition: str) -> FloatArray:
-    """Vectors of sentences, (n, d), under one condition: (n, dim), each of length 1."""
-    module = _tri_encoder(model.eval())
-    asked = module.condition_vectors(*_tokens(model, [condition]))  # (1, d)
-    sentences = torch.from_numpy(vectors).to(asked)
-    fused: FloatArray = F.normalize(module.fuse(sentences, asked).float(), dim=-1).cpu().numpy()
+def _condition(model: SentenceTransformer, condition: str) -> Tensor:
+    """Vector of a condition, (1, d)."""
+    return _tri_encoder(model.eval()).condition_vectors(*_tokens(model, [condition]))
+
+
+@torch.inference_mode()
+def _fused(model: SentenceTransformer, vectors: FloatArray, asked: Tensor) -> FloatArray:
+    """Vectors of sentences, (n, d), under one condition, (1, d): (n, dim), each of length 1."""
+    joined = _tri_encoder(model).fuse(torch.from_numpy(vectors).to(asked), asked)
+    fused: FloatArray = F.normalize(joined.float(), dim=-1).cpu().numpy()
     return fused

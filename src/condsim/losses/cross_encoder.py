@@ -23,12 +23,11 @@ from condsim.losses.weighted_sum import (
 __all__ = ["CrossEncoderSimilarityLoss"]
 
 
-CROSS_ENCODER_LOSSES = {
-    name: loss
+_APPLICABLE = tuple(
+    name
     for name, loss in LOSSES.items()
     if loss is PairOrderLoss or not issubclass(loss, PairedLoss)
-}
-"""The objectives that need no encoding of one sentence: those of scores, in whatever order."""
+)
 
 
 class CrossEncoderSimilarityLoss(nn.Module):
@@ -67,11 +66,11 @@ class CrossEncoderSimilarityLoss(nn.Module):
         super().__init__()
         self.weights = checked_weights(weights)
         for name in self.weights:
-            if name not in CROSS_ENCODER_LOSSES:
+            if name not in _APPLICABLE:
                 raise InputError(
                     f"The objective {name!r} does not apply to a cross-encoder: it needs a "
                     "separate conditional encoding of each sentence (C-STS §4.1). Use one of "
-                    f"{', '.join(CROSS_ENCODER_LOSSES)}, or a bi- or tri-encoder."
+                    f"{', '.join(_APPLICABLE)}, or a bi- or tri-encoder."
                 )
         if model.num_labels != 1:
             raise InputError(
