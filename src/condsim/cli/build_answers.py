@@ -58,7 +58,9 @@ def answers(
 
     with StageProgress() as progress:
         answerer = _answerer(model, functions or [], progress)
-        written = answer_file(file, output, answerer, progress=progress, seed=seed)
+        written = answer_file(
+            file, output, answerer, progress=progress, seed=seed, functions=functions or ()
+        )
     given, unlabelled = written.pop("given"), written.pop("unlabelled")
     typer.echo(
         f"{output}: {given:,} labelled rows ({unlabelled:,} unlabelled left out), "

@@ -280,11 +280,11 @@ def _description(
     inputs: Sequence[Path],
 ) -> Description:
     from condsim.construction.facts import Description, Source
-    from condsim.files import sha256_of
+    from condsim.construction.tables import revisions_of
 
     return Description(
         name=name or output.resolve().name,
         license=license_,
         sources=tuple(Source.parse(text) for text in sources or ()),
-        made_from={path.name: sha256_of(path)[:12] for path in inputs},
+        made_from=revisions_of(inputs),
     )

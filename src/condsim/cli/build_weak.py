@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_module
 import runpy
 from pathlib import Path
+from traceback import extract_tb
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -139,6 +140,7 @@ def weak(
             captions,
             output,
             REGISTRY,
+            functions=functions or (),
             settings=settings,
             cache=cache or output.with_suffix(".cache"),
             progress=progress,
@@ -167,11 +169,19 @@ def load_functions(path: Path) -> None:
         path: The Python file.
 
     Raises:
-        InputError: If there is no such file.
+        InputError: If there is no such file, or running it raises.
     """
     if not path.is_file():
         raise InputError(f"--functions: {path} is no file. Give a Python file.")
-    runpy.run_path(str(path))
+    try:
+        runpy.run_path(str(path))
+    except SyntaxError as error:
+        raise InputError(f"--functions: {path}, line {error.lineno}: {error.msg}.") from error
+    except Exception as error:
+        lines = [at.lineno for at in extract_tb(error.__traceback__) if at.filename == str(path)]
+        raise InputError(
+            f"--functions: {path}, line {lines[-1]}: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _check(path: Path, registry: Any, json: Path | None) -> None:  # noqa: ANN401

@@ -19,7 +19,7 @@ from typing import Protocol
 
 from condsim.construction.blocks import counted, in_blocks
 from condsim.construction.rows import TableRow
-from condsim.construction.tables import write_manifest, write_rows
+from condsim.construction.tables import revisions_of, write_manifest, write_rows
 from condsim.construction.vector_cache import Progress
 from condsim.construction.weak import REGISTRY, Registry, answers
 from condsim.errors import InputError
@@ -229,7 +229,13 @@ def with_answers(
 
 
 def answer_file(
-    file: Path, output: Path, answerer: Answerer, *, progress: Progress, seed: int = 0
+    file: Path,
+    output: Path,
+    answerer: Answerer,
+    *,
+    progress: Progress,
+    seed: int = 0,
+    functions: Sequence[Path] = (),
 ) -> Counter[str]:
     """Adds answers to a file of rows, into another with a manifest beside it.
 
@@ -239,6 +245,7 @@ def answer_file(
         answerer: See `with_answers`.
         progress: Told of the stage, the rows read and their number.
         seed: See `with_answers`.
+        functions: Files that labelling functions which answer are from, for the manifest.
 
     Returns:
         Rows written, by origin, and ``unlabelled``: those left out.
@@ -266,7 +273,8 @@ def answer_file(
     content = {
         "kind": "rows with answers",
         "sha256": sha256_of(output),
-        "made_from": {file.name: sha256_of(file)[:12]},
+        "made_from": revisions_of([file]),
+        "functions": revisions_of(functions),
         "answerer": answerer.name,
         "seed": seed,
         "rows": dict(written),

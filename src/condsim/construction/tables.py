@@ -18,7 +18,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from condsim.construction.rows import TableRow, columns_of
 from condsim.errors import InputError, require
-from condsim.files import replacing
+from condsim.files import replacing, sha256_of
 from condsim.tasks.files import scan_rows
 from condsim.tasks.row import Row, place, shown
 
@@ -27,6 +27,7 @@ __all__ = [
     "parquet_schema",
     "read_manifest",
     "read_rows",
+    "revisions_of",
     "write_manifest",
     "write_rows",
 ]
@@ -131,6 +132,21 @@ def manifest_of(path: Path) -> Path:
         Such as ``pairs.manifest.json``, in the same folder.
     """
     return path.with_name(f"{path.stem}.manifest.json")
+
+
+def revisions_of(paths: Iterable[Path]) -> dict[str, str]:
+    """Tells files apart by their content, for a manifest.
+
+    Args:
+        paths: The files.
+
+    Returns:
+        The first 12 characters of each file's SHA-256, by its name.
+
+    Raises:
+        InputError: If a file cannot be read.
+    """
+    return {path.name: sha256_of(path)[:12] for path in paths}
 
 
 def write_manifest(path: Path, content: Mapping[str, object]) -> None:

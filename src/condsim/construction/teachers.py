@@ -17,7 +17,7 @@ import numpy as np
 
 from condsim.construction.blocks import counted, in_blocks
 from condsim.construction.rows import TableRow
-from condsim.construction.tables import write_manifest, write_rows
+from condsim.construction.tables import revisions_of, write_manifest, write_rows
 from condsim.construction.vector_cache import Progress
 from condsim.errors import InputError
 from condsim.files import check_not_input, sha256_of
@@ -197,7 +197,7 @@ def teach_file(
     content = {
         "kind": "taught labels",
         "sha256": sha256_of(output),
-        "made_from": {file.name: sha256_of(file)[:12]},
+        "made_from": revisions_of([file]),
         "teachers": [teacher.name for teacher in teachers],
         "given": given,
         "rows": written,

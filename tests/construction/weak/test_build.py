@@ -14,6 +14,7 @@ from condsim.cli.build_weak import app
 from condsim.construction.weak import REGISTRY
 from condsim.construction.weak.agreement import agreement, coverage
 from condsim.errors import InputError
+from condsim.files import sha256_of
 from condsim.tasks import load_csts
 from condsim.types import Task
 
@@ -105,6 +106,23 @@ def test_weak_own_functions_are_drawn(captions: Path, tmp_path: Path) -> None:
     made = tmp_path / "weak.csv"
     _run(captions, "--output", made, "--rows", 20, "--text-encoder", "words", "--functions", own)
     assert "weak:length of the caption test" in {row["origin"] for row in _rows(made)}
+    manifest = json.loads(made.with_name("weak.manifest.json").read_text(encoding="utf-8"))
+    assert manifest["functions"] == {"own.py": sha256_of(own)[:12]}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1\ny = x / 0\n", "own.py, line 2: ZeroDivisionError: division by zero"),
+        ("def broken(:\n", "own.py, line 1: invalid syntax"),
+        ("import json\njson.loads('{')\n", "own.py, line 2: JSONDecodeError"),
+    ],
+)
+def test_weak_functions_file_that_fails_raises(tmp_path: Path, text: str, message: str) -> None:
+    own = tmp_path / "own.py"
+    own.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        _run("--functions", own, "--check", "b.csv")
 
 
 def test_weak_check_prints_agreement(tmp_path: Path) -> None:

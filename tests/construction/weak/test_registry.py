@@ -47,6 +47,28 @@ def test_labelling_function_bad_option_raises(name: str, weight: float) -> None:
         labelling_function(name, weight=weight, registry=Registry())
 
 
+def test_labelling_function_that_raises_is_named() -> None:
+    mine = Registry()
+
+    @labelling_function("first mood", registry=mine)
+    def mood(sentence: Sentence) -> str:
+        return sentence.words[7]
+
+    found = mine.find("first mood")
+    assert found is not None
+    with pytest.raises(InputError, match=r"'first mood' raised IndexError: .* for 'He fell.'"):
+        found.read(Sentence("He fell."))
+
+
+def test_compare_label_out_of_range_raises() -> None:
+    mine = Registry()
+    labelling_function("mood", compare=lambda one, two: 6.0, registry=mine)(lambda sentence: "good")
+    found = mine.find("mood")
+    assert found is not None
+    with pytest.raises(InputError, match=r"'mood' gave 'good' and 'good' the label 6\.0"):
+        found.score(Sentence("He fell."), Sentence("He ran."))
+
+
 def test_graded_values_equal_steps() -> None:
     compare = graded("none", "mild", "severe")
     assert [compare("none", other) for other in ("none", "mild", "severe")] == [5, 3, 1]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from condsim.construction.filters import FilterSettings
 from condsim.construction.pair_filter import PairFilter
-from condsim.construction.tables import write_manifest, write_rows
+from condsim.construction.tables import revisions_of, write_manifest, write_rows
 from condsim.construction.vector_cache import Progress
 from condsim.construction.weak.draw import AnsweredRow, Drawing, WeakRow, absent_rows
 from condsim.construction.weak.pool import (
@@ -112,6 +112,7 @@ def build_weak(
     exclude: Sequence[Path] = (),
     like: Path | None = None,
     absent_output: Path | None = None,
+    functions: Sequence[Path] = (),
     device: str | None = None,
 ) -> WeakReport:
     """Makes a weakly labelled data set; the same input gives the same file.
@@ -128,6 +129,7 @@ def build_weak(
         exclude: Data sets whose sentences must not be used.
         like: A C-STS file whose conditions say how often each function is drawn.
         absent_output: Where rows with the label -1 go; behind the others if None.
+        functions: Files that functions of the registry are from, for the manifest.
         device: Where torch runs; it chooses if None.
 
     Returns:
@@ -138,9 +140,9 @@ def build_weak(
         MissingExtraError: If an optional library is not installed.
     """
     cache.mkdir(parents=True, exist_ok=True)
-    functions = list(registry)
+    known = list(registry)
     weights = None if like is None else weights_like(like, registry)
-    drawing = Drawing(functions, rows=settings.rows, weights=weights, seed=settings.seed)
+    drawing = Drawing(known, rows=settings.rows, weights=weights, seed=settings.seed)
     pool = read_pool(
         paths,
         caption_column=caption_column,
@@ -171,7 +173,7 @@ def build_weak(
 
     def without() -> Iterator[WeakRow]:
         rows = absent_rows(
-            passing, functions, rows=settings.absent, weights=weights, seed=settings.seed
+            passing, known, rows=settings.absent, weights=weights, seed=settings.seed
         )
         return _counted(rows, written, answers=settings.answers)
 
@@ -181,11 +183,12 @@ def build_weak(
     else:
         write_rows(labelled(), output, kind=kind)
         write_rows(without(), absent_output, kind=kind)
-    report = _report(pool, drawing.seen, written, functions)
+    report = _report(pool, drawing.seen, written, known)
     made = {
-        "made_from": {path.name: sha256_of(path)[:12] for path in paths},
-        "excluded": {path.name: sha256_of(path)[:12] for path in exclude},
-        "like": None if like is None else {like.name: sha256_of(like)[:12]},
+        "made_from": revisions_of(paths),
+        "excluded": revisions_of(exclude),
+        "like": None if like is None else revisions_of([like]),
+        "functions": revisions_of(functions),
         "settings": asdict(settings),
         "text_encoder_revision": revision,
         "report": asdict(report),

@@ -11,17 +11,18 @@ def severity(sentence):
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar
 
-from condsim.construction.weak.compare import LOWEST, yes_or_no
+from condsim.construction.weak.compare import HIGHEST, LOWEST, yes_or_no
 from condsim.construction.weak.conditions import condition_key
 from condsim.construction.weak.sentence import Sentence
 from condsim.construction.weak.wordings import wordings_of
-from condsim.errors import InputError
+from condsim.errors import CondSimError, InputError
 
 __all__ = [
     "ABSENT",
@@ -46,6 +47,8 @@ Reader: TypeAlias = Callable[[Sentence], Any]
 """Gives the value; None if it is not understood; `ABSENT` if the attribute is absent."""
 
 ReaderT = TypeVar("ReaderT", bound=Reader)
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -97,13 +100,22 @@ class LabellingFunction:
 
         Returns:
             From 1 to 5; None unless both are values, or one is and the other is none of it.
+
+        Raises:
+            InputError: If the comparison gives anything else.
         """
         if one is None or two is None:
             return None
         absent = (one is ABSENT) + (two is ABSENT)
         if absent:
             return LOWEST if absent == 1 and self.none_is_a_value else None
-        return self.compare(one, two)
+        label = self.compare(one, two)
+        if label is not None and not LOWEST <= label <= HIGHEST:
+            raise InputError(
+                f"The labelling function {self.name!r} gave {one!r} and {two!r} the label {label}. "
+                "Labels are from 1 to 5, or None where it cannot tell."
+            )
+        return label
 
     def say(self, value: Any) -> str:  # noqa: ANN401  (any value)
         """Says what was read.
@@ -246,9 +258,9 @@ def labelling_function(
             LabellingFunction(
                 name=name,
                 family=family,
-                read=read,
-                compare=compare,
-                answer=answer,
+                read=_guarded(name, read),
+                compare=_guarded(name, compare),
+                answer=_guarded(name, answer),
                 wordings=wordings_of(name, tuple(wordings)),
                 also=tuple(also),
                 weight=weight,
@@ -258,3 +270,22 @@ def labelling_function(
         return read
 
     return register
+
+
+def _guarded(name: str, function: Callable[P, T]) -> Callable[P, T]:
+    """The function, except that what it raises is told in one line."""
+
+    @functools.wraps(function)
+    def guarded(*values: P.args, **more: P.kwargs) -> T:
+        try:
+            return function(*values, **more)
+        except CondSimError:
+            raise
+        except Exception as error:
+            given = ", ".join(repr(getattr(value, "text", value)) for value in values)
+            raise InputError(
+                f"The labelling function {name!r} raised {type(error).__name__}: {error}, for "
+                f"{given}. It must return None where it cannot tell."
+            ) from error
+
+    return guarded
