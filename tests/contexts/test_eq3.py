@@ -13,14 +13,25 @@ def test_fit_four_terms_is_the_weighted_mean():
     assert fit(terms, Weights(1, 2, 3, 4)).tolist() == [-3.0]
 
 
-def test_fit_context_without_a_side_counts_by_the_terms_it_has():
-    terms = {name: np.float32([-place, -place]) for place, name in enumerate(TERMS, start=1)}
+def test_fit_context_without_a_side_has_the_mean_of_the_others():
+    terms = {name: np.float32([-place, -place, -2 * place]) for place, name in enumerate(TERMS, 1)}
     terms["left"][1] = np.nan
-    assert fit(terms, Weights()).tolist() == pytest.approx([-2.5, -7 / 3])
+    # left is -3 and -6 in the others, so -4.5 here: (-1 - 2 - 4.5 - 4) / 4.
+    assert fit(terms, Weights()).tolist() == pytest.approx([-2.5, -2.875, -5])
+
+
+def test_fit_edge_of_a_document_is_no_better_than_an_equal_context():
+    # Coherence is near 0 and the others near -5: without its left side a context scored higher.
+    terms = {name: np.float32([-5, -5]) for name in TERMS} | {"coherence": np.float32([-0.1, -0.1])}
+    terms["left"][1] = np.nan
+    one, other = fit(terms, Weights()).tolist()
+    assert one == other
 
 
 def test_fit_context_without_any_term_is_nan():
     assert np.isnan(fit({"left": np.float32([np.nan])}, Weights(0, 0, 1, 0))).all()
+    terms = {"centre": np.float32([-1, np.nan]), "left": np.float32([np.nan, np.nan])}
+    np.testing.assert_array_equal(fit(terms, Weights(0, 1, 1, 0)), [-1, np.nan])
 
 
 def test_weights_zero_terms_are_not_used():

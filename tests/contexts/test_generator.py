@@ -158,6 +158,19 @@ def test_new_generator_pretrained_starts_as_the_checkpoint(vocabulary, t5_folder
     assert not model.tasks.any()
 
 
+def test_new_generator_backbone_that_scales_its_embeddings_is_an_error(vocabulary, tmp_path):
+    from transformers import PegasusConfig, PegasusForConditionalGeneration
+
+    sizes = {"encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 8, "decoder_ffn_dim": 8}
+    heads = {"encoder_attention_heads": 1, "decoder_attention_heads": 1}
+    config = PegasusConfig(
+        vocab_size=len(vocabulary), d_model=8, scale_embedding=True, **sizes, **heads
+    )
+    PegasusForConditionalGeneration(config).save_pretrained(tmp_path / "pegasus")
+    with pytest.raises(InputError, match="does more to its tokens than look up their embeddings"):
+        new_generator(GeneratorSettings(backbone=str(tmp_path / "pegasus")), vocabulary)
+
+
 def test_new_generator_backbone_that_is_none_is_an_error(vocabulary, tiny_backbone, tmp_path):
     with pytest.raises(InputError, match="as an encoder-decoder"):
         new_generator(GeneratorSettings(backbone=str(tiny_backbone)), vocabulary)
@@ -205,14 +218,19 @@ def test_mean_cross_entropy_bfloat16_is_near_float32():
     )
 
 
-@pytest.mark.parametrize("scale", [0.1, 100.0])  # with no shift, and where one is needed
-def test_target_log_probabilities_equal_log_softmax(scale, monkeypatch):
+# With no shift, where one is needed, and where logits are so uneven that it is not enough.
+@pytest.mark.parametrize("scale", [0.1, 5.0, 8.0, 100.0])
+@pytest.mark.parametrize("biased", [False, True])
+def test_target_log_probabilities_equal_log_softmax(scale, biased, monkeypatch):
     monkeypatch.setattr("condsim.contexts.generator_loss._SCORED_VALUES", 3 * 50)
     torch.manual_seed(0)
     hidden, weight = torch.randn(11, 8) * scale, torch.randn(50, 8)
+    bias = torch.randn(50) if biased else None
     targets = torch.randint(0, 50, (11,))
-    wanted = (hidden @ weight.T).log_softmax(dim=-1).gather(1, targets[:, None])[:, 0]
-    found = target_log_probabilities(hidden, weight, None, targets)
+    logits = hidden @ weight.T + (0 if bias is None else bias)
+    wanted = logits.log_softmax(dim=-1).gather(1, targets[:, None])[:, 0]
+    found = target_log_probabilities(hidden, weight, bias, targets)
     torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
-    half = target_log_probabilities(hidden.bfloat16(), weight.bfloat16(), None, targets)
+    half_bias = None if bias is None else bias.bfloat16()
+    half = target_log_probabilities(hidden.bfloat16(), weight.bfloat16(), half_bias, targets)
     assert ((half - wanted).abs() < 0.03 * (1 + wanted.abs())).all()

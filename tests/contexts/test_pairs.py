@@ -55,6 +55,9 @@ class Near:
         ]
         return [(found, np.ones(len(found), np.float32)) for found in chunks]
 
+    def likeness(self, sentence: str, others: Any) -> Any:
+        return np.ones(len(others), np.float32)
+
 
 def drawer(rows: int = 5_000, **options: Any) -> PairDrawer:
     return PairDrawer(Rows(rows), Near(rows), **options)
@@ -140,11 +143,29 @@ def test_draw_on_a_real_corpus(small_corpus, tmp_path):
     assert SPLITS[one.splits[0]] == "train"
 
 
+def test_draw_tfidf_partner_is_one_of_the_ten_most_alike_and_shares_a_word():
+    class Alike(Near):
+        def likeness(self, sentence: str, others: Any) -> Any:
+            numbers = [int(re.search(r"\d+", text)[0]) for text in others]
+            return np.array([number % 100 if number % 2 else 0 for number in numbers], np.float32)
+
+    one = PairDrawer(Rows(5_000), Alike(5_000), mix=PairMix(1, 0, 0)).draw(0, 500)
+    alike = (one.kinds == KINDS.index("tfidf")) & (one.splits == TRAIN)
+    # Of the 100 sentences of 20 chunks half are alike; the ten highest odd numbers below 100, but
+    # for the sentence itself and those of another split.
+    assert (one.second[alike] % 2 == 1).all()
+    assert (one.second[alike] % 100 > 70).all()
+    assert len(set((one.second[alike] % 100).tolist())) >= 10
+
+
 class Nothing:
     """Finds no chunk, as an index of documents of one sentence would."""
 
     def search(self, sentences, *, top_n=20_000):
         return [(np.zeros(0, np.int64), np.zeros(0, np.float32)) for _ in sentences]
+
+    def likeness(self, sentence, others):
+        return np.zeros(len(others), np.float32)
 
 
 def test_draw_documents_of_one_sentence_give_no_document_pairs(tmp_path):

@@ -120,6 +120,13 @@ def test_pipeline_from_text_to_surrogate(copy):
     told = make(folder, recipe, "surrogate")
     assert [what for what in told if what[0] != "harvest"] == [("corpus", 0, 0)]
     assert {path: path.stat().st_mtime_ns for path in times} == times
+    # Another harvest in its place: its pairs are written, and the old surrogate is not its own.
+    shutil.rmtree(folder / "harvest")
+    before = (folder / "pairs" / "train.parquet").read_bytes()
+    other = replace(recipe, selection=replace(recipe.selection, size=2))
+    with pytest.raises(InputError, match=r"surrogate was trained on another harvest than the one"):
+        make(folder, other, "surrogate")
+    assert (folder / "pairs" / "train.parquet").read_bytes() != before
 
 
 def test_pipeline_tells_how_far_each_stage_is(small_text, tmp_path):

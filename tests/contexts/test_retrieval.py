@@ -176,7 +176,7 @@ def test_index_does_not_find_documents_of_one_sentence(tmp_path: Path) -> None:
     captions = tmp_path / "captions.tsv"
     captions.write_text("caption\nA dog runs on the beach today.\nA cat sleeps on the sofa.\n")
     text = tmp_path / "text.txt"
-    text.write_text("A dog runs in the park.\nIt likes the beach very much.\nA cat looks on.\n")
+    text.write_text("A dog runs in the park.\nIt likes the beach a lot.\nA cat looks at a dog.\n")
     corpus = prepare_corpus([captions, text], tmp_path / "corpus", chunk_sentences=2)
     assert corpus.has_context.tolist() == [False, False, True, True, True]
     index = TfidfIndex.build(corpus, tmp_path / "index", min_df=1)
@@ -185,5 +185,14 @@ def test_index_does_not_find_documents_of_one_sentence(tmp_path: Path) -> None:
     alone = TfidfIndex.build(
         prepare_corpus([text], tmp_path / "alone", chunk_sentences=2), tmp_path / "i", min_df=1
     )
-    (_, scores), (_, wanted) = index.search(["dog"])[0], alone.search(["dog"])[0]
+    (_, scores), (_, wanted) = index.search(["dog park"])[0], alone.search(["dog park"])[0]
     np.testing.assert_allclose(scores, wanted, rtol=1e-6)  # as if the captions were not there
+
+
+def test_likeness_match_hand_worked_value(tmp_path: Path) -> None:
+    index = TfidfIndex.build(Texts(["red fox", "red red owl", "cat"]), tmp_path / "i", min_df=1)
+    likeness = index.likeness("red owl", ["red fox", "Owl!", "bird", "red owl bird"])
+    red, rare = math.log(4 / 3) + 1, math.log(4 / 2) + 1
+    square = red**2 + 2 * rare**2  # of red, owl and "red owl", as of red, fox and "red fox"
+    np.testing.assert_allclose(likeness, [red**2 / square, rare / math.sqrt(square), 0, 1], 1e-6)
+    assert index.likeness("red", []).tolist() == []

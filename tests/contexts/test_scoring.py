@@ -68,6 +68,24 @@ def origin(**options: Any) -> OriginScorer:
     return OriginScorer(Corpus(), Index(), options.pop("terms", Terms()), **options)
 
 
+def test_pair_terms_leave_out_contexts_from_where_a_sentence_stands(monkeypatch):
+    class Known(Corpus):
+        def sentences(self, ids: Any) -> list[str]:
+            return ["b in the corpus" if row == 12 else f"reference {row}" for row in ids]
+
+    monkeypatch.setattr("condsim.contexts.own_place.NEAR", 2)
+    scorer = OriginScorer(Known(), Index(), Terms(), selection=Selection(size=10))
+    (pair,) = scorer.pair_terms(["b in the corpus"], ["bb of another place"])
+    # Of the contexts 10 to 19 the first sentence chose from 15 to 19; in those that the second one
+    # chose it is not judged by 10 to 14.
+    left_out = {name: np.isnan(values) for name, values in pair.first.items()}
+    assert {len(values) for values in left_out.values()} == {15}
+    assert {int(values[5:].sum()) for values in left_out.values()} == {5}
+    assert not any(values[:5].any() for values in left_out.values())
+    assert not any(np.isnan(values).any() for values in pair.second.values())
+    assert np.isfinite(similarity(pair, weights=Weights(), center="pmi"))
+
+
 def test_similarity_is_the_cosine_worked_by_hand():
     pair = PairTerms(
         first={"centre": np.float32([-1, -2])},

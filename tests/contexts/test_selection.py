@@ -118,6 +118,28 @@ def test_select_sentence_without_chunks_gets_random_contexts():
     assert len(empty.centres) == 4
 
 
+def test_select_leaves_out_contexts_from_where_the_sentence_stands():
+    class Known(Corpus):
+        def sentences(self, ids: Any) -> list[str]:
+            return ["It stands here." if row == 30 else chr(97 + row) for row in ids]
+
+    def found(sentence: str) -> Any:
+        (one,) = select(
+            [sentence],
+            corpus=Known(),
+            index=Index(),
+            scorer=Terms(),
+            selection=Selection(size=12, candidates=5),
+            weights=Weights(1, 4, 1, 1),
+        )
+        return one
+
+    inside, outside = found("it stands  HERE"), found("It stood there.")
+    assert (inside.own.tolist(), outside.own.tolist()) == ([30], [])
+    assert inside.centres.tolist() == [59, 54, 49, 44, 19, 14, 9, 4]  # not 20 to 40
+    assert outside.centres.tolist() == [59 - 5 * chunk for chunk in range(12)]
+
+
 def test_select_like_left_neighbours_are_left_out():
     class Alike(Corpus):
         def sentences(self, ids: Any) -> list[str]:

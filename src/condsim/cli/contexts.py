@@ -121,7 +121,7 @@ def _stages(
         Stage.INDEX: lambda: f"index: {len(made.index):,} chunks",
         Stage.COHERENCE: lambda: _summary("coherence", made.coherence),
         Stage.GENERATORS: lambda: _summary("generators", made.generators),
-        Stage.ORIGIN: lambda: f"origin: {made.folder}, for condsim evaluate --model",
+        Stage.ORIGIN: lambda: _origin(made),
         Stage.HARVEST: lambda: made.harvest(engine).summary(),
         Stage.SURROGATE: lambda: _surrogate(made, progress),
     }
@@ -138,6 +138,12 @@ def _stages(
 def _summary(stage: str, report: CoherenceReport | GeneratorReport | None) -> str:
     """What a trained model says of itself."""
     return f"{stage}: not used, its weight is 0" if report is None else report.summary()
+
+
+def _origin(made: Pipeline) -> str:
+    """Opens the origin model, which computes the sentence vectors."""
+    _ = made.origin.scorer
+    return f"origin: {made.folder}, for condsim evaluate --model"
 
 
 def _surrogate(made: Pipeline, progress: StageProgress) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from condsim.errors import require
 from condsim.files import replacing
 
 __all__ = ["computed_rows"]
@@ -25,7 +26,8 @@ def computed_rows(
 ) -> NDArray[np.float16]:
     """Computes an array row by row and keeps it on disk, or opens it if it was kept before.
 
-    A half-written file is continued. One of another identity is written over.
+    A half-written file is continued. One of another identity is written over. Another process that
+    asks for the same array waits for it.
 
     Args:
         path: The ``.npy`` file; a ``.json`` beside it says what it holds.
@@ -40,13 +42,40 @@ def computed_rows(
 
     Raises:
         OSError: If the disk is full; what was written up to then is kept.
+        MissingExtraError: If the ``contexts`` extra is not installed.
     """
     wanted = {**identity, "rows": shape[0], "columns": shape[1], "block": block}
+    if not _is_finished(path, wanted):
+        filelock = require("filelock", extra="contexts")
+        with filelock.FileLock(path.with_suffix(".lock")):
+            if not _is_finished(path, wanted):
+                _compute(path, wanted, shape=shape, rows=rows, block=block, progress=progress)
+    array: NDArray[np.float16] = np.load(path, mmap_mode="r")
+    return array
+
+
+def _is_finished(path: Path, wanted: Mapping[str, object]) -> bool:
+    whole = path.is_file() and not path.with_suffix(".npy.partial").exists()
+    return whole and _holds(_read(path.with_suffix(".json")), wanted)
+
+
+def _holds(known: Mapping[str, object], wanted: Mapping[str, object]) -> bool:
+    return {key: known.get(key) for key in wanted} == wanted
+
+
+def _compute(
+    path: Path,
+    wanted: Mapping[str, object],
+    *,
+    shape: tuple[int, int],
+    rows: Callable[[int, int], NDArray[np.float32]],
+    block: int,
+    progress: Callable[[int, int], None] | None,
+) -> None:
+    """Writes the blocks that are missing."""
     record, partial = path.with_suffix(".json"), path.with_suffix(".npy.partial")
     known = _read(record)
-    same = {key: known.get(key) for key in wanted} == wanted
-    if same and path.is_file() and not partial.exists():
-        return _open(path)
+    same = _holds(known, wanted)
     done = int(str(known.get("done", 0))) if same and partial.is_file() else 0
     if not done:
         path.unlink(missing_ok=True)
@@ -66,12 +95,6 @@ def computed_rows(
             if progress is not None:
                 progress(done, shape[0])
     partial.replace(path)
-    return _open(path)
-
-
-def _open(path: Path) -> NDArray[np.float16]:
-    array: NDArray[np.float16] = np.load(path, mmap_mode="r")
-    return array
 
 
 def _read(path: Path) -> dict[str, object]:

@@ -58,8 +58,10 @@ class Weights:
 def fit(terms: Mapping[str, FloatArray], weights: Weights) -> FloatArray:
     """Combines the terms of Eq. 3.
 
-    The weighted sum is divided by the sum of its weights. That changes no ranking and no cosine,
-    and it lets a context without a left or a right side count by the terms it has.
+    The weighted sum is divided by the sum of its weights, which changes no ranking and no cosine. A
+    term that a context lacks, as one without a left side does, counts as the mean of the others':
+    left out it would count as the mean of the context's own terms, of which coherence is by far the
+    highest, and the edges of documents would come first.
 
     Args:
         terms: Log-probabilities by name, each ``(k,)``; NaN where a context has no such term. The
@@ -74,13 +76,14 @@ def fit(terms: Mapping[str, FloatArray], weights: Weights) -> FloatArray:
         >>> fit(terms, Weights(left=0, right=0))
         array([-2.], dtype=float32)
     """
-    total: NDArray[np.float64] | float = 0.0
-    weight: NDArray[np.float64] | float = 0.0
-    for name in weights.used:
-        values = terms[name].astype(np.float64)
-        there = ~np.isnan(values)
-        share = getattr(weights, name)
-        total = total + np.where(there, share * values, 0.0)
-        weight = weight + share * there
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(total / weight, dtype=np.float32)
+    values = np.stack([terms[name].astype(np.float64) for name in weights.used])  # (used, k)
+    there = ~np.isnan(values)
+    some = there.any(axis=1)  # terms that any of the contexts has
+    if not some.any():
+        return np.full(values.shape[1], np.nan, dtype=np.float32)
+    shares = np.array([getattr(weights, name) for name in weights.used])[some]
+    values, known = values[some], there[some]
+    means = np.where(known, values, 0).sum(axis=1) / known.sum(axis=1)
+    filled = np.where(known, values, means[:, None])
+    scores = np.average(filled, axis=0, weights=shares)
+    return np.where(known.any(axis=0), scores, np.nan).astype(np.float32)

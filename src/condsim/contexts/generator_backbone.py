@@ -183,7 +183,18 @@ def _wrap(
 def _check(
     generator: ContextGenerator, settings: GeneratorSettings, vocabulary: Vocabulary
 ) -> None:
-    """Compares the loss with that of the backbone's own logits on an example."""
+    """Compares what the generator makes of the backbone with the backbone's own ways."""
+    embed, encoder = generator.backbone.get_input_embeddings(), generator.backbone.get_encoder()
+    tokens = torch.tensor([[vocabulary.end_id, vocabulary.separator_id, vocabulary.end_id]])
+    generator.eval()
+    with torch.inference_mode():
+        states = encoder(input_ids=tokens).last_hidden_state
+        given = encoder(inputs_embeds=embed(tokens)).last_hidden_state
+    if not torch.allclose(states, given, rtol=1e-3, atol=1e-3):
+        raise InputError(
+            f"The encoder of the backbone {settings.backbone!r} does more to its tokens than look "
+            "up their embeddings, as Pegasus and Marian do. Use another, such as T5 or BART."
+        )
     ids = [vocabulary.end_id, vocabulary.separator_id, vocabulary.end_id]
     sentences = {number: np.array(ids[: number + 1]) for number in range(3)}
     builder = ItemBuilder(
@@ -194,7 +205,6 @@ def _check(
         separator=vocabulary.separator_id,
     )
     builder.add("centre", 0, (1, 2))
-    generator.eval()
     with torch.inference_mode():
         own = generator.loss(builder.units, builder.items)
         wanted = -generator.token_scores(builder.units, builder.items).mean()

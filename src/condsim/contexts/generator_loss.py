@@ -7,6 +7,7 @@ in training the gradient of a block is computed while its probabilities are at h
 
 from __future__ import annotations
 
+import math
 from typing import Any, cast
 
 import torch
@@ -19,7 +20,7 @@ __all__ = ["mean_cross_entropy", "target_log_probabilities"]
 
 _SCORED_VALUES = 1 << 20  # logits in a block: 128 rows of 8,000
 _TRAINED_VALUES = 1 << 21
-_SAFE_EXPONENT = 80.0  # e^80 times a large vocabulary is still a float32 and a bfloat16
+_SAFE_EXPONENT = 75.0  # e^75 times a large vocabulary is still a float32 and a bfloat16
 
 
 def target_log_probabilities(
@@ -39,17 +40,22 @@ def target_log_probabilities(
     gold = (hidden.float() * weight[targets].float()).sum(dim=-1)
     if bias is not None:
         gold = gold + bias[targets].float()
-    # |h·w| <= |h| |w|: where that is small, the sum of exponentials needs no shift.
-    most = hidden.float().norm(dim=-1).amax() * weight.float().norm(dim=-1).amax()
-    shift = bias is not None or bool(most > _SAFE_EXPONENT)
+    if not len(hidden):
+        return gold
+    # h·w <= |h| |w|, so exponentials of logits less this much are no overflow.
+    most = float(hidden.float().norm(dim=-1).amax() * weight.float().norm(dim=-1).amax())
+    if bias is not None:
+        most += float(bias.float().amax())
+    shift = 8.0 * math.ceil(max(0.0, most - _SAFE_EXPONENT) / 8)  # exact in bfloat16 too
+    moved = weight.new_full((len(weight),), -shift) if shift else bias
     sums = []
     for rows in torch.split(hidden, max(1, _SCORED_VALUES // len(weight))):
-        logits = F.linear(rows, weight, bias)
-        if shift:
-            sums.append(torch.logsumexp(logits.float(), dim=-1))
-        else:
-            sums.append(_row_sums(logits.exp_()).log_())
-    return gold - torch.cat(sums) if sums else gold
+        mass = _row_sums(F.linear(rows, weight, moved).exp_()).log_() + shift
+        if shift and (bias is not None or bool((mass < shift - _SAFE_EXPONENT).any())):
+            # All logits may be so far below the bound that their exponentials are lost.
+            mass = torch.logsumexp(F.linear(rows, weight, bias).float(), dim=-1)
+        sums.append(mass)
+    return gold - torch.cat(sums)
 
 
 def _row_sums(values: Tensor) -> Tensor:

@@ -21,8 +21,8 @@ from condsim.contexts.harvest_folder import (
     HarvestSettings,
 )
 from condsim.contexts.locks import sole_process
-from condsim.contexts.pairs import KINDS, SPLITS, PairDrawer
-from condsim.contexts.selection import Places, Retriever
+from condsim.contexts.pairs import KINDS, SPLITS, PairDrawer, SentenceIndex
+from condsim.contexts.selection import Places
 from condsim.errors import InputError, require
 from condsim.files import replacing
 from condsim.types import FloatArray
@@ -60,7 +60,7 @@ class Origin(Protocol):
         """The corpus."""
 
     @property
-    def index(self) -> Retriever:
+    def index(self) -> SentenceIndex:
         """Its index."""
 
     @property

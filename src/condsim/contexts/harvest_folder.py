@@ -12,12 +12,13 @@ import numpy as np
 
 from condsim.contexts.pairs import PairMix
 from condsim.errors import InputError, require
+from condsim.files import sha256_of
 from condsim.types import FloatArray, IntArray
 
 __all__ = ["FORMAT", "LOST", "MANIFEST", "Harvest", "HarvestSettings", "Pairs", "one_line"]
 
 MANIFEST = "harvest.json"
-FORMAT = 1
+FORMAT = 2
 LOST = b"sentences_without_contexts"
 """Key in the metadata of a shard."""
 
@@ -122,8 +123,13 @@ class Harvest:
                 raise
             raise InputError(
                 f"{folder} is no harvest: its {MANIFEST} cannot be read ({error}). Give the folder "
-                "that 'condsim contexts harvest' wrote."
+                "that 'condsim contexts run' wrote."
             ) from error
+
+    @property
+    def revision(self) -> str:
+        """Stands for all that decides the pairs and their scores."""
+        return sha256_of(self.folder / MANIFEST)[:12]
 
     def summary(self) -> str:
         """Says in one line what there is."""

@@ -9,16 +9,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from condsim.contexts.own_place import chunk_rows
 from condsim.contexts.selection import Places, Retriever
 from condsim.errors import InputError
-from condsim.types import BoolArray, IntArray
+from condsim.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["KINDS", "SPLITS", "Drawn", "PairDrawer", "PairMix", "splits_of"]
+__all__ = ["KINDS", "SPLITS", "Drawn", "PairDrawer", "PairMix", "SentenceIndex", "splits_of"]
 
 Split = Literal["train", "dev", "test"]
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
@@ -26,10 +27,18 @@ KINDS = ("tfidf", "document", "random")
 
 _NEAR = 10  # sentences; how far apart two of one document may be
 _CHUNKS = 20  # the best chunks that a partner is taken from
+_ALIKE = 10  # the sentences most like the first among these, of which one is drawn
 _WIDER = 10  # as far, and as many chunks, for dev and test, of whose sentences few are at hand
 _HUNDRED = 100  # of so many pairs one is a dev pair, and one a test pair
 _DEV, _TEST = 49, 99  # their places among the hundred
 _FEW = 10  # sentences of the dev and of the test split at least, if that is a tenth at most
+
+
+class SentenceIndex(Retriever, Protocol):
+    """What finds sentences that are alike."""
+
+    def likeness(self, sentence: str, others: Sequence[str]) -> FloatArray:
+        """Cosines of TF-IDF vectors of a sentence and others, ``(n,)``."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +46,9 @@ class PairMix:
     """Shares of the three kinds of pairs.
 
     Attributes:
-        tfidf: The partner comes from a chunk that has words in common with the first sentence.
+        tfidf: The partner is one of the ten sentences of the best chunks that are most like the
+            first sentence by TF-IDF, with a word in common. Documents of one sentence are in no
+            chunk that is found, so they are never such a partner.
         document: The partner stands at most ten sentences away in the same document (a hundred in
             dev and test, where a partner of the same split is rare).
         random: The partner is any sentence.
@@ -117,7 +128,7 @@ class PairDrawer:
     """Draws pairs by their numbers: the same ones whoever draws them."""
 
     def __init__(
-        self, corpus: Places, index: Retriever, *, mix: PairMix | None = None, seed: int = 0
+        self, corpus: Places, index: SentenceIndex, *, mix: PairMix | None = None, seed: int = 0
     ) -> None:
         """Sorts the sentences of the corpus into the splits.
 
@@ -177,11 +188,12 @@ class PairDrawer:
     ) -> None:
         places = np.flatnonzero(chosen)
         texts = self._corpus.sentences(first[places])
-        starts = self._corpus.chunk_starts
         found = self._index.search(texts, top_n=_CHUNKS * (_WIDER if rare else 1))
-        for place, (chunks, _) in zip(places, found, strict=True):
-            near = [np.arange(starts[chunk], starts[chunk + 1]) for chunk in chunks]
-            second[place] = self._partner(first[place], near, random)
+        for place, text, (chunks, _) in zip(places, texts, found, strict=True):
+            ids = self._others(first[place], chunk_rows(chunks, self._corpus))
+            likeness = self._index.likeness(text, self._corpus.sentences(ids))
+            best = np.argsort(-likeness, kind="stable")[:_ALIKE]
+            second[place] = _any_of(ids[best[likeness[best] > 0]], random)
 
     def _draw_near(
         self,
@@ -195,7 +207,7 @@ class PairDrawer:
         reach = _NEAR * (_WIDER if rare else 1)
         around = self._corpus.neighbours(first[places], left=reach, right=reach)
         for place, near in zip(places, around, strict=True):
-            second[place] = self._partner(first[place], [near[near >= 0]], random)
+            second[place] = _any_of(self._others(first[place], near[near >= 0]), random)
 
     def _draw_random(
         self,
@@ -207,15 +219,17 @@ class PairDrawer:
         for place in np.flatnonzero(second < 0):
             ids = self._ids[splits[place]]
             some = random.choice(ids, size=2, replace=False)  # one of them is another sentence
-            second[place] = self._partner(first[place], [some], random)
+            second[place] = _any_of(self._others(first[place], some), random)
 
-    def _partner(
-        self, first: np.int64, near: Sequence[IntArray], random: np.random.Generator
-    ) -> int:
-        """One of some sentences that is of the same split; -1 if there is none."""
-        ids = np.concatenate([*near, np.zeros(0, np.int64)]).astype(np.int64)
-        ids = ids[(self._splits[ids] == self._splits[first]) & (ids != first)]
-        return int(random.choice(ids)) if len(ids) else -1
+    def _others(self, first: np.int64, ids: IntArray) -> IntArray:
+        """Those of some sentences that are of the same split, and another one."""
+        others: IntArray = ids[(self._splits[ids] == self._splits[first]) & (ids != first)]
+        return others
+
+
+def _any_of(ids: IntArray, random: np.random.Generator) -> int:
+    """One of some sentences; -1 if there is none."""
+    return int(random.choice(ids)) if len(ids) else -1
 
 
 def _hash(sentence: str) -> int:

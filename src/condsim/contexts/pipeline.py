@@ -44,7 +44,7 @@ from condsim.contexts.surrogate import new_backbone, surrogate_recipe, write_tra
 from condsim.contexts.vocabulary import Vocabulary, learn_vocabulary
 from condsim.contexts.watched import Watched
 from condsim.errors import InputError
-from condsim.files import replacing
+from condsim.files import replacing, sha256_of
 from condsim.training.runs import FinishedRun, run_or_resume
 
 __all__ = ["RECIPE", "Pipeline", "open_pipeline"]
@@ -218,18 +218,25 @@ class Pipeline:
         Returns:
             The run, in the folder ``surrogate``; None in a process of several that is not the main
             one.
+
+        Raises:
+            InputError: If that folder holds a surrogate of another harvest.
         """
         settings = self.recipe.surrogate
         backbone = self._backbone
         if settings.backbone is None:
             new_backbone(self.vocabulary, backbone, settings)
+        files = self._training_pairs(made)
         recipe = surrogate_recipe(
-            settings,
-            name=f"{self.recipe.name} surrogate",
-            files=self._training_pairs(made),
-            backbone=backbone,
+            settings, name=f"{self.recipe.name} surrogate", files=files, backbone=backbone
         )
-        return run_or_resume(recipe, self.folder / SURROGATE)
+        run = run_or_resume(recipe, self.folder / SURROGATE)
+        if run is not None and run.train_revision != sha256_of(files["train"])[:12]:
+            raise InputError(
+                f"The surrogate in {run.folder} was trained on another harvest than the one in "
+                f"{made.folder}. Remove it to train anew."
+            )
+        return run
 
     @property
     def _inputs(self) -> list[Path]:
@@ -255,17 +262,20 @@ class Pipeline:
         )
 
     def _training_pairs(self, made: Harvest) -> dict[str, Path]:
-        """The files of `write_training_pairs`, written once."""
+        """The files of `write_training_pairs`, written once for a harvest."""
         folder = self.folder / "pairs"
         record = folder / "files.json"
+        revision = made.revision
         if record.is_file():
-            names: dict[str, str] = json.loads(record.read_text(encoding="utf-8"))
-            return {split: folder / name for split, name in names.items()}
+            known = json.loads(record.read_text(encoding="utf-8"))
+            if known.get("harvest") == revision:
+                return {split: folder / name for split, name in known["files"].items()}
         self._progress("training pairs", 0, 0)
         files = write_training_pairs(made, folder)
         with replacing(record) as partial_file:
             names = {split: file.name for split, file in files.items()}
-            partial_file.write_text(json.dumps(names), encoding="utf-8")
+            content = {"harvest": revision, "files": names}
+            partial_file.write_text(json.dumps(content), encoding="utf-8")
         return files
 
 

@@ -80,9 +80,10 @@ class TfidfIndex:
             self.revision = str(manifest["revision"])
             self.min_df = int(manifest["min_df"])
             self._chunks = int(manifest["counts"]["chunks"])
+            texts = int(manifest["counts"]["texts"])
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"Cannot read the index in {folder}: {error}.") from error
-        self._terms = Terms(folder, chunks=self._chunks)
+        self._terms = Terms(folder, texts=texts)
         self._starts: IntArray = open_array(folder / STARTS, np.int64)
         self._postings: NDArray[np.int32] = open_array(folder / CHUNKS, np.int32)
         self._weights: FloatArray = open_array(folder / WEIGHTS, np.float32)
@@ -189,6 +190,25 @@ class TfidfIndex:
         with ThreadPoolExecutor(threads) as pool:
             parts = pool.map(self._search, shares, [top_n] * len(shares))
             return [found for part in parts for found in part]
+
+    def likeness(self, sentence: str, others: Sequence[str]) -> FloatArray:
+        """Compares sentences by the words and bigrams they share.
+
+        Args:
+            sentence: A sentence.
+            others: Sentences to compare it with, n of them.
+
+        Returns:
+            Cosines of their TF-IDF vectors, ``(n,)``; terms that the index does not know do not
+            count, and without known terms a cosine is 0.
+        """
+        vectors = self._terms.vectors([sentence, *others])
+        own = slice(0, vectors.starts[1])
+        rows = np.repeat(np.arange(len(others) + 1), np.diff(vectors.starts))
+        weights = np.zeros(len(self._terms), dtype=np.float32)
+        weights[vectors.terms[own]] = vectors.weights[own]
+        products = weights[vectors.terms] * vectors.weights
+        return np.bincount(rows, products, minlength=len(others) + 1)[1:].astype(np.float32)
 
     def _search(self, sentences: Sequence[str], top_n: int) -> list[tuple[IntArray, FloatArray]]:
         """Searches batch by batch, each as large as the memory for scores allows."""

@@ -58,12 +58,12 @@ class Vectors:
 class Terms:
     """The vocabulary of an index: W words, then B bigrams, each with its number of chunks."""
 
-    def __init__(self, folder: Path, *, chunks: int) -> None:
+    def __init__(self, folder: Path, *, texts: int) -> None:
         """Opens the vocabulary.
 
         Args:
             folder: Folder of the index.
-            chunks: Number of chunks of the index.
+            texts: Number of chunks of the index that hold text.
 
         Raises:
             InputError: If a file is missing or damaged.
@@ -75,7 +75,7 @@ class Terms:
         self._words = {word: number for number, word in enumerate(text.split())}
         self._bigrams: NDArray[np.uint64] = open_array(folder / BIGRAMS, np.uint64)
         self._frequencies: NDArray[np.int32] = open_array(folder / FREQUENCIES, np.int32)
-        self._chunks = chunks
+        self._texts = texts
         if len(self._frequencies) != len(self._words) + len(self._bigrams):
             raise InputError(f"{folder} is damaged: its files do not hold the same terms.")
 
@@ -96,7 +96,7 @@ class Terms:
         pairs, counts = np.unique(rows * len(self) + terms, return_counts=True)
         rows, terms = np.divmod(pairs, max(len(self), 1))
         frequencies = self._frequencies[terms].astype(np.float64)
-        weights = counts * (np.log((1 + self._chunks) / (1 + frequencies)) + 1)
+        weights = counts * (np.log((1 + self._texts) / (1 + frequencies)) + 1)
         norms = np.sqrt(np.bincount(rows, weights**2, minlength=len(sentences)))
         starts = np.searchsorted(rows, np.arange(len(sentences) + 1))
         return Vectors(

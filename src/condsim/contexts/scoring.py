@@ -15,6 +15,7 @@ from condsim.contexts.centering import ContextMeans, SentenceMeans
 from condsim.contexts.cost import Cost, cost_of
 from condsim.contexts.eq3 import Weights
 from condsim.contexts.eq4 import OF_SENTENCES, Center, PairTerms, similarity
+from condsim.contexts.own_place import far_from
 from condsim.contexts.selection import (
     ContextSet,
     Places,
@@ -27,7 +28,7 @@ from condsim.errors import InputError, unknown_name
 from condsim.scorers.calibration import Calibration
 from condsim.scorers.inputs import Rows, Scale, rescaled
 from condsim.scorers.pair_scorer import PairScorer
-from condsim.types import FloatArray
+from condsim.types import BoolArray, FloatArray
 
 __all__ = ["OriginScorer"]
 
@@ -101,7 +102,6 @@ class OriginScorer(PairScorer):
         self._references = references
         self._rate: float | None = None
         self._means = ContextMeans(corpus, terms, references, seed=self._selection.seed)
-        self._alone = SentenceMeans(corpus, terms, references, seed=self._selection.seed)
 
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
         if rows.conditions is not None:
@@ -144,10 +144,11 @@ class OriginScorer(PairScorer):
     def _timed(self) -> float:
         """Sequences scored in a second: sentences of the corpus in contexts of the usual number."""
         random = np.random.default_rng(0)
-        size = min(2 * self._selection.size, len(self._corpus))
+        contexts = np.flatnonzero(self._corpus.has_context)
+        size = min(2 * self._selection.size, len(contexts))
         count = min(-(-TRIAL // size), len(self._corpus))
         sentences = self._corpus.sentences(random.choice(len(self._corpus), count, replace=False))
-        centres = [random.choice(len(self._corpus), size, replace=False) for _ in sentences]
+        centres = [random.choice(contexts, size, replace=False) for _ in sentences]
         names = [name for name in self._weights.used if name != "coherence"]
         self._terms.terms(sentences[:1], centres[:1], names)  # warms up
         started = time.perf_counter()
@@ -167,11 +168,14 @@ class OriginScorer(PairScorer):
             The terms of each pair, in order; those of weight 0 are missing.
         """
         sets: dict[str, ContextSet] = {}
+        alone = SentenceMeans(
+            self._corpus, self._terms, self._references, seed=self._selection.seed
+        )
         pairs = iter(zip(sentences1, sentences2, strict=True))
         while block := list(islice(pairs, self._batch_size)):
             needed = dict.fromkeys(sentence for pair in block for sentence in pair)
             self._add_sets(sets, [sentence for sentence in needed if sentence not in sets])
-            yield from self._terms_of(block, sets)
+            yield from self._terms_of(block, sets, alone)
 
     def _add_sets(self, sets: dict[str, ContextSet], sentences: list[str]) -> None:
         if not sentences:
@@ -188,7 +192,10 @@ class OriginScorer(PairScorer):
         sets.update(zip(sentences, found, strict=True))
 
     def _terms_of(
-        self, block: Sequence[tuple[str, str]], sets: Mapping[str, ContextSet]
+        self,
+        block: Sequence[tuple[str, str]],
+        sets: Mapping[str, ContextSet],
+        sentence_means: SentenceMeans,
     ) -> Iterator[PairTerms]:
         names = self._weights.used
         # In its own contexts a sentence was scored when they were chosen.
@@ -196,12 +203,15 @@ class OriginScorer(PairScorer):
         answers = self._terms.terms(
             [one for one, _ in asked], [sets[other].centres for _, other in asked], names
         )
-        cross = dict(zip(asked, answers, strict=True))
+        cross = {
+            (one, other): _blanked(terms, far_from(sets[one].own, sets[other].centres))
+            for (one, other), terms in zip(asked, answers, strict=True)
+        }
         distinct = [np.concatenate([sets[one].centres for one in pair]) for pair in block]
         off_sentences = [name for name in names if self._center == "pmi" and name in OF_SENTENCES]
         off_contexts = [name for name in names if name not in off_sentences]
         means = self._means.of(distinct, off_contexts if self._center != "none" else ())
-        alone = self._alone.of(block, off_sentences)
+        alone = sentence_means.of(block, off_sentences)
         for (first, second), mean, own_mean in zip(block, means, alone, strict=True):
             own = {name: (sets[first].terms[name], sets[second].terms[name]) for name in names}
             yield PairTerms(
@@ -216,3 +226,8 @@ class OriginScorer(PairScorer):
                 means=mean,
                 alone=own_mean,
             )
+
+
+def _blanked(terms: Mapping[str, FloatArray], kept: BoolArray) -> dict[str, FloatArray]:
+    """NaN, which no cosine counts, for contexts from where the sentence itself stands."""
+    return {name: np.where(kept, values, np.nan) for name, values in terms.items()}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, get_args
 
 import numpy as np
 
 from condsim.contexts.diversity import LIKENESS, diverse
 from condsim.contexts.eq3 import Weights, fit
+from condsim.contexts.own_place import chunk_rows, far_from, own_rows
 from condsim.errors import InputError, unknown_name
 from condsim.types import BoolArray, FloatArray, IntArray
 
@@ -124,11 +125,14 @@ class ContextSet:
         centres: Their centres, ``(k,)``; fewer than were asked for if the corpus has no more.
         terms: The sentence's terms in them, each ``(k,)``.
         random: Whether they are random because no chunk shares a word with the sentence.
+        own: Where the sentence itself stands in the corpus, ``(j,)``; see
+            `condsim.contexts.own_place`.
     """
 
     centres: IntArray
     terms: Mapping[str, FloatArray]
     random: bool = False
+    own: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 def select(
@@ -152,13 +156,13 @@ def select(
 
     Returns:
         One set for each sentence, with all terms in use. A sentence that shares no word with the
-        corpus gets random contexts.
+        corpus, but for where it stands itself, gets random contexts.
     """
     if selection.strategy == "random":
         pools = [_random(sentence, corpus, selection) for sentence in sentences]
         terms = scorer.terms(sentences, pools, weights.used)
         return [ContextSet(pool, found) for pool, found in zip(pools, terms, strict=True)]
-    pools = _pools(sentences, corpus, index, selection)
+    pools, own = _pools(sentences, corpus, index, selection)
     without = [not len(pool) for pool in pools]
     pools = _most_coherent(sentences, pools, scorer, corpus, selection, weights)
     for place in np.flatnonzero(without).tolist():
@@ -167,23 +171,25 @@ def select(
     return [
         ContextSet(pool, found, random=True)
         if random
-        else _best(pool, found, corpus, selection, weights)
-        for pool, found, random in zip(pools, terms, without, strict=True)
+        else replace(_best(pool, found, corpus, selection, weights), own=rows)
+        for pool, found, random, rows in zip(pools, terms, without, own, strict=True)
     ]
 
 
 def _pools(
     sentences: Sequence[str], corpus: Places, index: Retriever, selection: Selection
-) -> list[IntArray]:
-    """The contexts that may be chosen: all of the retrieved chunks, the best chunk first."""
-    starts = corpus.chunk_starts
-    pools = []
-    for chunks, _ in index.search(sentences, top_n=selection.chunks):
-        lengths = starts[chunks + 1] - starts[chunks]
-        first = np.repeat(starts[chunks], lengths)
-        within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        pools.append((first + within).astype(np.int64))
-    return pools
+) -> tuple[list[IntArray], list[IntArray]]:
+    """The contexts that may be chosen, the best chunk first, and where each sentence stands.
+
+    They are all of the retrieved chunks but those from where the sentence itself stands.
+    """
+    pools, own = [], []
+    found = index.search(sentences, top_n=selection.chunks)
+    for sentence, (chunks, _) in zip(sentences, found, strict=True):
+        pool, rows = chunk_rows(chunks, corpus), own_rows(sentence, chunks, corpus)
+        pools.append(pool[far_from(rows, pool)])
+        own.append(rows)
+    return pools, own
 
 
 def _random(sentence: str, corpus: Places, selection: Selection) -> IntArray:
