@@ -10,6 +10,7 @@ import torch
 
 from condsim.contexts.generator_scorer import GeneratorScorer
 from condsim.contexts.generator_settings import SHAPES, GeneratorSettings, Shape
+from condsim.contexts.generator_states import StateStore
 from condsim.contexts.generator_training import train_generators
 from condsim.contexts.vocabulary import learn_vocabulary
 from condsim.errors import InputError, ModelError
@@ -67,18 +68,56 @@ def test_scores_side_without_sentences_is_nan(folders, small_corpus):
 
 def test_scores_encode_each_sentence_and_place_once(folders, small_corpus, monkeypatch):
     scorer = GeneratorScorer.open(folders / "one-apart", small_corpus)
-    encoded = []
-    model = scorer._models["centre"]
-    encode = type(model).encode
-
-    def counted(self, units):
-        encoded.append(len(units))
-        return encode(self, units)
-
-    monkeypatch.setattr(type(model), "encode", counted)
-    scorer.scores_of_tasks(("centre", "left", "right"), ["One.", "Two.", "One."], [[7, 8]] * 3)
+    encoded = _encoded(scorer, monkeypatch)
+    ask = ("centre", "left", "right"), ["One.", "Two.", "One."], [[7, 8]] * 3
+    scorer.scores_of_tasks(*ask)
     # 5, 6, 8, 9 around 7 and 6, 7, 9, 10 around 8, no place twice; and two sentences.
     assert encoded == [4 + 4 + 2]
+    scorer.scores_of_tasks(*ask)
+    assert encoded[1:] == [2]  # the sentences scored are not of the corpus
+    scorer.scores("centre", ["Three."], [np.array([8, 9])])
+    assert encoded[2:] == [4]  # those around 9
+
+
+def _encoded(scorer, monkeypatch):
+    """Counts the units that a scorer encodes, call by call."""
+    encoded = []
+    model = type(scorer._models["centre"])
+    encode = model._encode
+
+    def counted(self, units, chosen, lengths):
+        encoded.append(len(chosen))
+        return encode(self, units, chosen, lengths)
+
+    monkeypatch.setattr(model, "_encode", counted)
+    return encoded
+
+
+@pytest.mark.parametrize("encoder", ["apart", "joint"])
+def test_scores_are_the_same_whatever_states_are_kept(folders, small_corpus, encoder, monkeypatch):
+    monkeypatch.setattr("condsim.contexts.generator_scorer._SLAB", 32 * 4)
+    found = []
+    for memory_gb in (0, 32 * 4 * 50 / 1e9, 1):  # none, 50 tokens, all
+        scorer = GeneratorScorer.open(
+            folders / f"three-{encoder}", small_corpus, precision="float32", memory_gb=memory_gb
+        )
+        found += [scorer.scores("centre", SENTENCES, CENTRES) for _ in range(2)]
+        for store in scorer._stores.values():
+            assert store._used <= {0: 0, 1: 10**6}.get(memory_gb, 50 / 3)
+    for other in found[1:]:
+        for one, two in zip(found[0], other, strict=True):
+            np.testing.assert_allclose(one, two, rtol=0, atol=1e-5)
+
+
+def test_state_store_keeps_what_comes_first():
+    store = StateStore(5 * 2 * 4 / 1e9)  # five rows of two numbers
+    states = torch.arange(14.0).reshape(7, 2)
+    store.keep([3, -1, 5, 9], np.array([2, 1, 2, 2]), states)
+    assert store.starts([9, 5, 3, -1, 7]).tolist() == [-1, 2, 0, -1, -1]
+    assert store.take(np.array([0, 1, 2, 3])).tolist() == states[[0, 1, 3, 4]].tolist()
+    store.keep([7], np.array([1]), torch.tensor([[1.0, 2.0]]))  # the last row
+    assert store.starts([7]).tolist() == [4]
+    assert store.take(np.array([4])).tolist() == [[1, 2]]
 
 
 def test_scores_nothing_to_score_is_empty(folders, small_corpus):

@@ -26,6 +26,7 @@ from torch import Tensor, nn
 from condsim.contexts.generator_copy import Copied, CopyHead
 from condsim.contexts.generator_items import TASKS, Items, Units, length_groups, ragged
 from condsim.contexts.generator_loss import mean_cross_entropy, target_log_probabilities
+from condsim.contexts.generator_states import StateStore, spans
 from condsim.types import IntArray
 
 if TYPE_CHECKING:
@@ -67,10 +68,8 @@ class Memory:
         """
         flat = np.array([unit for item in units for unit in item], dtype=np.int64)
         lengths = self.lengths[flat]
-        ends = np.cumsum(lengths)
-        rows = np.repeat(self.starts[flat] - (ends - lengths), lengths) + np.arange(ends[-1])
         last_units = np.cumsum([len(item) for item in units]) - 1
-        parts = np.split(rows, ends[last_units][:-1])
+        parts = np.split(spans(self.starts[flat], lengths), np.cumsum(lengths)[last_units][:-1])
         return ragged(parts, fill=len(self.states) - 1)[0]
 
 
@@ -103,20 +102,39 @@ class ContextGenerator(nn.Module):
         """Where the weights are."""
         return self.places.device
 
-    def encode(self, units: Units) -> Memory:
+    def encode(self, units: Units, store: StateStore | None = None) -> Memory:
         """Encodes units, sorted by length and in few passes.
 
         Args:
             units: The units.
+            store: Where states are looked for first, and kept.
 
         Returns:
             Their states.
         """
         lengths = np.array([len(tokens) for tokens in units.tokens], dtype=np.int64)
+        kept = np.full(len(lengths), -1) if store is None else store.starts(units.keys)
+        known, fresh = np.flatnonzero(kept >= 0), np.flatnonzero(kept < 0)
+        order, states = self._encode(units, fresh, lengths)
+        if store is not None and len(order):
+            store.keep([units.keys[row] for row in order], lengths[order], states)
+        if store is not None and len(known):
+            states = torch.cat([store.take(spans(kept[known], lengths[known])), states])
+            order = np.concatenate([known, order])
         starts = np.zeros(len(lengths), dtype=np.int64)
+        starts[order] = np.cumsum(lengths[order]) - lengths[order]
+        joined = torch.cat([states, states.new_zeros(1, states.shape[1])])
+        ids = [units.tokens[row] for row in order]
+        tokens = self._tensor(np.concatenate([*ids, [self._pad]]))
+        keys = None if self.copy is None else self.copy.key(joined)
+        return Memory(joined, starts, lengths, tokens, keys)
+
+    def _encode(self, units: Units, chosen: IntArray, lengths: IntArray) -> tuple[IntArray, Tensor]:
+        """Encodes some units: their rows in the order of the states, and the states, ``(t, d)``."""
         encoder, embed = self.backbone.get_encoder(), self.backbone.get_input_embeddings()
-        states, ids, total = [], [], 0
-        for group in length_groups(lengths, call=_CALL, most=_TOKENS):
+        states, order = [], []
+        for rows in length_groups(lengths[chosen], call=_CALL, most=_TOKENS):
+            group = chosen[rows]
             tokens, inside = ragged([units.tokens[row] for row in group], fill=self._pad)
             places, _ = ragged([units.places[row] for row in group], fill=0)
             kept = self._tensor(inside)
@@ -124,14 +142,10 @@ class ContextGenerator(nn.Module):
             mask = None if inside.all() else kept
             out = encoder(inputs_embeds=given, attention_mask=mask).last_hidden_state
             states.append(out[kept] if mask is not None else out.flatten(0, 1))
-            ids.append(tokens[inside])
-            starts[group] = total + np.concatenate([[0], np.cumsum(lengths[group])[:-1]])
-            total += int(lengths[group].sum())
-        empty = self.places.new_zeros(1, self.places.shape[1])
-        joined = torch.cat([*states, empty.to(states[0].dtype if states else empty.dtype)])
-        known = self._tensor(np.concatenate([*ids, [self._pad]]))
-        keys = None if self.copy is None else self.copy.key(joined)
-        return Memory(joined, starts, lengths, known, keys)
+            order.append(group)
+        if not states:
+            return chosen, self.places.new_zeros(0, self.places.shape[1])
+        return np.concatenate(order), torch.cat(states)
 
     def _decode(
         self, memory: Memory, items: Items, group: IntArray

@@ -21,6 +21,7 @@ Task3 = Literal["centre", "left", "right"]
 TASKS: tuple[Task3, ...] = ("centre", "left", "right")
 
 _NO_SENTENCE = -1
+_PLACE_BITS = 8
 
 
 @dataclass
@@ -30,10 +31,13 @@ class Units:
     Attributes:
         tokens: Token ids of each unit.
         places: Place of each token's sentence in the context, 0 for the leftmost.
+        keys: A number that stands for a unit of one sentence of the corpus at one place; -1 for any
+            other unit.
     """
 
     tokens: list[IntArray] = field(default_factory=list)
     places: list[IntArray] = field(default_factory=list)
+    keys: list[int] = field(default_factory=list)
 
     def __len__(self) -> int:
         """Number of units."""
@@ -126,7 +130,9 @@ class ItemBuilder:
             found = self._numbers[key] = len(self.units)
             parts = [np.append(self._sentences[number], self._end) for number, _ in key]
             tokens = np.concatenate(parts) if parts else self._end
-            places = [place for _, place in key] or [self._left]
+            places = [at for _, at in key] or [self._left]
+            number, place = key[0] if len(key) == 1 else (_NO_SENTENCE, 0)
+            self.units.keys.append(number << _PLACE_BITS | place if number >= 0 else _NO_SENTENCE)
             self.units.tokens.append(tokens)
             self.units.places.append(np.repeat(places, [len(part) for part in parts] or [1]))
         return found

@@ -17,6 +17,7 @@ from condsim.contexts.generator import ContextGenerator
 from condsim.contexts.generator_backbone import saved_generator
 from condsim.contexts.generator_items import TASKS, ItemBuilder, Task3
 from condsim.contexts.generator_settings import GeneratorSettings
+from condsim.contexts.generator_states import StateStore
 from condsim.contexts.model_weights import (
     MODEL,
     REPORT,
@@ -46,6 +47,8 @@ class GeneratorScorer:
         vocabulary: Vocabulary,
         corpus: SentenceCorpus,
         settings: GeneratorSettings,
+        *,
+        memory_gb: float = 2.0,
     ) -> None:
         """Takes what :meth:`open` opened.
 
@@ -54,9 +57,12 @@ class GeneratorScorer:
             vocabulary: Their tokenizer.
             corpus: The corpus of the contexts.
             settings: What the models are.
+            memory_gb: Memory for encoder states that are kept, of all models together.
         """
         self._models, self._vocabulary = models, vocabulary
         self._corpus, self._settings = corpus, settings
+        distinct = {id(model) for model in models.values()}
+        self._stores = {one: StateStore(memory_gb / len(distinct)) for one in distinct}
 
     @classmethod
     def open(
@@ -66,6 +72,7 @@ class GeneratorScorer:
         *,
         tasks: Collection[str] = TASKS,
         precision: Literal["auto", "float32", "bfloat16"] = "auto",
+        memory_gb: float = 2.0,
     ) -> GeneratorScorer:
         """Opens trained generators.
 
@@ -75,6 +82,7 @@ class GeneratorScorer:
             tasks: What will be scored; models of other tasks are not opened.
             precision: Number format; bfloat16 is about twice as fast where the processor has it,
                 and changes a score by some thousandths.
+            memory_gb: See the constructor.
 
         Returns:
             The scorer.
@@ -105,7 +113,7 @@ class GeneratorScorer:
             kind = torch.bfloat16 if uses_bfloat16(precision) else torch.float32
             model.to(best_device(), kind).eval()
             models.update(dict.fromkeys(of_one, model))
-        return cls(models, vocabulary, corpus, settings)
+        return cls(models, vocabulary, corpus, settings, memory_gb=memory_gb)
 
     def scores(
         self, task: Task3, sentences: Sequence[str], centres: Sequence[IntArray]
@@ -204,7 +212,7 @@ class GeneratorScorer:
         if not len(items):
             return []
         with torch.inference_mode():
-            memory = model.encode(builder.units)
+            memory = model.encode(builder.units, self._stores[id(model)])
             sums = model.log_probabilities(memory, items).cpu().numpy()
         means = (sums / [len(target) for target in items.targets]).astype(np.float32)
         parts = np.split(means, np.cumsum([len(rows) for _, rows in scored])[:-1])

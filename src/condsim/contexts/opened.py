@@ -71,7 +71,9 @@ class OpenedRun:
             )
         if set(used) - {"coherence"}:
             self._check_finished(GENERATORS)
-            generators = GeneratorScorer.open(self.folder / GENERATORS, self.corpus, tasks=used)
+            generators = GeneratorScorer.open(
+                self.folder / GENERATORS, self.corpus, tasks=used, memory_gb=scoring.memory_gb
+            )
         return OriginScorer(
             self.corpus,
             self.index,

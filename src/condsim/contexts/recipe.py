@@ -73,17 +73,21 @@ class ScoringSettings:
         references: Contexts that a sentence's mean is taken over, or sentences that a context's is.
         weights: λ1 to λ4 of Eq. 3.
         batch_size: Pairs scored together; decides memory and speed, not the scores.
+        memory_gb: Gigabytes of encoder states that are kept for contexts that come up again;
+            likewise.
     """
 
     center: Literal["none", "context", "pmi"] = "pmi"
     references: int = 8
     weights: Weights = field(default_factory=Weights)
     batch_size: int = 64
+    memory_gb: float = 2.0
 
     def __post_init__(self) -> None:
         """Checks the numbers."""
         _check_least("scoring.references", self.references, 1)
         _check_least("scoring.batch_size", self.batch_size, 1)
+        _check_least("scoring.memory_gb", self.memory_gb, 0)
 
 
 @dataclass(frozen=True)
@@ -193,6 +197,6 @@ def save_contexts_recipe(recipe: ContextsRecipe, path: Path) -> None:
     write_mapping(dataclasses.asdict(recipe), path)
 
 
-def _check_least(key: str, value: int, least: int) -> None:
+def _check_least(key: str, value: float, least: int) -> None:
     if value < least:
         raise InputError(f"'{key}' must be at least {least}. Got {value}.")

@@ -20,6 +20,7 @@ __all__ = [
     "HARVEST",
     "INDEX",
     "RECIPE",
+    "SPEED_KEYS",
     "STAGES",
     "SURROGATE",
     "VOCABULARY",
@@ -60,6 +61,10 @@ def silent(stage: str, done: int, total: int) -> None:
     """Tells nobody how far a stage is."""
 
 
+SPEED_KEYS = ("batch_size", "memory_gb")
+"""Keys of the section ``scoring`` that decide memory and speed, not the scores."""
+
+
 def scored_by(recipe: ContextsRecipe) -> Mapping[str, Any]:
     """All of a recipe that decides an origin score, apart from the corpus.
 
@@ -70,7 +75,8 @@ def scored_by(recipe: ContextsRecipe) -> Mapping[str, Any]:
         Plain values by section.
     """
     plain = dataclasses.asdict(recipe)
-    plain["scoring"].pop("batch_size")  # decides memory and speed alone
+    for key in SPEED_KEYS:
+        plain["scoring"].pop(key)
     sections = ("vocabulary", "index", "coherence", "generators", "selection", "scoring")
     return {section: plain[section] for section in sections}
 

@@ -22,6 +22,7 @@ from condsim.contexts.stages import (
     GENERATORS,
     HARVEST,
     INDEX,
+    SPEED_KEYS,
     SURROGATE,
     VOCABULARY,
 )
@@ -56,8 +57,8 @@ HOLDS: Mapping[Part, tuple[str, ...]] = {
 """The folders that are its own."""
 
 _NO_MATTER: Mapping[tuple[Part, str], tuple[str, ...]] = {
-    ("origin", "scoring"): ("batch_size", "center"),  # centring is done on what the origin gives
-    ("harvest", "scoring"): ("batch_size",),  # decides memory and speed alone
+    ("origin", "scoring"): (*SPEED_KEYS, "center"),  # centring is done on what the origin gives
+    ("harvest", "scoring"): SPEED_KEYS,
 }
 
 
