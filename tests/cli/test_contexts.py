@@ -43,7 +43,7 @@ def made(monkeypatch) -> Any:
         def __getattr__(self, name: str) -> Any:
             asked.append(name)
             self.progress(name, 1, 2)
-            report = SimpleNamespace(summary=lambda: f"{name}: done")
+            report = SimpleNamespace(summary=lambda: f"{name}: done", scorer=None)
             if name == "corpus":
                 return SimpleNamespace(counts=report)
             return {"index": range(1234), "generators": None}.get(name, report)
