@@ -26,7 +26,8 @@ from torch import Tensor, nn
 from condsim.contexts.generator_copy import Copied, CopyHead
 from condsim.contexts.generator_items import TASKS, Items, Units, length_groups, ragged
 from condsim.contexts.generator_loss import mean_cross_entropy, target_log_probabilities
-from condsim.contexts.generator_states import StateStore, spans
+from condsim.contexts.generator_states import StateStore
+from condsim.contexts.spans import spans
 from condsim.types import IntArray
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from condsim.types import IntArray
 
-__all__ = ["StateStore", "spans"]
+__all__ = ["StateStore"]
 
 _GB = 10**9
 
@@ -76,18 +76,3 @@ class StateStore:
         for place in np.flatnonzero(wanted).tolist():
             self._starts[keys[place]] = int(ends[place] - lengths[place])
         self._used = end
-
-
-def spans(starts: IntArray, lengths: IntArray) -> IntArray:
-    """Lists the rows of units.
-
-    Args:
-        starts: First row of each unit, ``(u,)``.
-        lengths: Rows of each, ``(u,)``.
-
-    Returns:
-        All rows, those of the first unit first, ``(t,)``.
-    """
-    ends = np.cumsum(lengths)
-    rows: IntArray = np.repeat(starts - (ends - lengths), lengths) + np.arange(lengths.sum())
-    return rows

@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from condsim.contexts.corpus_sentences import near_duplicate_key
+from condsim.contexts.spans import spans
 from condsim.types import BoolArray, IntArray
 
 __all__ = ["NEAR", "chunk_rows", "far_from", "own_rows"]
@@ -63,10 +64,7 @@ def chunk_rows(chunks: IntArray, corpus: Rows) -> IntArray:
         Their rows, those of the first chunk first, ``(k,)``.
     """
     starts = corpus.chunk_starts
-    lengths = starts[chunks + 1] - starts[chunks]
-    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    rows: IntArray = (np.repeat(starts[chunks], lengths) + within).astype(np.int64)
-    return rows
+    return spans(starts[chunks], starts[chunks + 1] - starts[chunks])
 
 
 def far_from(own: IntArray, centres: IntArray) -> BoolArray:
