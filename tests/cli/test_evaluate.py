@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import logging
 import sys
 from types import ModuleType
 
@@ -104,6 +105,20 @@ def test_evaluate_markdown_with_every_option(data, loaded):
         "difference from worse",
     ]
     assert "condition-only is fitted on dev " in result.output
+
+
+def test_evaluate_says_what_a_slow_model_has_to_say(data, monkeypatch, caplog):
+    caplog.set_level("WARNING", logger="condsim.contexts")  # as it is at first, and again later
+    caplog.handler.setLevel("INFO")
+    told = logging.getLogger("condsim.contexts")
+
+    def score(self, sentences1, sentences2, conditions):
+        told.info("%s: %d pairs, about 3 h", self.name, len(sentences1))
+        return np.zeros(len(sentences1), np.float32)
+
+    monkeypatch.setattr(LengthScorer, "score", score)
+    invoke("--data", data, "--model", "origin", "--resamples", 20)
+    assert "origin: 23 pairs, about 3 h" in caplog.messages
 
 
 def test_evaluate_unknown_baseline_is_an_error_before_anything_loads(data, loaded):

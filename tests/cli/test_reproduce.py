@@ -31,7 +31,7 @@ def data(tmp_path):
 
 def test_reproduce_list_prints_every_name():
     lines = invoke("--list").stdout.splitlines()
-    assert len(lines) == 29
+    assert len(lines) == 30
     assert lines[0].split()[0] == "csts-table2"
 
 

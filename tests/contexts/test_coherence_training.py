@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 import torch
 
 from condsim.contexts.coherence_settings import CoherenceSettings
-from condsim.contexts.coherence_training import train_both_heads, train_coherence
+from condsim.contexts.coherence_training import train_coherence
 from condsim.contexts.held_out import document_starts, held_out_documents
 from condsim.contexts.vocabulary import learn_vocabulary
 from condsim.errors import InputError, ModelError
@@ -106,14 +104,6 @@ def test_train_coherence_too_high_learning_rate_is_an_error(small_corpus, vocabu
     settings = CoherenceSettings(**{**SETTINGS.to_dict(), "learning_rate": float("inf")})
     with pytest.raises(ModelError, match="lower learning_rate"):
         train_coherence(small_corpus, vocabulary, tmp_path / "model", settings)
-
-
-def test_train_both_heads_reports_both(small_corpus, vocabulary, tmp_path):
-    settings = CoherenceSettings(**{**SETTINGS.to_dict(), "max_steps": 2})
-    reports = train_both_heads(small_corpus, vocabulary, tmp_path, settings)
-    assert [report.head for report in reports] == ["linear", "mlp"]
-    saved = json.loads((tmp_path / "linear" / "report.json").read_text(encoding="utf-8"))
-    assert saved["accuracy"] == reports[0].accuracy
 
 
 def test_held_out_documents_draws_a_share_of_those_with_a_context():

@@ -184,7 +184,7 @@ def test_harvest_damaged_shard_is_named(fake, folder):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"format": 2}', '{"format": 2, "settings": {}}'])
+@pytest.mark.parametrize("content", ["{", "[]", '{"format": 3}', '{"format": 3, "settings": {}}'])
 def test_harvest_damaged_manifest_raises(tmp_path, content: str):
     (tmp_path / "harvest.json").write_text(content)
     with pytest.raises(InputError, match=r"is no harvest: its harvest\.json cannot be read"):

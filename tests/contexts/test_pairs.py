@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pytest
 
-from condsim.contexts.corpus import prepare_corpus
+from condsim.contexts.corpus import Corpus, prepare_corpus
+from condsim.contexts.lone import build_lone_index, lone_rows, open_lone_index
 from condsim.contexts.pairs import KINDS, SPLITS, PairDrawer, PairMix, splits_of
 from condsim.contexts.retrieval import TfidfIndex
 from condsim.errors import InputError
@@ -158,23 +160,59 @@ def test_draw_tfidf_partner_is_one_of_the_ten_most_alike_and_shares_a_word():
     assert len(set((one.second[alike] % 100).tolist())) >= 10
 
 
-class Nothing:
-    """Finds no chunk, as an index of documents of one sentence would."""
+@pytest.fixture
+def captions(tmp_path) -> Corpus:
+    """200 documents of one sentence: 50 of each of four things; and one of four sentences."""
+    things = ("red lorry", "old violin", "wet umbrella", "tall giraffe")
+    towns = ("".join(letters) for letters in permutations("abcdef"))
+    lines = [f"A {thing} seen from {next(towns)}." for _ in range(50) for thing in things]
+    lines.append("The red lorry stops. It rains again. Nobody gets out. The old violin plays on.")
+    (tmp_path / "captions.txt").write_text("\n\n".join(lines))
+    return prepare_corpus([tmp_path / "captions.txt"], tmp_path / "corpus")
 
-    def search(self, sentences, *, top_n=20_000):
-        return [(np.zeros(0, np.int64), np.zeros(0, np.float32)) for _ in sentences]
 
-    def likeness(self, sentence, others):
-        return np.zeros(len(others), np.float32)
-
-
-def test_draw_documents_of_one_sentence_give_no_document_pairs(tmp_path):
-    text = tmp_path / "one.txt"
-    text.write_text("\n\n".join(f"Number {n} walks {'very ' * n}far." for n in range(50)))
-    corpus = prepare_corpus([text], tmp_path / "corpus")
-    one = PairDrawer(corpus, Nothing()).draw(0, 200)
-    assert KINDS.index("document") not in one.kinds
+def test_draw_documents_of_one_sentence_have_partners_among_themselves(captions, tmp_path):
+    index = TfidfIndex.build(captions, tmp_path / "index", min_df=1)
+    lone = build_lone_index(captions, tmp_path / "index", min_df=2)
+    assert len(lone) == 200
+    one = PairDrawer(captions, index, lone, mix=PairMix(0.5, 0.5, 0)).draw(0, 400)
+    from_captions = ~captions.has_context[one.first]
+    assert KINDS.index("document") not in one.kinds[from_captions]
     assert KINDS.index("random") in one.kinds
+    alike = from_captions & (one.kinds == KINDS.index("tfidf")) & (one.splits == TRAIN)
+    assert alike.sum() > 100
+    words = [
+        [text.split()[2] for text in captions.sentences(ids[alike])]
+        for ids in (one.first, one.second)
+    ]
+    assert words[0] == words[1]
+    assert not captions.has_context[one.second[alike]].any()
+
+
+def test_lone_index_is_built_once_and_is_needed_where_there_are_such_documents(captions, tmp_path):
+    with pytest.raises(InputError, match=r"lone holds no TF-IDF index; make it with"):
+        open_lone_index(captions, tmp_path / "index")
+    made = build_lone_index(captions, tmp_path / "index", min_df=2)
+    ((found, _),) = open_lone_index(captions, tmp_path / "index").search(["A giraffe."], top_n=9)
+    texts = captions.sentences(lone_rows(captions)[found])
+    assert len(texts) == 9
+    assert all("giraffe" in text for text in texts)
+    before = (made.folder / "manifest.json").stat().st_mtime_ns
+    build_lone_index(captions, tmp_path / "index", min_df=2)
+    assert (made.folder / "manifest.json").stat().st_mtime_ns == before
+
+
+def test_lone_index_without_such_documents_is_none(small_corpus, tmp_path):
+    assert build_lone_index(small_corpus, tmp_path / "index", min_df=2) is None
+    assert open_lone_index(small_corpus, tmp_path / "index") is None
+
+
+def test_lone_index_of_documents_with_no_word_in_common_finds_nothing(tmp_path):
+    (tmp_path / "a.txt").write_text("One lorry stops.\n\nMany violins sound.")
+    corpus = prepare_corpus([tmp_path / "a.txt"], tmp_path / "corpus")
+    index = build_lone_index(corpus, tmp_path / "index", min_df=2)
+    ((found, _),) = index.search(["One lorry."])
+    assert not len(found)
 
 
 @pytest.mark.parametrize("shares", [(0.5, 0.5, 0.5), (-0.5, 1.0, 0.5)])

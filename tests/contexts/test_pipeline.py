@@ -22,6 +22,8 @@ from condsim.errors import InputError, ModelError
 from condsim.scorers.load import load_scorer
 from condsim.training.runs import finished_run
 
+pq = pytest.importorskip("pyarrow.parquet")
+
 PAIR = ("The baker sells bread.", "The smith sells horseshoes.")
 
 
@@ -184,6 +186,24 @@ def test_pipeline_harvest_cost_is_that_of_what_is_missing(copy):
         assert made.harvest_cost().pairs == 50
         made.harvest()
         assert made.harvest_cost() is None
+
+
+@pytest.mark.slow
+def test_pipeline_harvest_on_ray_has_the_same_pairs_and_scores(copy):
+    ray = pytest.importorskip("ray")
+    from condsim.contexts.harvest_ray import RayEngine
+
+    folder, recipe = copy
+    recipe = replace(recipe, harvest=replace(recipe.harvest, pairs=50))
+    with ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False):
+        with new(folder, recipe, "harvest").begun() as made:
+            by_ray = made.harvest(RayEngine(workers=1))
+        spread = pq.read_table(by_ray.shard(0)).to_pydict()
+    shutil.rmtree(folder / "harvest")
+    with new(folder, recipe, "harvest").begun() as made:
+        here = pq.read_table(made.harvest().shard(0)).to_pydict()
+    assert spread.pop("score") == pytest.approx(here.pop("score"), abs=1e-4)
+    assert spread == here
 
 
 @pytest.mark.parametrize(

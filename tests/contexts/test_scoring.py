@@ -190,6 +190,20 @@ def test_origin_scorer_computes_nothing_twice():
     assert terms.scored == 2 * 10 + 2 * 10 + 2 * 6
 
 
+def test_origin_scorer_logs_the_cost_first_and_then_how_far_it_is(caplog, monkeypatch):
+    monkeypatch.setattr("condsim.contexts.scoring._QUIET", -1.0)
+    with caplog.at_level("INFO", logger="condsim.contexts"):
+        origin(name="small origin", center="none").score(["a", "b"], ["c", "d"])
+    # 4 sentences in 24 candidates each, and 2 x 2 sentences in the other's 6 contexts; four terms,
+    # of which generators compute three.
+    assert [record.getMessage() for record in caplog.records] == [
+        "small origin: 2 pairs x 12 contexts x 3 generators: about 360 sequences of 9,000 tokens "
+        "in all",
+        "small origin: 1 of 2 pairs",
+        "small origin: 2 of 2 pairs",
+    ]
+
+
 def test_origin_scorer_condition_raises():
     with pytest.raises(InputError, match=r"takes no condition"):
         origin().score(["a"], ["b"], ["c"])

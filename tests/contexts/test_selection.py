@@ -118,6 +118,24 @@ def test_select_sentence_without_chunks_gets_random_contexts():
     assert len(empty.centres) == 4
 
 
+def test_select_random_contexts_are_not_from_where_the_sentence_stands():
+    class OwnChunkAlone(Index):
+        def search(self, sentences: Sequence[str], *, top_n: int = 20_000) -> list[Any]:
+            return [(np.array([6]), np.ones(1, np.float32)) for _ in sentences]
+
+    (found,) = select(
+        ["word30"],  # digits do not count, so it stands at 30 to 34
+        corpus=Corpus(),
+        index=OwnChunkAlone(),
+        scorer=Terms(),
+        selection=Selection(size=100),
+        weights=Weights(1, 4, 1, 1),
+    )
+    assert found.random
+    assert found.own.tolist() == [30, 31, 32, 33, 34]
+    assert sorted(found.centres.tolist()) == [*range(20), *range(45, 60)]
+
+
 def test_select_leaves_out_contexts_from_where_the_sentence_stands():
     class Known(Corpus):
         def sentences(self, ids: Any) -> list[str]:

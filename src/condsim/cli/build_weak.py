@@ -176,12 +176,17 @@ def load_functions(path: Path) -> None:
     try:
         runpy.run_path(str(path))
     except SyntaxError as error:
-        raise InputError(f"--functions: {path}, line {error.lineno}: {error.msg}.") from error
+        raise _fails(path, error.lineno, error.msg) from error
     except Exception as error:
         lines = [at.lineno for at in extract_tb(error.__traceback__) if at.filename == str(path)]
-        raise InputError(
-            f"--functions: {path}, line {lines[-1]}: {type(error).__name__}: {error}"
-        ) from error
+        reason = f"{type(error).__name__}: {error}"
+        raise _fails(path, lines[-1] if lines else None, reason) from error
+
+
+def _fails(path: Path, line: int | None, reason: str | None) -> InputError:
+    """Says why a file of functions cannot be run; the line is not always known."""
+    where = path if line is None else f"{path}, line {line}"
+    return InputError(f"--functions: {where}: {reason}.")
 
 
 def _check(path: Path, registry: Any, json: Path | None) -> None:  # noqa: ANN401

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from condsim.cli.evaluate_suite import refuse, run_suite
+from condsim.cli.long_work import tell_of_long_work
 from condsim.cli.outputs import check_output
 from condsim.errors import InputError, require
 
@@ -176,6 +177,7 @@ def evaluate(
             plot=plot,
         )
         return
+    tell_of_long_work()
     only_suite = "a single file has no use for it"
     refuse(
         "is for --suite only",

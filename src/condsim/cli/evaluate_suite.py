@@ -8,6 +8,7 @@ from typing import cast, get_args
 
 import typer
 
+from condsim.cli.long_work import tell_of_long_work
 from condsim.errors import InputError, require, unknown_name
 
 __all__ = ["refuse", "run_suite"]
@@ -85,9 +86,11 @@ def run_suite(
     if reference is not None and reference.name not in names:
         scorers.insert(0, reference)
     kept = None if cache == _OFF else cache or default_cache()
-    from condsim.cli.stages import StageProgress
+    from condsim.cli.stages import StageProgress, log_beside
 
     with StageProgress() as progress:
+        log_beside(progress)
+        tell_of_long_work()
         progress("reading the data", 0, 0)
         tasks = load_suite(data, cast(Suite, suite), triplets_cache=kept)
         report = evaluate_suite(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import torch
@@ -34,7 +33,7 @@ from condsim.contexts.vocabulary_tokens import CorpusTokens
 from condsim.errors import InputError
 from condsim.types import IntArray
 
-__all__ = ["CoherenceReport", "train_both_heads", "train_coherence"]
+__all__ = ["CoherenceReport", "train_coherence"]
 
 
 @dataclass(frozen=True)
@@ -68,6 +67,20 @@ class CoherenceReport:
     seconds: float
     tokens_per_second: float
     evaluations: tuple[tuple[int, float], ...]
+
+    @classmethod
+    def read(cls, folder: Path) -> CoherenceReport:
+        """Reads the report of a finished training.
+
+        Args:
+            folder: The model's folder.
+
+        Returns:
+            The report.
+        """
+        values = json.loads((folder / REPORT).read_text(encoding="utf-8"))
+        evaluations: Sequence[Sequence[float]] = values.pop("evaluations")
+        return cls(**values, evaluations=tuple((int(step), value) for step, value in evaluations))
 
     def summary(self) -> str:
         """Says in one line how well the model does."""
@@ -186,7 +199,7 @@ def train_coherence(
     identity = {"corpus": corpus.revision, "vocabulary": vocabulary.revision}
     prepare_folder(folder, {"kind": "coherence", **identity, **settings.to_dict()})
     if (folder / REPORT).is_file():
-        return _read_report(folder)
+        return CoherenceReport.read(folder)
     vocabulary.save(folder / VOCABULARY)
     tokens = CorpusTokens.build(corpus, vocabulary)
     with torch.random.fork_rng():
@@ -214,35 +227,6 @@ def train_coherence(
     return report
 
 
-def train_both_heads(
-    corpus: SentenceCorpus,
-    vocabulary: Vocabulary,
-    folder: Path,
-    settings: CoherenceSettings | None = None,
-    *,
-    progress: Progress | None = None,
-) -> tuple[CoherenceReport, ...]:
-    """Trains the linear and the mlp head alike, each with its LSTM, to compare them.
-
-    Args:
-        corpus: The corpus.
-        vocabulary: Its tokenizer.
-        folder: Where the folders ``linear`` and ``mlp`` go.
-        settings: What to train but for the head.
-        progress: Called after each step of either.
-
-    Returns:
-        The report of each head.
-    """
-    settings = settings or CoherenceSettings()
-    return tuple(
-        train_coherence(
-            corpus, vocabulary, folder / head, replace(settings, head=head), progress=progress
-        )
-        for head in get_args(Head)
-    )
-
-
 def _options(settings: CoherenceSettings) -> LoopOptions:
     return LoopOptions(
         epochs=settings.epochs,
@@ -254,12 +238,4 @@ def _options(settings: CoherenceSettings) -> LoopOptions:
         patience=settings.patience,
         seed=settings.seed,
         precision=settings.precision,
-    )
-
-
-def _read_report(folder: Path) -> CoherenceReport:
-    values = json.loads((folder / REPORT).read_text(encoding="utf-8"))
-    evaluations: Sequence[Sequence[float]] = values.pop("evaluations")
-    return CoherenceReport(
-        **values, evaluations=tuple((int(step), value) for step, value in evaluations)
     )

@@ -9,7 +9,10 @@ from typing import Literal
 from condsim.contexts.generator_items import TASKS, Task3
 from condsim.errors import InputError
 
-__all__ = ["SHAPES", "GeneratorSettings", "Shape", "Size"]
+__all__ = ["ALL", "SHAPES", "GeneratorSettings", "Shape", "Size"]
+
+ALL = "all"
+"""Name of the one model of all tasks."""
 
 Size = Literal["tiny", "small", "base", "large"]
 
@@ -126,7 +129,7 @@ class GeneratorSettings:
             What each model does, by the name of its folder. One model for all always does all.
         """
         if self.models == "one":
-            return {"all": TASKS}
+            return {ALL: TASKS}
         return {task: (task,) for task in TASKS if task in tasks}
 
     @property

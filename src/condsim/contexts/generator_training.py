@@ -12,7 +12,7 @@ import torch
 from condsim.contexts.generator_backbone import backbone_vocabulary, new_generator, write_config
 from condsim.contexts.generator_data import GeneratorData, GeneratorWork
 from condsim.contexts.generator_items import TASKS, Task3
-from condsim.contexts.generator_settings import GeneratorSettings
+from condsim.contexts.generator_settings import ALL, GeneratorSettings
 from condsim.contexts.model_training import LoopOptions, Progress, train_model
 from condsim.contexts.model_weights import (
     REPORT,
@@ -80,6 +80,20 @@ class GeneratorReport:
     documents: int
     held_out_documents: int
 
+    @classmethod
+    def read(cls, folder: Path) -> GeneratorReport:
+        """Reads the reports of a finished training.
+
+        Args:
+            folder: The folder of the models.
+
+        Returns:
+            The reports of those that are trained.
+        """
+        values = json.loads((folder / REPORT).read_text(encoding="utf-8"))
+        trained = [name for name in (ALL, *TASKS) if (folder / name / REPORT).is_file()]
+        return cls({name: _read_model_report(folder / name) for name in trained}, **values)
+
     @property
     def tasks(self) -> dict[Task3, TaskReport]:
         """Quality by task, whichever model does it."""
@@ -135,7 +149,7 @@ def train_generators(
     prepare_folder(folder, _record(corpus, own, settings))
     models = settings.models_for(tasks)
     if all((folder / part / REPORT).is_file() for part in (".", *models)):
-        return _read_report(folder, settings)
+        return GeneratorReport.read(folder)
     if own is not None:
         own.save(folder / VOCABULARY)
     else:
@@ -151,7 +165,7 @@ def train_generators(
         folder / REPORT,
         {"documents": data.documents, "held_out_documents": data.held_out},
     )
-    return _read_report(folder, settings)
+    return GeneratorReport.read(folder)
 
 
 def _train_model(
@@ -213,13 +227,6 @@ def _record(
     revision = vocabulary.revision if vocabulary is not None else ""
     identity = {"kind": "generators", "corpus": corpus.revision, "vocabulary": revision}
     return {**identity, **settings.to_dict()}
-
-
-def _read_report(folder: Path, settings: GeneratorSettings) -> GeneratorReport:
-    values = json.loads((folder / REPORT).read_text(encoding="utf-8"))
-    trained = [name for name in settings.models_for() if (folder / name / REPORT).is_file()]
-    models = {name: _read_model_report(folder / name) for name in trained}
-    return GeneratorReport(models=models, **values)
 
 
 def _read_model_report(folder: Path) -> ModelReport:

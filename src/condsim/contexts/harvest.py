@@ -64,6 +64,10 @@ class Origin(Protocol):
         """Its index."""
 
     @property
+    def lone_index(self) -> SentenceIndex | None:
+        """That of its documents of one sentence, if there are some."""
+
+    @property
     def scorer(self) -> PairScorer:
         """The origin model."""
 
@@ -123,13 +127,15 @@ def drawer_of(origin: Origin, settings: HarvestSettings) -> PairDrawer:
     """Makes what draws the pairs of a harvest.
 
     Args:
-        origin: Corpus and index.
+        origin: Corpus and indices.
         settings: Mix and seed.
 
     Returns:
         The drawer; it reads the whole corpus once.
     """
-    return PairDrawer(origin.corpus, origin.index, mix=settings.mix, seed=settings.seed)
+    return PairDrawer(
+        origin.corpus, origin.index, origin.lone_index, mix=settings.mix, seed=settings.seed
+    )
 
 
 def write_shard(made: Harvest, origin: Origin, drawer: PairDrawer, number: int) -> None:

@@ -18,7 +18,7 @@ from condsim.types import FloatArray, IntArray
 __all__ = ["FORMAT", "LOST", "MANIFEST", "Harvest", "HarvestSettings", "Pairs", "one_line"]
 
 MANIFEST = "harvest.json"
-FORMAT = 2
+FORMAT = 3
 LOST = b"sentences_without_contexts"
 """Key in the metadata of a shard."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from condsim.contexts.coherence_scorer import CoherenceScorer
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.generator_scorer import GeneratorScorer
+from condsim.contexts.lone import open_lone_index
 from condsim.contexts.model_weights import REPORT
 from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe
 from condsim.contexts.retrieval import TfidfIndex
@@ -51,6 +52,11 @@ class OpenedRun:
     def index(self) -> TfidfIndex:
         """The TF-IDF index of their chunks."""
         return TfidfIndex.open(self.folder / INDEX)
+
+    @cached_property
+    def lone_index(self) -> TfidfIndex | None:
+        """That of its documents of one sentence; None if there are less than two."""
+        return open_lone_index(self.corpus, self.folder / INDEX)
 
     @cached_property
     def scorer(self) -> OriginScorer:

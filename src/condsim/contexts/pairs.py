@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from condsim.contexts.lone import lone_rows
 from condsim.contexts.own_place import chunk_rows
 from condsim.contexts.selection import Places, Retriever
 from condsim.errors import InputError
@@ -47,8 +48,8 @@ class PairMix:
 
     Attributes:
         tfidf: The partner is one of the ten sentences of the best chunks that are most like the
-            first sentence by TF-IDF, with a word in common. Documents of one sentence are in no
-            chunk that is found, so they are never such a partner.
+            first sentence by TF-IDF, with a word in common. Of a document of one sentence, which is
+            in no chunk that is found, it is one of the ten other such documents most like it.
         document: The partner stands at most ten sentences away in the same document (a hundred in
             dev and test, where a partner of the same split is rare).
         random: The partner is any sentence.
@@ -128,20 +129,29 @@ class PairDrawer:
     """Draws pairs by their numbers: the same ones whoever draws them."""
 
     def __init__(
-        self, corpus: Places, index: SentenceIndex, *, mix: PairMix | None = None, seed: int = 0
+        self,
+        corpus: Places,
+        index: SentenceIndex,
+        lone_index: SentenceIndex | None = None,
+        *,
+        mix: PairMix | None = None,
+        seed: int = 0,
     ) -> None:
         """Sorts the sentences of the corpus into the splits.
 
         Args:
             corpus: The corpus.
             index: Its index.
+            lone_index: That of its documents of one sentence (`condsim.contexts.lone`); without
+                one their partners are looked for among the chunks.
             mix: Shares of the kinds of pairs.
             seed: Seed of the draw.
 
         Raises:
             InputError: If the corpus has fewer than 20 sentences.
         """
-        self._corpus, self._index = corpus, index
+        self._corpus, self._index, self._lone_index = corpus, index, lone_index
+        self._lone = np.zeros(0, np.int64) if lone_index is None else lone_rows(corpus)
         self._mix = mix or PairMix()
         self._seed = seed
         self._splits = splits_of(corpus)
@@ -186,12 +196,28 @@ class PairDrawer:
         rare: bool,
         random: np.random.Generator,
     ) -> None:
+        alone = np.isin(first, self._lone)
+        self._draw_alike(first, second, chosen & ~alone, self._index, rare, random)
+        if self._lone_index is not None:
+            self._draw_alike(first, second, chosen & alone, self._lone_index, rare, random)
+
+    def _draw_alike(
+        self,
+        first: IntArray,
+        second: IntArray,
+        chosen: BoolArray,
+        index: SentenceIndex,
+        rare: bool,
+        random: np.random.Generator,
+    ) -> None:
         places = np.flatnonzero(chosen)
         texts = self._corpus.sentences(first[places])
-        found = self._index.search(texts, top_n=_CHUNKS * (_WIDER if rare else 1))
+        found = index.search(texts, top_n=_CHUNKS * (_WIDER if rare else 1))
         for place, text, (chunks, _) in zip(places, texts, found, strict=True):
-            ids = self._others(first[place], chunk_rows(chunks, self._corpus))
-            likeness = self._index.likeness(text, self._corpus.sentences(ids))
+            alone = index is self._lone_index
+            rows = self._lone[chunks] if alone else chunk_rows(chunks, self._corpus)
+            ids = self._others(first[place], rows)
+            likeness = index.likeness(text, self._corpus.sentences(ids))
             best = np.argsort(-likeness, kind="stable")[:_ALIKE]
             second[place] = _any_of(ids[best[likeness[best] > 0]], random)
 

@@ -16,6 +16,7 @@ from condsim.contexts.generator_training import GeneratorReport, train_generator
 from condsim.contexts.harvest import Engine, harvest
 from condsim.contexts.harvest_folder import Harvest
 from condsim.contexts.locks import sole_process
+from condsim.contexts.lone import build_lone_index
 from condsim.contexts.opened import OpenedRun, open_pipeline
 from condsim.contexts.pairs import splits_of
 from condsim.contexts.recipe import (
@@ -138,7 +139,10 @@ class Pipeline:
     def index(self) -> TfidfIndex:
         """The TF-IDF index (stage 4)."""
         watched = Watched(self.corpus, partial(self._progress, INDEX))
-        return TfidfIndex.build(watched, self.folder / INDEX, min_df=self.recipe.index.min_df)
+        folder, least = self.folder / INDEX, self.recipe.index.min_df
+        made = TfidfIndex.build(watched, folder, min_df=least)
+        build_lone_index(self.corpus, folder, min_df=least)
+        return made
 
     @cached_property
     def coherence(self) -> CoherenceReport | None:

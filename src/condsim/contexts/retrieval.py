@@ -6,7 +6,7 @@ on the whole corpus to retrieve related text chunks (20K for each sentence)".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
@@ -115,7 +115,9 @@ class TfidfIndex:
         return cls(folder)
 
     @classmethod
-    def build(cls, corpus: Chunks, folder: Path, *, min_df: int = 2) -> TfidfIndex:
+    def build(
+        cls, corpus: Chunks, folder: Path, *, min_df: int = 2, may_be_empty: bool = False
+    ) -> TfidfIndex:
         """Builds the index of a corpus, or opens it where it is built already.
 
         Chunks are read once, as a stream. Memory holds the distinct words and some hundred
@@ -127,6 +129,7 @@ class TfidfIndex:
             folder: Folder of the index.
             min_df: Fewest chunks of a term; terms of fewer are left out. With 1 the index is some
                 two times as large, for terms that find one chunk each.
+            may_be_empty: Whether an index in which nothing can be found is one too.
 
         Returns:
             The index, opened.
@@ -143,7 +146,9 @@ class TfidfIndex:
         if found is None:
             with build_once(folder, what=_WHAT) as partial:
                 if partial is not None:
-                    counts = _build(corpus.chunk_texts(), partial, min_df=min_df)
+                    counts = build_index(corpus.chunk_texts(), partial, min_df=min_df)
+                    if not may_be_empty:
+                        _check(counts, min_df)
                     values = {"format": _FORMAT, **wanted, "counts": counts}
                     write_manifest(partial, values, what=_WHAT)
             found = read_manifest(folder, what=_WHAT) or {}
@@ -268,8 +273,8 @@ def best(scores: FloatArray, top_n: int) -> tuple[IntArray, FloatArray]:
     return found, scores[found]
 
 
-def _build(texts: Iterable[str], folder: Path, *, min_df: int) -> dict[str, int]:
-    counts = build_index(texts, folder, min_df=min_df)
+def _check(counts: Mapping[str, int], min_df: int) -> None:
+    """Refuses an index in which nothing can be found."""
     if not counts["texts"]:
         raise InputError(
             "No document of this corpus has two sentences or more, so it holds no context; the "
@@ -280,4 +285,3 @@ def _build(texts: Iterable[str], folder: Path, *, min_df: int) -> dict[str, int]
             f"No word is in {min_df} chunks or more of the {counts['chunks']} of this corpus; "
             "lower 'min_df'."
         )
-    return counts

@@ -37,6 +37,7 @@ TOKENS = 25.0
 TRIAL = 1_500
 """Sequences of each model that are scored to time it: as many as pass through it together."""
 
+_QUIET = 30.0  # seconds between two lines that say how far it is
 _LINEAR = Calibration(raw=(-1.0, 1.0), score=(0.0, 1.0))
 _LOGGER = logging.getLogger("condsim.contexts")
 
@@ -45,7 +46,8 @@ class OriginScorer(PairScorer):
     """Scores pairs of sentences by the contexts of a corpus; no label was seen on the way.
 
     The raw score is the cosine of Eq. 4, in [-1, 1]. Contexts know of no condition, so there must
-    be none.
+    be none. What scoring will cost, and every half minute how far it is, is logged as information
+    by ``condsim.contexts``.
 
     Attributes:
         name: Name of the scorer.
@@ -111,8 +113,13 @@ class OriginScorer(PairScorer):
             )
         distinct = {text for column in rows.sentences for text in column}
         _LOGGER.info("%s: %s", self.name, self.cost(sentences=len(distinct), pairs=len(rows)))
-        found = self.pair_terms(*rows.sentences)
-        raw = [similarity(pair, weights=self._weights, center=self._center) for pair in found]
+        raw: list[float] = []
+        told = time.monotonic()
+        for pair in self.pair_terms(*rows.sentences):
+            raw.append(similarity(pair, weights=self._weights, center=self._center))
+            if time.monotonic() - told > _QUIET:
+                told = time.monotonic()
+                _LOGGER.info("%s: %s of %s pairs", self.name, f"{len(raw):,}", f"{len(rows):,}")
         return rescaled(np.array(raw, np.float32), self.calibration, scale)
 
     def cost(self, *, sentences: int, pairs: int) -> Cost:

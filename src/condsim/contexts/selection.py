@@ -159,17 +159,18 @@ def select(
         corpus, but for where it stands itself, gets random contexts.
     """
     if selection.strategy == "random":
-        pools = [_random(sentence, corpus, selection) for sentence in sentences]
+        nowhere = np.zeros(0, np.int64)  # few random contexts would be from where it stands
+        pools = [_random(sentence, corpus, selection, nowhere) for sentence in sentences]
         terms = scorer.terms(sentences, pools, weights.used)
         return [ContextSet(pool, found) for pool, found in zip(pools, terms, strict=True)]
     pools, own = _pools(sentences, corpus, index, selection)
     without = [not len(pool) for pool in pools]
     pools = _most_coherent(sentences, pools, scorer, corpus, selection, weights)
     for place in np.flatnonzero(without).tolist():
-        pools[place] = _random(sentences[place], corpus, selection)
+        pools[place] = _random(sentences[place], corpus, selection, own[place])
     terms = scorer.terms(sentences, pools, weights.used)
     return [
-        ContextSet(pool, found, random=True)
+        ContextSet(pool, found, random=True, own=rows)
         if random
         else replace(_best(pool, found, corpus, selection, weights), own=rows)
         for pool, found, random, rows in zip(pools, terms, without, own, strict=True)
@@ -192,11 +193,12 @@ def _pools(
     return pools, own
 
 
-def _random(sentence: str, corpus: Places, selection: Selection) -> IntArray:
-    """Centres drawn for a sentence, the same whatever the other sentences are."""
+def _random(sentence: str, corpus: Places, selection: Selection, own: IntArray) -> IntArray:
+    """Centres drawn for a sentence, far from where it stands and whatever the others are."""
     digest = hashlib.sha256(sentence.encode("utf-8", "surrogatepass")).digest()
     random = np.random.default_rng([selection.seed, int.from_bytes(digest[:8], "big")])
     centres = np.flatnonzero(corpus.has_context)
+    centres = centres[far_from(own, centres)]
     size = min(selection.size, len(centres))
     return random.choice(centres, size=size, replace=False).astype(np.int64)
 

@@ -10,6 +10,7 @@ from condsim.evaluation.evaluate import evaluate
 from condsim.evaluation.report import Report
 from condsim.experiments.backbones import Backbone
 from condsim.experiments.contexts_execute import Counted, counted, finished_scores
+from condsim.experiments.contexts_models import model_notes
 from condsim.experiments.contexts_plan import ContextsLine, Measurement, measurements
 from condsim.experiments.contexts_scores import FixedScores
 from condsim.experiments.experiment import Comparison, Experiment
@@ -48,7 +49,7 @@ def collect_contexts(
         tuple(_line(experiment, line, found, counts) for line in planned),
         tuple(_differences(experiment, planned)),
         (),
-        tuple(_notes(every, options, counts)),
+        (*_notes(every, options, counts), *model_notes(planned)),
     )
 
 

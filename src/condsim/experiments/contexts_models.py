@@ -1,0 +1,49 @@
+"""How good the models behind the rows are by themselves, on documents that were held out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from condsim.contexts.coherence_training import CoherenceReport
+from condsim.contexts.generator_training import GeneratorReport
+from condsim.contexts.model_weights import REPORT
+from condsim.contexts.stages import COHERENCE, GENERATORS
+from condsim.experiments.contexts_plan import ContextsLine, Measurement
+
+__all__ = ["model_notes"]
+
+
+def model_notes(planned: Sequence[ContextsLine]) -> list[str]:
+    """Says what the coherence models and generators reach, each once.
+
+    Args:
+        planned: The lines of an experiment.
+
+    Returns:
+        A sentence for each model behind the finished lines; where there are several of a kind, with
+        the rows that it is behind.
+    """
+    behind: dict[str, dict[str, None]] = {COHERENCE: {}, GENERATORS: {}}
+    rows: dict[str, dict[str, None]] = {}
+    for line in planned:
+        if line.measurement is None or not line.measurement.finished:
+            continue
+        for stage, summary in _summaries(line.measurement):
+            behind[stage][summary] = None
+            label = ", ".join(filter(None, line.row.cells.values()))
+            rows.setdefault(summary, {})[label] = None
+    return [
+        summary if len(found) == 1 else f"{summary}; behind {' / '.join(rows[summary])}"
+        for found in behind.values()
+        for summary in found
+    ]
+
+
+def _summaries(measurement: Measurement) -> Iterator[tuple[str, str]]:
+    """The stage and the summary of each model that a measurement was made by."""
+    folder: Path = measurement.part_folder
+    if (folder / COHERENCE / REPORT).is_file():
+        yield COHERENCE, CoherenceReport.read(folder / COHERENCE).summary()
+    if (folder / GENERATORS / REPORT).is_file():
+        yield GENERATORS, GeneratorReport.read(folder / GENERATORS).summary()
