@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from condsim.contexts import prepare_corpus
 from condsim.contexts.recipe import SurrogateSettings
 from condsim.contexts.surrogate import MAX_TOKENS, new_backbone
 from condsim.contexts.vocabulary import learn_vocabulary
+from condsim.contexts.vocabulary_tokens import CorpusTokens
 from condsim.scorers.onnx import OnnxScorer
 from condsim.training.export import export_onnx
 
@@ -78,7 +80,9 @@ def _surrogate(folder: Path, texts: list[str], settings: SurrogateSettings) -> O
     text.write_text("\n".join(texts[:_LEARNED]) + "\n", encoding="utf-8")
     corpus = prepare_corpus([text], folder / "corpus")
     vocabulary = learn_vocabulary(corpus, folder / "vocabulary")
-    backbone = new_backbone(vocabulary, folder / "backbone", settings)
+    backbone = new_backbone(
+        vocabulary, partial(CorpusTokens.build, corpus, vocabulary), folder / "backbone", settings
+    )
     transformer = Transformer(str(backbone), max_seq_length=MAX_TOKENS)
     model = SentenceTransformer(modules=[transformer, Pooling(settings.width, "mean")])
     model.save(str(folder / "model"))

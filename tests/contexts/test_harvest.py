@@ -62,7 +62,7 @@ def test_harvest_shards_hold_scored_pairs_of_the_corpus(whole, small_corpus, fak
     assert small_corpus.sentences(ids[:, 0]) == [row["sentence1"] for row in found]
     assert small_corpus.sentences(ids[:, 1]) == [row["sentence2"] for row in found]
     first, second = ([row[name] for row in found] for name in ("sentence1", "sentence2"))
-    scores = fake.FakeScorer().score(first, second, scale="raw")
+    scores = fake.FakeScorer().cosines(first, second)
     np.testing.assert_array_equal(np.float32([row["score"] for row in found]), scores)
     assert Counter(row["split"] for row in found)["dev"] == 6
     assert {row["kind"] for row in found} == {"tfidf", "document", "random"}

@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -109,8 +111,8 @@ def test_pipeline_from_text_to_surrogate(copy):
     folder, recipe = copy
     told = make(folder, recipe, "surrogate")
     stages = list(dict.fromkeys(stage for stage, *_ in told))
-    assert stages == ["corpus", "sentence vectors", "harvest", "training pairs"]
-    assert told[-2] == ("harvest", 400, 400)
+    assert stages == [*("corpus", "sentence vectors", "harvest", "token vectors", "training pairs")]
+    assert told[-3] == ("harvest", 400, 400)
     finished = finished_run(folder / "surrogate")
     assert finished is not None
     assert finished.report.valid_rows >= 3
@@ -188,14 +190,45 @@ def test_pipeline_harvest_cost_is_that_of_what_is_missing(copy):
         assert made.harvest_cost() is None
 
 
+def test_pipeline_documents_of_one_sentence_are_harvested_with_each_other(small_text, tmp_path):
+    towns = ["".join(letters) for letters in permutations("abcde")]
+    captions = [f"A red lorry seen from {town}." for town in towns]
+    (tmp_path / "days.txt").write_text(small_text)
+    (tmp_path / "captions.txt").write_text("\n\n".join(captions))
+    sections = {
+        "inputs": f"[{tmp_path / 'days.txt'}, {tmp_path / 'captions.txt'}]",
+        "harvest.pairs": 100,
+        "harvest.mix": "{tfidf: 1, document: 0, random: 0}",
+    }
+    made = new(tmp_path / "run", recipe_of(tmp_path / "days.txt", **sections), "harvest")
+    with made.begun():
+        harvested = made.harvest()
+    assert len(open_pipeline(tmp_path / "run").lone_index) == len(captions)
+    kinds = Counter()
+    for number in range(harvested.settings.shards):
+        for row in pq.read_table(harvested.shard(number)).to_pylist():
+            lorries = [row[key].startswith("A red lorry") for key in ("sentence1", "sentence2")]
+            kinds[row["kind"], *lorries] += 1
+    assert kinds["tfidf", True, True] > 10
+    assert kinds["tfidf", True, False] == 0
+    assert kinds["tfidf", False, True] == 0
+
+
 @pytest.mark.slow
-def test_pipeline_harvest_on_ray_has_the_same_pairs_and_scores(copy):
+def test_pipeline_harvest_on_ray_has_the_same_pairs_and_scores(copy, one_thread):
     ray = pytest.importorskip("ray")
     from condsim.contexts.harvest_ray import RayEngine
 
     folder, recipe = copy
     recipe = replace(recipe, harvest=replace(recipe.harvest, pairs=50))
-    with ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False):
+    with ray.init(
+        address="local",
+        num_cpus=1,
+        num_gpus=0,
+        include_dashboard=False,
+        log_to_driver=False,
+        object_store_memory=80 * 2**20,
+    ):
         with new(folder, recipe, "harvest").begun() as made:
             by_ray = made.harvest(RayEngine(workers=1))
         spread = pq.read_table(by_ray.shard(0)).to_pydict()

@@ -202,6 +202,9 @@ def test_origin_scorer_logs_the_cost_first_and_then_how_far_it_is(caplog, monkey
         "small origin: 1 of 2 pairs",
         "small origin: 2 of 2 pairs",
     ]
+    caplog.clear()
+    origin(name="small origin", center="none").cosines(["a", "b"], ["c", "d"])
+    assert not caplog.records
 
 
 def test_origin_scorer_condition_raises():

@@ -9,7 +9,9 @@ import pytest
 from condsim.contexts.harvest_folder import Harvest, HarvestSettings
 from condsim.contexts.recipe import SurrogateSettings
 from condsim.contexts.surrogate import new_backbone, surrogate_recipe, write_training_pairs
+from condsim.contexts.token_vectors import token_vectors
 from condsim.contexts.vocabulary import Vocabulary, learn_vocabulary
+from condsim.contexts.vocabulary_tokens import CorpusTokens
 from condsim.errors import InputError
 from condsim.tasks import load_task
 from condsim.training.fit import fit
@@ -51,10 +53,15 @@ def vocabulary(small_corpus, tmp_path_factory) -> Vocabulary:
 
 
 @pytest.fixture(scope="module")
-def backbone(vocabulary, tmp_path_factory) -> Path:
+def tokens(small_corpus, vocabulary) -> CorpusTokens:
+    return CorpusTokens.build(small_corpus, vocabulary)
+
+
+@pytest.fixture(scope="module")
+def backbone(vocabulary, tokens, tmp_path_factory) -> Path:
     pytest.importorskip("torch")
-    settings = SurrogateSettings(width=32, layers=1)
-    return new_backbone(vocabulary, tmp_path_factory.mktemp("models") / "backbone", settings)
+    folder = tmp_path_factory.mktemp("models") / "backbone"
+    return new_backbone(vocabulary, lambda: tokens, folder, SurrogateSettings(width=32, layers=1))
 
 
 def test_training_pairs_are_stretched_from_the_train_quantiles(tmp_path):
@@ -109,13 +116,31 @@ def test_new_backbone_loads_in_transformers_and_sentence_transformers(backbone, 
     )
 
 
-def test_new_backbone_is_made_once_and_alike(backbone, vocabulary, tmp_path):
+def test_new_backbone_starts_with_vectors_of_the_corpus_or_with_random_ones(
+    backbone, vocabulary, tokens, tmp_path
+):
+    load_file = pytest.importorskip("safetensors.numpy").load_file
+    settings = SurrogateSettings(width=32, layers=1, embeddings="random")
+    random = new_backbone(vocabulary, lambda: tokens, tmp_path / "random", settings)
+    made, other = (load_file(folder / "model.safetensors") for folder in (backbone, random))
+    name = "embeddings.word_embeddings.weight"
+    vectors = token_vectors(tokens, entries=len(made[name]), size=32)
+    known = vectors.any(axis=1)
+    assert 100 < known.sum() < len(known)
+    assert not known[: vocabulary.separator_id].any()  # nor <pad>, <s> and </s>
+    # 5 times as long as vectors of places, which have a standard deviation of 0.02 in 32 columns
+    np.testing.assert_allclose(made[name][known], 0.1 * 32**0.5 * vectors[known], rtol=1e-5)
+    np.testing.assert_array_equal(made.pop(name)[~known], other.pop(name)[~known])
+    assert all((made[key] == other[key]).all() for key in other)
+
+
+def test_new_backbone_is_made_once_and_alike(backbone, vocabulary, tokens, tmp_path):
     settings = SurrogateSettings(width=32, layers=1)
     kept = (backbone / "model.safetensors").stat().st_mtime_ns
-    new_backbone(vocabulary, backbone, settings)
+    new_backbone(vocabulary, lambda: tokens, backbone, settings)
     assert (backbone / "model.safetensors").stat().st_mtime_ns == kept
     (tmp_path / "b.partial").mkdir()  # what a killed process left
-    again = new_backbone(vocabulary, tmp_path / "b", settings)
+    again = new_backbone(vocabulary, lambda: tokens, tmp_path / "b", settings)
     files = [folder / "model.safetensors" for folder in (again, backbone)]
     assert files[0].read_bytes() == files[1].read_bytes()
     assert not (tmp_path / "b.partial").exists()

@@ -12,6 +12,7 @@ pytest.importorskip("torch")
 pytest.importorskip("sentencex")
 
 from condsim.contexts.eq4 import PairTerms
+from condsim.contexts.recipe import load_contexts_recipe
 from condsim.errors import InputError
 from condsim.experiments import ContextsOptions, Options, load_experiment, names
 from condsim.experiments.contexts_cases import by_rank, drawn_cases
@@ -53,9 +54,18 @@ def options(tmp_path, monkeypatch) -> Options:
 @pytest.mark.parametrize("name", NAMES)
 def test_plan_contexts_every_experiment_has_valid_recipes(name, options):
     experiment = load_experiment(name)
-    for file in {file for row in experiment.rows.values() for file in row.set.get("inputs", ())}:
-        if not Path(file).is_file():
-            pytest.skip(f"{file} is not here")
+    named = {file for row in experiment.rows.values() for file in row.set.get("inputs", ())}
+    if named:
+        with pytest.raises(InputError, match=r"--recipe .*tiny\.yaml: the rows of ssbc-domain"):
+            plan_contexts(experiment, options)
+        own = PROJECT / "recipes" / "contexts" / "captions.yaml"
+        assert set(load_contexts_recipe(own).inputs) == named
+        options = dataclasses.replace(
+            options, contexts=dataclasses.replace(options.contexts, recipe=None)
+        )
+        for file in sorted(named):
+            if not Path(file).is_file():
+                pytest.skip(f"{file} is not here")
     lines = plan_contexts(experiment, dataclasses.replace(options, full=True))
     planned = {line.row.key for line in lines if line.measurement}
     scoring = [row.key for row in experiment.rows.values() if row.contexts.scorer]

@@ -134,6 +134,33 @@ def test_reproduce_contexts_scores_are_those_of_the_origin_opened_by_itself(run,
     assert not np.allclose(finished_scores(found["raw"]), finished_scores(found["unused"]))
 
 
+def test_reproduce_contexts_models_are_judged_by_themselves_below_the_table(run, options, tmp_path):
+    experiment = experiment_of(
+        mlp={},
+        other={"set": {"scoring.center": "none"}},
+        linear={"set": {"coherence.head": "linear"}},
+    )
+    run(experiment)
+    page = (tmp_path / "out" / "small.md").read_text("utf-8")
+    judged = [line for line in page.splitlines() if "held-out" in line]
+    assert len(judged) == 3
+    assert judged[0].startswith("- coherence (mlp head): accuracy ")
+    assert judged[0].endswith("; chance 50); behind mlp / other")
+    assert judged[1].endswith("; chance 50); behind linear")
+    assert judged[2].startswith("- generators, nats per held-out token: centre ")
+    assert "behind" not in judged[2]  # one for all rows
+    report = measured(experiment, options)["mlp"].part_folder / "coherence" / "report.json"
+    kept = report.read_text()
+    report.write_text('{"head": "mlp"}')
+    try:
+        with pytest.raises(
+            InputError, match=r"Cannot read the report in .*coherence: 'evaluations'"
+        ):
+            run(experiment, report_only=True)
+    finally:
+        report.write_text(kept)
+
+
 def test_reproduce_contexts_rows_share_their_parts(run, options, runs):
     experiment = experiment_of(
         three={},

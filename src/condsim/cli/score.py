@@ -87,10 +87,8 @@ def score(
     if output is not None and table is not None:
         raise InputError("Give either --output or --table/--no-table, not both.")
 
-    from condsim.cli.long_work import tell_of_long_work
     from condsim.cli.score_file import score_to_file, score_to_stdout, show_table
 
-    tell_of_long_work()
     if output is not None:
         score_to_file(file, output, model=model, scale=scale.value)
     elif sys.stdout.isatty() if table is None else table:

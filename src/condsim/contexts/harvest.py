@@ -11,7 +11,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from condsim.contexts.harvest_folder import (
     FORMAT,
@@ -46,9 +46,7 @@ class PairScorer(Protocol):
     def without_contexts(self) -> int:
         """Sentences so far for which no context was retrieved."""
 
-    def score(
-        self, sentences1: list[str], sentences2: list[str], *, scale: Literal["raw"]
-    ) -> FloatArray:
+    def cosines(self, sentences1: list[str], sentences2: list[str]) -> FloatArray:
         """Cosines of Eq. 4, ``(n,)``."""
 
 
@@ -157,7 +155,7 @@ def write_shard(made: Harvest, origin: Origin, drawer: PairDrawer, number: int) 
     first = origin.corpus.sentences(drawn.first)
     second = origin.corpus.sentences(drawn.second)
     before = scorer.without_contexts
-    scores = scorer.score(first, second, scale="raw")
+    scores = scorer.cosines(first, second)
     table = arrow.table(
         {
             "sentence1": first,

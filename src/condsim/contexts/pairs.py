@@ -29,6 +29,7 @@ KINDS = ("tfidf", "document", "random")
 _NEAR = 10  # sentences; how far apart two of one document may be
 _CHUNKS = 20  # the best chunks that a partner is taken from
 _ALIKE = 10  # the sentences most like the first among these, of which one is drawn
+_LONE = 200  # as many documents of one sentence as there are sentences in those chunks
 _WIDER = 10  # as far, and as many chunks, for dev and test, of whose sentences few are at hand
 _HUNDRED = 100  # of so many pairs one is a dev pair, and one a test pair
 _DEV, _TEST = 49, 99  # their places among the hundred
@@ -212,9 +213,9 @@ class PairDrawer:
     ) -> None:
         places = np.flatnonzero(chosen)
         texts = self._corpus.sentences(first[places])
-        found = index.search(texts, top_n=_CHUNKS * (_WIDER if rare else 1))
+        alone = index is self._lone_index
+        found = index.search(texts, top_n=(_LONE if alone else _CHUNKS) * (_WIDER if rare else 1))
         for place, text, (chunks, _) in zip(places, texts, found, strict=True):
-            alone = index is self._lone_index
             rows = self._lone[chunks] if alone else chunk_rows(chunks, self._corpus)
             ids = self._others(first[place], rows)
             likeness = index.likeness(text, self._corpus.sentences(ids))

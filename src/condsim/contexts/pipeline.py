@@ -43,6 +43,7 @@ from condsim.contexts.stages import (
 )
 from condsim.contexts.surrogate import new_backbone, surrogate_recipe, write_training_pairs
 from condsim.contexts.vocabulary import Vocabulary, learn_vocabulary
+from condsim.contexts.vocabulary_tokens import CorpusTokens
 from condsim.contexts.watched import Watched
 from condsim.errors import InputError
 from condsim.files import replacing, sha256_of
@@ -141,7 +142,9 @@ class Pipeline:
         watched = Watched(self.corpus, partial(self._progress, INDEX))
         folder, least = self.folder / INDEX, self.recipe.index.min_df
         made = TfidfIndex.build(watched, folder, min_df=least)
-        build_lone_index(self.corpus, folder, min_df=least)
+        if not self.corpus.has_context.all():
+            self._progress("index of lone sentences", 0, 0)
+            build_lone_index(self.corpus, folder, min_df=least)
         return made
 
     @cached_property
@@ -229,7 +232,7 @@ class Pipeline:
         settings = self.recipe.surrogate
         backbone = self._backbone
         if settings.backbone is None:
-            new_backbone(self.vocabulary, backbone, settings)
+            new_backbone(self.vocabulary, self._tokens, backbone, settings)
         files = self._training_pairs(made)
         recipe = surrogate_recipe(
             settings, name=f"{self.recipe.name} surrogate", files=files, backbone=backbone
@@ -246,10 +249,16 @@ class Pipeline:
     def _inputs(self) -> list[Path]:
         return [Path(path) for path in self.recipe.inputs]
 
+    def _tokens(self) -> CorpusTokens:
+        """The corpus as tokens, which a new backbone asks for."""
+        self._progress("token vectors", 0, 0)
+        return CorpusTokens.build(self.corpus, self.vocabulary)
+
     @property
     def _backbone(self) -> Path:
         settings = self.recipe.surrogate
-        return self.folder / f"backbone-{settings.width}x{settings.layers}"
+        size = f"{settings.width}x{settings.layers}"
+        return self.folder / f"backbone-{size}-{settings.embeddings}"
 
     def _check_surrogate(self) -> None:
         if self.recipe.harvest.pairs < LEAST_PAIRS:

@@ -100,6 +100,8 @@ class SurrogateSettings:
             the tokenizer of the corpus.
         width: Size of the states when from scratch.
         layers: Layers when from scratch.
+        embeddings: What token embeddings start as when from scratch: ``corpus``, which tokens of
+            like company share (`condsim.contexts.token_vectors`), or ``random``.
         train: Keys of the training recipe to set (`condsim.training.recipe`), such as ``epochs``.
     """
 
@@ -107,6 +109,7 @@ class SurrogateSettings:
     backbone: str | None = None
     width: int = 256
     layers: int = 4
+    embeddings: Literal["corpus", "random"] = "corpus"
     train: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import get_args
@@ -38,6 +38,9 @@ TRIAL = 1_500
 """Sequences of each model that are scored to time it: as many as pass through it together."""
 
 _QUIET = 30.0  # seconds between two lines that say how far it is
+Tell = Callable[..., None]
+"""Told a line and its values, as `logging.Logger.info` is."""
+
 _LINEAR = Calibration(raw=(-1.0, 1.0), score=(0.0, 1.0))
 _LOGGER = logging.getLogger("condsim.contexts")
 
@@ -113,14 +116,30 @@ class OriginScorer(PairScorer):
             )
         distinct = {text for column in rows.sentences for text in column}
         _LOGGER.info("%s: %s", self.name, self.cost(sentences=len(distinct), pairs=len(rows)))
+        raw = self.cosines(*rows.sentences, tell=_LOGGER.info)
+        return rescaled(raw, self.calibration, scale)
+
+    def cosines(
+        self, sentences1: Sequence[str], sentences2: Sequence[str], *, tell: Tell | None = None
+    ) -> FloatArray:
+        """Scores pairs without a word on what it costs, as a harvest does that has said it.
+
+        Args:
+            sentences1: First sentences, length n.
+            sentences2: Second sentences, length n.
+            tell: Told every half minute how far it is, as a logger is.
+
+        Returns:
+            The cosines of Eq. 4, in [-1, 1], ``(n,)``.
+        """
         raw: list[float] = []
         told = time.monotonic()
-        for pair in self.pair_terms(*rows.sentences):
+        for pair in self.pair_terms(sentences1, sentences2):
             raw.append(similarity(pair, weights=self._weights, center=self._center))
-            if time.monotonic() - told > _QUIET:
+            if tell is not None and time.monotonic() - told > _QUIET:
                 told = time.monotonic()
-                _LOGGER.info("%s: %s of %s pairs", self.name, f"{len(raw):,}", f"{len(rows):,}")
-        return rescaled(np.array(raw, np.float32), self.calibration, scale)
+                tell("%s: %s of %s pairs", self.name, f"{len(raw):,}", f"{len(sentences1):,}")
+        return np.array(raw, np.float32)
 
     def cost(self, *, sentences: int, pairs: int) -> Cost:
         """Says what scoring costs, after timing a few sentences in contexts if there is much to do.

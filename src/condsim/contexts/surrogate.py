@@ -6,8 +6,9 @@ exported, searched with, fine-tuned, and be the backbone of a C-STS recipe.
 
 from __future__ import annotations
 
+import math
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,9 @@ import numpy as np
 from condsim.contexts.harvest_folder import Harvest, Pairs
 from condsim.contexts.pairs import SPLITS
 from condsim.contexts.recipe import SurrogateSettings
+from condsim.contexts.token_vectors import token_vectors
 from condsim.contexts.vocabulary import Vocabulary
+from condsim.contexts.vocabulary_tokens import CorpusTokens
 from condsim.encoders.quiet import without_progress_bars
 from condsim.errors import InputError, require
 from condsim.files import replacing
@@ -29,6 +32,7 @@ LEAST_JUDGED = 3
 """Pairs that a dev file needs for a correlation."""
 
 _TAILS = (0.01, 0.99)  # quantiles of the harvested scores that become 0 and 1
+_LENGTH = 5.0  # of a token vector on average, in lengths of those of places, which are added to it
 _OWN_KEYS = ("name", "train", "dev", "encoder", "backbone")
 
 
@@ -67,13 +71,19 @@ def write_training_pairs(made: Harvest, folder: Path) -> dict[str, Path]:
 
 
 @without_progress_bars()
-def new_backbone(vocabulary: Vocabulary, folder: Path, settings: SurrogateSettings) -> Path:
-    """Makes an untrained BERT with the tokenizer of the corpus.
+def new_backbone(
+    vocabulary: Vocabulary,
+    tokens: Callable[[], CorpusTokens],
+    folder: Path,
+    settings: SurrogateSettings,
+) -> Path:
+    """Makes a small BERT with the tokenizer of the corpus, untrained but for its token embeddings.
 
     Args:
         vocabulary: The tokenizer.
+        tokens: Gives the corpus, which token embeddings are learned from unless they are random.
         folder: Where the checkpoint goes; one that is there is kept.
-        settings: Its size.
+        settings: Its size, and where its embeddings come from.
 
     Returns:
         The folder.
@@ -107,6 +117,12 @@ def new_backbone(vocabulary: Vocabulary, folder: Path, settings: SurrogateSettin
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = transformers.BertModel(config)
+    if settings.embeddings == "corpus":
+        vectors = token_vectors(tokens(), entries=len(tokenizer), size=settings.width)
+        known = torch.from_numpy(vectors).any(dim=1)
+        weights = model.get_input_embeddings().weight.data
+        length = _LENGTH * config.initializer_range * math.sqrt(settings.width)
+        weights[known] = length * torch.from_numpy(vectors)[known]
     partial = folder.with_name(f"{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     tokenizer.save_pretrained(str(partial))

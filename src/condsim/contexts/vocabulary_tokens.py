@@ -56,6 +56,20 @@ class CorpusTokens:
             for i in ids
         ]
 
+    def stretch(self, first: int, last: int) -> tuple[IntArray, IntArray]:
+        """Reads consecutive sentences as one run of tokens.
+
+        Args:
+            first: Row of the first sentence.
+            last: Row after the last one.
+
+        Returns:
+            Token ids and the sentence that each belongs to, both ``(t,)``.
+        """
+        begin, end = self._starts[first], self._starts[last]
+        sentences = np.repeat(np.arange(first, last), np.diff(self._starts[first : last + 1]))
+        return np.asarray(self._tokens[begin:end], dtype=np.int64), sentences
+
     @classmethod
     def build(cls, corpus: SentenceCorpus, vocabulary: Vocabulary) -> CorpusTokens:
         """Splits the corpus into tokens, or opens what was split before.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from condsim.contexts.coherence_training import CoherenceReport
 from condsim.contexts.generator_training import GeneratorReport
 from condsim.contexts.model_weights import REPORT
 from condsim.contexts.stages import COHERENCE, GENERATORS
+from condsim.errors import InputError
 from condsim.experiments.contexts_plan import ContextsLine, Measurement
 
 __all__ = ["model_notes"]
@@ -23,6 +23,9 @@ def model_notes(planned: Sequence[ContextsLine]) -> list[str]:
     Returns:
         A sentence for each model behind the finished lines; where there are several of a kind, with
         the rows that it is behind.
+
+    Raises:
+        InputError: If a report cannot be read.
     """
     behind: dict[str, dict[str, None]] = {COHERENCE: {}, GENERATORS: {}}
     rows: dict[str, dict[str, None]] = {}
@@ -42,8 +45,10 @@ def model_notes(planned: Sequence[ContextsLine]) -> list[str]:
 
 def _summaries(measurement: Measurement) -> Iterator[tuple[str, str]]:
     """The stage and the summary of each model that a measurement was made by."""
-    folder: Path = measurement.part_folder
-    if (folder / COHERENCE / REPORT).is_file():
-        yield COHERENCE, CoherenceReport.read(folder / COHERENCE).summary()
-    if (folder / GENERATORS / REPORT).is_file():
-        yield GENERATORS, GeneratorReport.read(folder / GENERATORS).summary()
+    for stage, read in ((COHERENCE, CoherenceReport.read), (GENERATORS, GeneratorReport.read)):
+        folder = measurement.part_folder / stage
+        if (folder / REPORT).is_file():
+            try:
+                yield stage, read(folder).summary()
+            except (ValueError, TypeError, KeyError) as error:
+                raise InputError(f"Cannot read the report in {folder}: {error}.") from error

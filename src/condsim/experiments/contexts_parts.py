@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from condsim.contexts.corpus_reading import find_inputs
+from condsim.contexts.harvest_folder import FORMAT
 from condsim.contexts.recipe import ContextsRecipe
 from condsim.contexts.stages import (
     COHERENCE,
@@ -144,6 +145,8 @@ def _code(part: Part, recipe: ContextsRecipe) -> str:
     values["needs"] = [_code(other, recipe) for other in needed(part, recipe)]
     if part == "generators" and recipe.generators.models == "three":
         values["tasks"] = list(recipe.generators.models_for(recipe.scoring.weights.used))
+    if part == "harvest":
+        values["format"] = FORMAT
     if part == "corpus":
         files = find_inputs([Path(path) for path in recipe.inputs])
         values["inputs"] = [_sha256(file, file.stat().st_mtime_ns) for file in files]

@@ -125,6 +125,11 @@ def plan_contexts(experiment: Experiment, options: Options) -> tuple[ContextsLin
     if chosen.rows is not None and chosen.rows < 3:
         raise InputError(f"--rows must be at least 3. Got {chosen.rows}.")
     _check_overrides(experiment, options.overrides)
+    if chosen.recipe is not None and any("inputs" in row.set for row in experiment.rows.values()):
+        raise InputError(
+            f"--recipe {chosen.recipe}: the rows of {experiment.name} differ in their corpora, so "
+            "it names the input files itself. Leave --recipe out, or take another experiment."
+        )
     asked = [key for key in experiment.gold_sets if key in (chosen.only or experiment.gold_sets)]
     gold = {key: load_gold_set(key, stsb=options.stsb, options=chosen) for key in asked}
     lines = []

@@ -116,7 +116,7 @@ def test_weak_own_functions_are_drawn(captions: Path, tmp_path: Path) -> None:
         ("x = 1\ny = x / 0\n", "own.py, line 2: ZeroDivisionError: division by zero"),
         ("def broken(:\n", "own.py, line 1: invalid syntax"),
         ("import json\njson.loads('{')\n", "own.py, line 2: JSONDecodeError"),
-        ("x = '\0'\n", r"own\.py: source code .*null bytes"),
+        ("x = '\0'\n", r"own\.py: .*null bytes"),
     ],
 )
 def test_weak_functions_file_that_fails_raises(tmp_path: Path, text: str, message: str) -> None:
