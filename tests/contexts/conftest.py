@@ -73,6 +73,22 @@ def small_corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return prepare_corpus([folder / "days.txt"], folder / "corpus", chunk_sentences=5)
 
 
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    """Two cores of a cluster of this machine's own; nothing of it is left afterwards."""
+    ray = pytest.importorskip("ray")
+    ray.init(
+        address="local",
+        num_cpus=2,
+        num_gpus=0,
+        include_dashboard=False,
+        log_to_driver=False,
+        object_store_memory=80 * 2**20,
+    )
+    yield
+    ray.shutdown()
+
+
 @pytest.fixture
 def one_thread() -> Iterator[None]:
     """Sums are then added in one order, so that two trainings can be equal to the last bit."""

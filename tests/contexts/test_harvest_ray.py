@@ -37,21 +37,6 @@ def fake() -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Any:
-    """Two cores of a cluster of this machine's own; nothing of it is left afterwards."""
-    context = ray.init(
-        address="local",
-        num_cpus=2,
-        num_gpus=0,
-        include_dashboard=False,
-        log_to_driver=False,
-        object_store_memory=80 * 2**20,
-    )
-    yield context
-    ray.shutdown()
-
-
-@pytest.fixture(scope="module")
 def text(fake, small_corpus, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("text")
     shutil.copytree(small_corpus.folder, folder / "corpus")

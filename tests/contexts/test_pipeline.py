@@ -215,23 +215,14 @@ def test_pipeline_documents_of_one_sentence_are_harvested_with_each_other(small_
 
 
 @pytest.mark.slow
-def test_pipeline_harvest_on_ray_has_the_same_pairs_and_scores(copy, one_thread):
-    ray = pytest.importorskip("ray")
+def test_pipeline_harvest_on_ray_has_the_same_pairs_and_scores(copy, cluster, one_thread):
     from condsim.contexts.harvest_ray import RayEngine
 
     folder, recipe = copy
     recipe = replace(recipe, harvest=replace(recipe.harvest, pairs=50))
-    with ray.init(
-        address="local",
-        num_cpus=1,
-        num_gpus=0,
-        include_dashboard=False,
-        log_to_driver=False,
-        object_store_memory=80 * 2**20,
-    ):
-        with new(folder, recipe, "harvest").begun() as made:
-            by_ray = made.harvest(RayEngine(workers=1))
-        spread = pq.read_table(by_ray.shard(0)).to_pydict()
+    with new(folder, recipe, "harvest").begun() as made:
+        by_ray = made.harvest(RayEngine(workers=1))
+    spread = pq.read_table(by_ray.shard(0)).to_pydict()
     shutil.rmtree(folder / "harvest")
     with new(folder, recipe, "harvest").begun() as made:
         here = pq.read_table(made.harvest().shard(0)).to_pydict()
