@@ -27,19 +27,17 @@ def model_notes(planned: Sequence[ContextsLine]) -> list[str]:
     Raises:
         InputError: If a report cannot be read.
     """
-    behind: dict[str, dict[str, None]] = {COHERENCE: {}, GENERATORS: {}}
-    rows: dict[str, dict[str, None]] = {}
+    behind: dict[str, dict[str, dict[str, None]]] = {COHERENCE: {}, GENERATORS: {}}
     for line in planned:
         if line.measurement is None or not line.measurement.finished:
             continue
+        label = ", ".join(filter(None, line.row.cells.values()))
         for stage, summary in _summaries(line.measurement):
-            behind[stage][summary] = None
-            label = ", ".join(filter(None, line.row.cells.values()))
-            rows.setdefault(summary, {})[label] = None
+            behind[stage].setdefault(summary, {})[label] = None
     return [
-        summary if len(found) == 1 else f"{summary}; behind {' / '.join(rows[summary])}"
+        summary if len(found) == 1 else f"{summary}; behind {' / '.join(rows)}"
         for found in behind.values()
-        for summary in found
+        for summary, rows in found.items()
     ]
 
 
