@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from condsim.contexts.corpus import Corpus
@@ -156,6 +158,41 @@ def test_opened_run_is_an_origin_model_that_needs_no_input(copy, tmp_path):
     raw = scorer.score(*PAIR, scale="raw")
     assert -1 <= raw <= 1
     assert scorer.score(PAIR[0], PAIR[0]) == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_opened_run_evaluation_that_was_killed_goes_on(copy, tmp_path):
+    folder, recipe = copy
+    small = replace(recipe, scoring=replace(recipe.scoring, batch_size=2))
+    save_contexts_recipe(small, folder / "contexts.yaml")
+    corpus = Corpus.open(folder / "corpus")
+    first, second = corpus.sentences(range(0, 60)), corpus.sentences(range(60, 120))
+    data = tmp_path / "sts-dev.csv"
+    known = ("main-news", "days", "2026")
+    rows = [
+        (*known, str(row), str(row % 6), *pair)
+        for row, pair in enumerate(zip(first, second, strict=True))
+    ]
+    data.write_text("".join("\t".join(row) + "\n" for row in rows))
+    command = [sys.executable, "-m", "condsim", "evaluate", "--model", str(folder)]
+    command += ["--data", str(data), "--resamples", "20"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        stop = time.monotonic() + 120
+        while not list(folder.glob("scored/*.txt")) and process.poll() is None:
+            assert time.monotonic() < stop
+            time.sleep(0.001)
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    before = re.search(r"small origin: (\d+) pairs were scored before", done.stderr)
+    assert before is not None
+    assert 0 < int(before[1]) < 60
+    assert len((*folder.glob("scored/*.txt"),)) == 1
+    kept = load_scorer(folder).score(first, second, scale="raw")
+    anew = open_pipeline(folder).scorer.cosines(first, second)
+    np.testing.assert_allclose(kept, anew, atol=1e-4)
 
 
 def test_opened_run_of_an_unfinished_one_says_what_is_missing(copy):

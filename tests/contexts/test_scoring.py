@@ -8,6 +8,7 @@ import pytest
 
 from condsim.contexts.eq3 import Weights
 from condsim.contexts.eq4 import PairTerms, similarity
+from condsim.contexts.kept_scores import KeptScores
 from condsim.contexts.scoring import OriginScorer
 from condsim.contexts.selection import Selection
 from condsim.errors import InputError
@@ -205,6 +206,35 @@ def test_origin_scorer_logs_the_cost_first_and_then_how_far_it_is(caplog, monkey
     caplog.clear()
     origin(name="small origin", center="none").cosines(["a", "b"], ["c", "d"])
     assert not caplog.records
+
+
+def test_origin_scorer_goes_on_where_it_was_stopped(tmp_path, caplog):
+    class Failing(Terms):
+        def terms(self, sentences: Any, centres: Any, names: Any) -> list[dict[str, Any]]:
+            if "d5" in sentences:
+                raise KeyboardInterrupt
+            return super().terms(sentences, centres, names)
+
+    def of(terms: Terms) -> OriginScorer:
+        return origin(terms=terms, batch_size=2, kept=KeptScores(tmp_path, {}))
+
+    pairs = [f"a{row}" for row in range(7)], [f"d{row}" for row in range(7)]
+    expected = origin(batch_size=2).score(*pairs, scale="raw")
+    with pytest.raises(KeyboardInterrupt):
+        of(Failing()).score(*pairs)
+    with caplog.at_level("INFO", logger="condsim.contexts"):
+        found = of(Terms()).score(*pairs, scale="raw")
+    assert caplog.records[0].getMessage() == "origin: 4 pairs were scored before"
+    assert caplog.records[1].getMessage().startswith("origin: 3 pairs x 12 contexts")
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    terms = Terms()
+    again = of(terms).score(*pairs, scale="raw")
+    assert (again.tolist(), terms.calls) == (found.tolist(), 0)
+
+
+def test_origin_scorer_keeps_no_score_of_a_single_batch(tmp_path):
+    origin(batch_size=2, kept=KeptScores(tmp_path, {})).score(["a", "b"], ["c", "d"])
+    assert not list(tmp_path.iterdir())
 
 
 def test_origin_scorer_condition_raises():

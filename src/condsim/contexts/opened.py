@@ -5,17 +5,31 @@ from __future__ import annotations
 from functools import cached_property, partial
 from pathlib import Path
 
+from condsim import __version__
 from condsim.contexts.coherence_scorer import CoherenceScorer
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.generator_scorer import GeneratorScorer
+from condsim.contexts.kept_scores import KeptScores
 from condsim.contexts.lone import open_lone_index
 from condsim.contexts.model_weights import REPORT
 from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe
 from condsim.contexts.retrieval import TfidfIndex
 from condsim.contexts.scoring import OriginScorer
-from condsim.contexts.stages import COHERENCE, CORPUS, GENERATORS, INDEX, RECIPE, Progress, silent
+from condsim.contexts.stages import (
+    COHERENCE,
+    CORPUS,
+    GENERATORS,
+    INDEX,
+    RECIPE,
+    SCORED,
+    Progress,
+    scored_by,
+    silent,
+)
 from condsim.contexts.terms import ContextTerms
 from condsim.errors import InputError, ModelError
+from condsim.files import sha256_of
+from condsim.training.precision import uses_bfloat16
 
 __all__ = ["OpenedRun", "open_pipeline"]
 
@@ -90,7 +104,20 @@ class OpenedRun:
             references=scoring.references,
             batch_size=scoring.batch_size,
             name=f"{self.recipe.name} origin",
+            kept=self._kept_scores(),
         )
+
+    def _kept_scores(self) -> KeptScores:
+        """Where scores are kept; of the models as they are now, in their number format."""
+        reports = [self.folder / stage / REPORT for stage in (COHERENCE, GENERATORS)]
+        identity = {
+            "condsim": __version__,
+            "corpus": self.corpus.revision,
+            "models": [sha256_of(report) for report in reports if report.is_file()],
+            "bfloat16": uses_bfloat16("auto"),
+            **scored_by(self.recipe),
+        }
+        return KeptScores(self.folder / SCORED, identity)
 
     def _check_finished(self, stage: str) -> None:
         if not (self.folder / stage / REPORT).is_file():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import get_args
@@ -15,6 +15,7 @@ from condsim.contexts.centering import ContextMeans, SentenceMeans
 from condsim.contexts.cost import Cost, cost_of
 from condsim.contexts.eq3 import Weights
 from condsim.contexts.eq4 import OF_SENTENCES, Center, PairTerms, similarity
+from condsim.contexts.kept_scores import KeptScores
 from condsim.contexts.own_place import far_from
 from condsim.contexts.selection import (
     ContextSet,
@@ -38,8 +39,6 @@ TRIAL = 1_500
 """Sequences of each model that are scored to time it: as many as pass through it together."""
 
 _QUIET = 30.0  # seconds between two lines that say how far it is
-Tell = Callable[..., None]
-"""Told a line and its values, as `logging.Logger.info` is."""
 
 _LINEAR = Calibration(raw=(-1.0, 1.0), score=(0.0, 1.0))
 _LOGGER = logging.getLogger("condsim.contexts")
@@ -72,6 +71,7 @@ class OriginScorer(PairScorer):
         references: int = 8,
         batch_size: int = 64,
         name: str = "origin",
+        kept: KeptScores | None = None,
     ) -> None:
         """Prepares; nothing is computed.
 
@@ -86,6 +86,8 @@ class OriginScorer(PairScorer):
                 sentences that a context's is.
             batch_size: Pairs scored together; encoder states are shared among them.
             name: Name of the scorer.
+            kept: Where :meth:`score` looks pairs up and keeps them when there is more than a batch
+                of them, so that a long run that is stopped can go on.
 
         Raises:
             InputError: If the centring is unknown or a number is below 1.
@@ -106,6 +108,7 @@ class OriginScorer(PairScorer):
         self._batch_size = batch_size
         self._references = references
         self._rate: float | None = None
+        self._kept = kept
         self._means = ContextMeans(corpus, terms, references, seed=self._selection.seed)
 
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
@@ -114,32 +117,57 @@ class OriginScorer(PairScorer):
                 "The origin model compares whole sentences and takes no condition. Give data "
                 "without conditions, such as STS-B, or fine-tune its surrogate on C-STS."
             )
-        distinct = {text for column in rows.sentences for text in column}
-        _LOGGER.info("%s: %s", self.name, self.cost(sentences=len(distinct), pairs=len(rows)))
-        raw = self.cosines(*rows.sentences, tell=_LOGGER.info)
-        return rescaled(raw, self.calibration, scale)
+        return rescaled(self._kept_cosines(*rows.sentences), self.calibration, scale)
 
-    def cosines(
-        self, sentences1: Sequence[str], sentences2: Sequence[str], *, tell: Tell | None = None
+    def _kept_cosines(self, sentences1: Sequence[str], sentences2: Sequence[str]) -> FloatArray:
+        """The cosines of pairs, those that are kept taken from there."""
+        kept = self._kept if len(sentences1) > self._batch_size else None
+        found = np.full(len(sentences1), np.nan, np.float32)
+        if kept is not None:
+            found = kept.find(sentences1, sentences2)
+        missing: list[int] = np.flatnonzero(np.isnan(found)).tolist()
+        if len(missing) < len(found):
+            known = len(found) - len(missing)
+            _LOGGER.info("%s: %s pairs were scored before", self.name, f"{known:,}")
+        if missing:
+            first = [sentences1[row] for row in missing]
+            second = [sentences2[row] for row in missing]
+            found[missing] = self._long_work(first, second, kept)
+        return found
+
+    def _long_work(
+        self, sentences1: Sequence[str], sentences2: Sequence[str], kept: KeptScores | None
     ) -> FloatArray:
+        """The cosines of pairs; tells what they cost, then how far it is."""
+        distinct, pairs = len({*sentences1, *sentences2}), len(sentences1)
+        _LOGGER.info("%s: %s", self.name, self.cost(sentences=distinct, pairs=pairs))
+        raw: list[float] = []
+        told = time.monotonic()
+        for cosine in self._cosines(sentences1, sentences2):
+            raw.append(cosine)
+            if kept is not None and (len(raw) % self._batch_size == 0 or len(raw) == pairs):
+                first = (len(raw) - 1) // self._batch_size * self._batch_size
+                kept.add(sentences1[first : len(raw)], sentences2[first : len(raw)], raw[first:])
+            if time.monotonic() - told > _QUIET:
+                told = time.monotonic()
+                _LOGGER.info("%s: %s of %s pairs", self.name, f"{len(raw):,}", f"{pairs:,}")
+        return np.array(raw, np.float32)
+
+    def cosines(self, sentences1: Sequence[str], sentences2: Sequence[str]) -> FloatArray:
         """Scores pairs without a word on what it costs, as a harvest does that has said it.
 
         Args:
             sentences1: First sentences, length n.
             sentences2: Second sentences, length n.
-            tell: Told every half minute how far it is, as a logger is.
 
         Returns:
             The cosines of Eq. 4, in [-1, 1], ``(n,)``.
         """
-        raw: list[float] = []
-        told = time.monotonic()
+        return np.array(list(self._cosines(sentences1, sentences2)), np.float32)
+
+    def _cosines(self, sentences1: Sequence[str], sentences2: Sequence[str]) -> Iterator[float]:
         for pair in self.pair_terms(sentences1, sentences2):
-            raw.append(similarity(pair, weights=self._weights, center=self._center))
-            if tell is not None and time.monotonic() - told > _QUIET:
-                told = time.monotonic()
-                tell("%s: %s of %s pairs", self.name, f"{len(raw):,}", f"{len(sentences1):,}")
-        return np.array(raw, np.float32)
+            yield similarity(pair, weights=self._weights, center=self._center)
 
     def cost(self, *, sentences: int, pairs: int) -> Cost:
         """Says what scoring costs, after timing a few sentences in contexts if there is much to do.

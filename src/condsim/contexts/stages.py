@@ -20,6 +20,7 @@ __all__ = [
     "HARVEST",
     "INDEX",
     "RECIPE",
+    "SCORED",
     "SPEED_KEYS",
     "STAGES",
     "SURROGATE",
@@ -42,6 +43,7 @@ COHERENCE = "coherence"
 GENERATORS = "generators"
 HARVEST = "harvest"
 SURROGATE = "surrogate"
+SCORED = "scored"
 
 Progress = Callable[[str, int, int], None]
 """Called with the stage, what is done and what there is; 0 for what there is where none knows."""
