@@ -34,6 +34,8 @@ def read_mapping(path: Path, *, what: str) -> dict[str, Any]:
     """
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InputError(f"The {what} {path} does not exist.") from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read the {what} {path}: {error}.") from error
     except yaml.YAMLError as error:

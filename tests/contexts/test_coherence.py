@@ -84,7 +84,7 @@ def test_linear_head_ranks_contexts_alike_for_every_sentence_and_mlp_does_not():
 def test_settings_out_of_range_is_an_error():
     with pytest.raises(InputError, match="'left' and 'right'"):
         CoherenceSettings(left=0, right=0)
-    with pytest.raises(InputError, match="'epochs' must be at least 1"):
+    with pytest.raises(InputError, match=r"'coherence.epochs' must be at least 1"):
         CoherenceSettings(epochs=0)
 
 

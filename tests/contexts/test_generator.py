@@ -185,9 +185,9 @@ def test_large_is_transformer_large():
 
 
 def test_settings_out_of_range_is_an_error():
-    with pytest.raises(InputError, match="'left' must be at least 1"):
+    with pytest.raises(InputError, match=r"'generators.left' must be at least 1"):
         GeneratorSettings(left=0)
-    with pytest.raises(InputError, match="'max_tokens' must be at least 2"):
+    with pytest.raises(InputError, match=r"'generators.max_tokens' must be at least 2"):
         GeneratorSettings(max_tokens=1)
 
 

@@ -148,14 +148,16 @@ def test_harvest_killed_with_sigkill_loses_and_doubles_no_pair(fake, folder, who
         ({"pairs": 800}, {}, "harvest"),
         ({"mix": PairMix(0, 0, 1)}, {}, "harvest"),
         ({}, {"corpus": "c1"}, "corpus"),
-        ({"seed": 4}, {"selection": {"size": 6}}, "selection, harvest"),
+        ({"seed": 4}, {"selection": {"size": 6}}, "selection', 'harvest"),
     ],
 )
 def test_harvest_of_something_else_is_refused(
     whole, fake, settings: Any, identity: Any, changed: str
 ):
     before = [path.stat().st_mtime_ns for path in sorted(whole.folder.iterdir())]
-    with pytest.raises(InputError, match=rf"holds a harvest with another {changed}\. Its shards"):
+    with pytest.raises(
+        InputError, match=rf"holds a harvest of something else: '{changed}' changed"
+    ):
         harvest(
             whole.folder,
             replace(fake.SETTINGS, **settings),
@@ -234,7 +236,7 @@ def test_harvest_second_process_is_told(fake, folder):
     ("key", "value", "least"), [("pairs", 0, 1), ("shard_pairs", -3, 1), ("seed", -1, 0)]
 )
 def test_harvest_settings_out_of_range_raise(key: str, value: int, least: int):
-    message = f"'{key}' of a harvest must be at least {least}. Got {value}."
+    message = f"'harvest.{key}' must be at least {least}. Got {value}."
     with pytest.raises(InputError, match=message):
         HarvestSettings(**{key: value})
 

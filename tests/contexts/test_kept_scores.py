@@ -12,24 +12,27 @@ SECOND = ("b", "a", "né\n")
 
 
 def test_kept_scores_are_found_bit_for_bit(tmp_path):
-    kept = KeptScores(tmp_path / "scored", {"corpus": "c0"})
+    kept = KeptScores(tmp_path / "scored", "c0")
     assert np.isnan(kept.find(FIRST, SECOND)).all()
-    values = [1 / 3, -1e-7, 0.1]
-    kept.add(FIRST, SECOND, values)
-    again = KeptScores(tmp_path / "scored", {"corpus": "c0"})
-    assert again.find(FIRST, SECOND).tolist() == np.float32(values).tolist()
+    kept.add(FIRST, SECOND, [1 / 3, -1e-7, 0.1])
+    again = KeptScores(tmp_path / "scored", "c0")
+    assert again.find(FIRST, SECOND).tolist() == np.float32([1 / 3, -1e-7, 0.1]).tolist()
+    values = np.random.default_rng(0).uniform(-1, 1, size=10_000)
+    texts = [str(number) for number in range(len(values))]
+    kept.add(texts, texts, values.tolist())
+    assert again.find(texts, texts).tolist() == values.astype(np.float32).tolist()
     # The order of a pair is part of it, and where one text ends.
     assert np.isnan(again.find(["ab", "né\n"], ["", ""])).all()
 
 
 def test_kept_scores_of_other_models_are_not_found(tmp_path):
-    KeptScores(tmp_path, {"corpus": "c0"}).add(["a"], ["b"], [0.5])
-    assert np.isnan(KeptScores(tmp_path, {"corpus": "c1"}).find(["a"], ["b"])).all()
+    KeptScores(tmp_path, "c0").add(["a"], ["b"], [0.5])
+    assert np.isnan(KeptScores(tmp_path, "c1").find(["a"], ["b"])).all()
     assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_kept_scores_line_that_was_cut_off_does_not_count(tmp_path):
-    kept = KeptScores(tmp_path, {})
+    kept = KeptScores(tmp_path, "c0")
     kept.add(["a", "b"], ["b", "a"], [0.25, -0.125])
     (file,) = tmp_path.iterdir()
     whole = file.read_bytes()
@@ -44,7 +47,7 @@ def test_kept_scores_line_that_was_cut_off_does_not_count(tmp_path):
 
 def test_kept_scores_that_cannot_be_written_are_warned_of_once(tmp_path, caplog):
     (tmp_path / "scored").write_text("a file where the folder would be")
-    kept = KeptScores(tmp_path / "scored", {})
+    kept = KeptScores(tmp_path / "scored", "c0")
     with caplog.at_level(logging.WARNING, logger="condsim.contexts"):
         kept.add(["a"], ["b"], [0.5])
         kept.add(["b"], ["a"], [0.5])
@@ -55,4 +58,4 @@ def test_kept_scores_that_cannot_be_written_are_warned_of_once(tmp_path, caplog)
 
 def test_kept_scores_need_as_many_of_each(tmp_path):
     with pytest.raises(ValueError, match="zip"):
-        KeptScores(tmp_path, {}).add(["a", "b"], ["b", "c"], [0.5])
+        KeptScores(tmp_path, "c0").add(["a", "b"], ["b", "c"], [0.5])

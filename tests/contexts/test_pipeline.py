@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.harvest_folder import Harvest
@@ -195,10 +196,39 @@ def test_opened_run_evaluation_that_was_killed_goes_on(copy, tmp_path):
     np.testing.assert_allclose(kept, anew, atol=1e-4)
 
 
+def test_opened_run_version_is_that_of_weights_and_settings(copy):
+    folder, recipe = copy
+    scorer, identity = load_scorer(folder), open_pipeline(folder).identity
+    assert scorer.scored_by["selection"]["size"] == 3
+    other = replace(recipe, selection=replace(recipe.selection, size=2))
+    save_contexts_recipe(other, folder / "contexts.yaml")
+    versions = {scorer.revision, load_scorer(folder).revision}
+    save_contexts_recipe(recipe, folder / "contexts.yaml")
+    assert load_scorer(folder).revision == scorer.revision
+    for model in (folder / "coherence", folder / "generators" / "all"):
+        tensors = load_file(model / "model.safetensors")
+        name = sorted(tensors)[0]
+        save_file(tensors | {name: tensors[name] + 1}, model / "model.safetensors")
+        versions.add(load_scorer(folder).revision)
+        assert open_pipeline(folder).identity != identity
+        identity = open_pipeline(folder).identity
+    assert len(versions) == 4
+
+
+def test_opened_run_vectors_that_were_cut_off_are_computed_again(copy):
+    folder, _ = copy
+    before = load_scorer(folder).score(*PAIR, scale="raw")
+    (file,) = (folder / "coherence").glob("vectors.npy")
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-2])
+    assert load_scorer(folder).score(*PAIR, scale="raw") == pytest.approx(before, abs=1e-5)
+    assert file.read_bytes() == whole
+
+
 def test_opened_run_of_an_unfinished_one_says_what_is_missing(copy):
     folder, _ = copy
     (folder / "generators" / "report.json").unlink()
-    with pytest.raises(ModelError, match=r"is unfinished: its generators is not trained"):
+    with pytest.raises(ModelError, match=r"is unfinished: stage 'generators' is not done"):
         _ = open_pipeline(folder).scorer
     with pytest.raises(InputError, match=r"holds no run of contexts: there is no contexts.yaml"):
         open_pipeline(folder / "corpus")
@@ -344,13 +374,15 @@ def test_pipeline_text_that_is_no_corpus_is_told_in_one_line(tmp_path, text: str
         ({"inputs": "[none.txt]"}, "none.txt does not exist"),
         ({"surrogate.train": "{epoch: 1}"}, "Unknown surrogate recipe key 'epoch'"),
         ({"harvest.pairs": 299}, "'harvest.pairs' must be at least 300 to train a surrogate"),
+        ({"surrogate.backbone": "/no/such"}, "The backbone folder '/no/such' does not exist"),
+        ({"generators.backbone": "./none"}, r"The backbone folder '\./none' does not exist"),
     ],
 )
 def test_pipeline_mistakes_are_told_before_anything_is_made(
     tmp_path, sections: dict[str, object], message: str
 ):
     (tmp_path / "a.txt").write_text("A text.")
-    with pytest.raises(InputError, match=message):
+    with pytest.raises((InputError, ModelError), match=message):
         new(tmp_path / "run", recipe_of(tmp_path / "a.txt", **sections))
     assert not (tmp_path / "run").exists()
 

@@ -216,7 +216,7 @@ def test_origin_scorer_goes_on_where_it_was_stopped(tmp_path, caplog):
             return super().terms(sentences, centres, names)
 
     def of(terms: Terms) -> OriginScorer:
-        return origin(terms=terms, batch_size=2, kept=KeptScores(tmp_path, {}))
+        return origin(terms=terms, batch_size=2, kept=KeptScores(tmp_path, "r0"))
 
     pairs = [f"a{row}" for row in range(7)], [f"d{row}" for row in range(7)]
     expected = origin(batch_size=2).score(*pairs, scale="raw")
@@ -233,7 +233,7 @@ def test_origin_scorer_goes_on_where_it_was_stopped(tmp_path, caplog):
 
 
 def test_origin_scorer_keeps_no_score_of_a_single_batch(tmp_path):
-    origin(batch_size=2, kept=KeptScores(tmp_path, {})).score(["a", "b"], ["c", "d"])
+    origin(batch_size=2, kept=KeptScores(tmp_path, "r0")).score(["a", "b"], ["c", "d"])
     assert not list(tmp_path.iterdir())
 
 

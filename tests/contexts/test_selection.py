@@ -179,9 +179,9 @@ def test_select_like_left_neighbours_are_left_out():
     ("options", "message"),
     [
         ({"strategy": "best"}, r"Unknown strategy 'best'"),
-        ({"size": 0}, r"'size' of a selection must be at least 1\. Got 0"),
-        ({"candidates": 0.5}, r"'candidates' of a selection must be at least 1"),
-        ({"likeness": 0}, r"'likeness' must be in \(0, 1\]"),
+        ({"size": 0}, r"'selection.size' must be at least 1\. Got 0"),
+        ({"candidates": 0.5}, r"'selection.candidates' must be at least 1"),
+        ({"likeness": 0}, r"'selection.likeness' must be above 0 and at most 1"),
     ],
 )
 def test_selection_bad_values_raise(options: dict[str, Any], message: str):

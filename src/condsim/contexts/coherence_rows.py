@@ -55,8 +55,14 @@ def computed_rows(
 
 
 def _is_finished(path: Path, wanted: Mapping[str, object]) -> bool:
-    whole = path.is_file() and not path.with_suffix(".npy.partial").exists()
-    return whole and _holds(_read(path.with_suffix(".json")), wanted)
+    """Whether the array is there; one that was cut off, as by a full disk, is not."""
+    if path.with_suffix(".npy.partial").exists():
+        return False
+    try:
+        np.load(path, mmap_mode="r")
+    except (OSError, ValueError, EOFError):
+        return False
+    return _holds(_read(path.with_suffix(".json")), wanted)
 
 
 def _holds(known: Mapping[str, object], wanted: Mapping[str, object]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Literal
 
+from condsim.contexts.ranges import TRAINING, at_least, check_ranges
 from condsim.errors import InputError
 
 __all__ = ["CoherenceSettings", "Head"]
@@ -75,13 +76,9 @@ class CoherenceSettings:
                 "A context needs a sentence on one side at least: 'left' and 'right' must not be "
                 f"negative nor both 0. Got {self.left} and {self.right}."
             )
-        for name in ("embedding", "hidden", "head_size", "max_tokens", "epochs", "evaluations"):
-            if getattr(self, name) < 1:
-                raise InputError(f"'{name}' must be at least 1. Got {getattr(self, name)}.")
-        if self.run_sentences < 2 or self.batch_sentences < 2:
-            raise InputError("'run_sentences' and 'batch_sentences' must be at least 2.")
-        if self.max_steps is not None and self.max_steps < 1:
-            raise InputError(f"'max_steps' must be at least 1, or left out. Got {self.max_steps}.")
+        sizes = ("embedding", "hidden", "head_size", "max_tokens", "held_out_sentences")
+        batches = dict.fromkeys(("run_sentences", "batch_sentences"), at_least(2))
+        check_ranges("coherence", self, **TRAINING, **dict.fromkeys(sizes, at_least(1)), **batches)
 
     def to_dict(self) -> dict[str, object]:
         """The settings as plain values."""

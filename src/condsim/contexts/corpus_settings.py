@@ -6,12 +6,19 @@ import re
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from condsim.contexts.ranges import at_least, check_ranges
 from condsim.errors import InputError
 
-__all__ = ["REASONS", "CorpusCounts", "CorpusSettings"]
+__all__ = ["HOW_TO_SPLIT", "REASONS", "CorpusCounts", "CorpusSettings"]
 
 REASONS = ("too_short", "too_long", "near_duplicate", "not_text")
 """Why sentences are dropped."""
+
+HOW_TO_SPLIT = (
+    "a blank line ends a document of a text file, a line '= Title =' begins one, and with "
+    "'corpus.documents: file' each file is one"
+)
+"""How text becomes documents, for errors."""
 
 
 @dataclass(frozen=True)
@@ -55,17 +62,12 @@ class CorpusSettings:
                 "The 'language' of a corpus must be a code of two or three letters, such as 'en'. "
                 f"Got {self.language!r}."
             )
-        for name in ("chunk_sentences", "min_words", "max_words"):
-            if getattr(self, name) < 1:
-                raise InputError(f"'{name}' must be 1 or more. Got {getattr(self, name)}.")
+        names = ("chunk_sentences", "min_words", "max_words", "max_words_total")
+        check_ranges("corpus", self, **dict.fromkeys(names, at_least(1)), seed=at_least(0))
         if self.min_words > self.max_words:
             raise InputError(
                 "'min_words' must be no more than 'max_words'. "
                 f"Got {self.min_words} and {self.max_words}."
-            )
-        if self.max_words_total is not None and self.max_words_total < 1:
-            raise InputError(
-                f"'max_words_total' must be 1 or more, or none. Got {self.max_words_total}."
             )
         if self.documents not in ("blank-line", "file"):
             raise InputError(f"'documents' must be 'blank-line' or 'file'. Got {self.documents!r}.")

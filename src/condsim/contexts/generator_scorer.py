@@ -105,7 +105,8 @@ class GeneratorScorer:
         for name, of_one in settings.models_for(tasks).items():
             if not (folder / name / REPORT).is_file():
                 raise ModelError(
-                    f"The generators in {folder} were trained without '{name}'. Train it too."
+                    f"The generators in {folder} were trained without '{name}', which the recipe's "
+                    "weights ask for. Run 'condsim contexts run' with it again; the rest stays."
                 )
             model = saved_generator(settings, vocabulary, folder / name)
             tensors, _ = read_tensors(folder / name / MODEL)

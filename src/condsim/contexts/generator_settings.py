@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from condsim.contexts.generator_items import TASKS, Task3
-from condsim.errors import InputError
+from condsim.contexts.ranges import TRAINING, at_least, check_ranges
 
 __all__ = ["ALL", "SHAPES", "GeneratorSettings", "Shape", "Size"]
 
@@ -104,13 +104,9 @@ class GeneratorSettings:
         Raises:
             InputError: If a value is out of its range.
         """
-        for name in ("left", "right", "epochs", "evaluations", "held_out_examples"):
-            if getattr(self, name) < 1:
-                raise InputError(f"'{name}' must be at least 1. Got {getattr(self, name)}.")
-        if self.max_tokens < 2:
-            raise InputError(f"'max_tokens' must be at least 2. Got {self.max_tokens}.")
-        if self.max_steps is not None and self.max_steps < 1:
-            raise InputError(f"'max_steps' must be at least 1, or left out. Got {self.max_steps}.")
+        names = ("left", "right", "batch_tokens", "held_out_examples")
+        least = {**dict.fromkeys(names, at_least(1)), "max_tokens": at_least(2)}
+        check_ranges("generators", self, **TRAINING, **least)
 
     @property
     def peak(self) -> float:

@@ -183,8 +183,8 @@ def _begin(folder: Path, settings: HarvestSettings, identity: Mapping[str, Any])
     if (folder / MANIFEST).exists():
         if changed := Harvest.open(folder).changes(settings, plain):
             raise InputError(
-                f"{folder} holds a harvest with another {', '.join(changed)}. Its shards must not "
-                "be mixed: give another folder, or remove that one."
+                f"{folder} holds a harvest of something else: {', '.join(map(repr, changed))} "
+                f"changed. Shards of two must not be mixed: give another one, or remove {folder}."
             )
         for left in folder.glob("*.partial"):  # of a process that was killed
             left.unlink()

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from condsim.contexts.pairs import PairMix
+from condsim.contexts.ranges import at_least, check_ranges
 from condsim.errors import InputError, require
 from condsim.files import sha256_of
 from condsim.types import FloatArray, IntArray
@@ -44,11 +45,7 @@ class HarvestSettings:
 
     def __post_init__(self) -> None:
         """Checks the ranges."""
-        for key, least in (("pairs", 1), ("shard_pairs", 1), ("seed", 0)):
-            if getattr(self, key) < least:
-                raise InputError(
-                    f"'{key}' of a harvest must be at least {least}. Got {getattr(self, key)}."
-                )
+        check_ranges("harvest", self, pairs=at_least(1), shard_pairs=at_least(1), seed=at_least(0))
 
     @property
     def shards(self) -> int:

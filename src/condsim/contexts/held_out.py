@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from condsim.contexts.corpus_settings import HOW_TO_SPLIT
 from condsim.contexts.vocabulary import SentenceCorpus
 from condsim.errors import InputError
 from condsim.types import BoolArray, IntArray
@@ -52,8 +53,8 @@ def held_out_documents(starts: IntArray, *, share: float, seed: int) -> BoolArra
     if len(usable) < 2:
         raise InputError(
             "The contextual models need at least two documents of two sentences or more, one of "
-            f"which is held out. Got {len(usable)} among {len(starts) - 1} documents. Split the "
-            "text into more documents."
+            f"which is held out. Got {len(usable)} among {len(starts) - 1} documents. Give more "
+            f"text, or split it: {HOW_TO_SPLIT}."
         )
     count = min(max(1, round(share * len(usable))), len(usable) - 1)
     held_out = np.zeros(len(starts) - 1, dtype=np.bool_)

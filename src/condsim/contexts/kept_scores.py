@@ -11,9 +11,8 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,25 +20,21 @@ from condsim.types import FloatArray
 
 __all__ = ["KeptScores"]
 
-FORMAT = 1
-"""Changes when the same models score the same pairs otherwise than before."""
-
-_LINE = re.compile(rb"([0-9a-f]{32}) ([+-]\d\.\d{8}e[+-]\d\d)\n")  # all float32 values, bit for bit
+_LINE = re.compile(rb"([0-9a-f]{32}) ([+-]\d\.\d{8}e[+-]\d\d)\n")  # enough for a float32
 _LOGGER = logging.getLogger("condsim.contexts")
 
 
 class KeptScores:
-    """The cosines of pairs, in a file that is named after all that decides them."""
+    """The cosines of pairs, in a file of one version of a model."""
 
-    def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, revision: str) -> None:
         """Reads nothing yet.
 
         Args:
             folder: Where the file is, or is made with the first score.
-            identity: All that decides a score, as plain values: corpus, models and settings.
+            revision: Stands for all that decides a score; the file is named after it.
         """
-        content = json.dumps([FORMAT, identity], sort_keys=True, default=str)
-        self._path = folder / f"{hashlib.sha256(content.encode()).hexdigest()[:12]}.txt"
+        self._path = folder / f"{revision}.txt"
         self._told = False
 
     def find(self, sentences1: Sequence[str], sentences2: Sequence[str]) -> FloatArray:
@@ -72,7 +67,7 @@ class KeptScores:
         """
         pairs = zip(sentences1, sentences2, cosines, strict=True)
         lines = ["\n"]  # what was cut off before must not run into the first line
-        lines += [f"{_key(one, two)} {cosine:+.8e}\n" for one, two, cosine in pairs]
+        lines += [f"{_key(one, two)} {np.float32(cosine):+.8e}\n" for one, two, cosine in pairs]
         try:
             self._path.parent.mkdir(exist_ok=True)
             with self._path.open("ab", buffering=0) as stream:

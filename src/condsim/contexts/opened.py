@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Mapping
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 from condsim import __version__
 from condsim.contexts.coherence_scorer import CoherenceScorer
@@ -11,7 +15,7 @@ from condsim.contexts.corpus import Corpus
 from condsim.contexts.generator_scorer import GeneratorScorer
 from condsim.contexts.kept_scores import KeptScores
 from condsim.contexts.lone import open_lone_index
-from condsim.contexts.model_weights import REPORT
+from condsim.contexts.model_weights import MODEL, REPORT
 from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe
 from condsim.contexts.retrieval import TfidfIndex
 from condsim.contexts.scoring import OriginScorer
@@ -104,25 +108,36 @@ class OpenedRun:
             references=scoring.references,
             batch_size=scoring.batch_size,
             name=f"{self.recipe.name} origin",
-            kept=self._kept_scores(),
+            revision=self._revision,
+            kept=KeptScores(self.folder / SCORED, self._revision),
         )
 
-    def _kept_scores(self) -> KeptScores:
-        """Where scores are kept; of the models as they are now, in their number format."""
-        reports = [self.folder / stage / REPORT for stage in (COHERENCE, GENERATORS)]
-        identity = {
-            "condsim": __version__,
-            "corpus": self.corpus.revision,
-            "models": [sha256_of(report) for report in reports if report.is_file()],
-            "bfloat16": uses_bfloat16("auto"),
-            **scored_by(self.recipe),
-        }
-        return KeptScores(self.folder / SCORED, identity)
+    @cached_property
+    def identity(self) -> Mapping[str, Any]:
+        """All that decides a score, as plain values: the corpus, the weights and the recipe.
+
+        Raises:
+            OSError: If a model it needs is not there.
+        """
+        used = self.recipe.scoring.weights.used
+        folders = [self.folder / COHERENCE] if "coherence" in used else []
+        if generated := set(used) - {"coherence"}:
+            models = self.recipe.generators.models_for(generated)
+            folders += [self.folder / GENERATORS / name for name in models]
+        weights = [sha256_of(folder / MODEL) for folder in folders]
+        return {"corpus": self.corpus.revision, "models": weights, **scored_by(self.recipe)}
+
+    @property
+    def _revision(self) -> str:
+        """A hash of the identity, of the number format here and of the version of condsim."""
+        here = {"condsim": __version__, "bfloat16": uses_bfloat16("auto")}
+        content = json.dumps({**self.identity, **here}, sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()[:12]
 
     def _check_finished(self, stage: str) -> None:
         if not (self.folder / stage / REPORT).is_file():
             raise ModelError(
-                f"The run in {self.folder} is unfinished: its {stage} is not trained to the end. "
+                f"The run in {self.folder} is unfinished: stage '{stage}' is not done. "
                 "Run 'condsim contexts run' with the same recipe and folder again; it goes on."
             )
 

@@ -15,6 +15,7 @@ from condsim.contexts.cost import Cost, expected_distinct
 from condsim.contexts.generator_training import GeneratorReport, train_generators
 from condsim.contexts.harvest import Engine, harvest
 from condsim.contexts.harvest_folder import Harvest
+from condsim.contexts.held_out import document_starts, held_out_documents
 from condsim.contexts.locks import sole_process
 from condsim.contexts.lone import build_lone_index
 from condsim.contexts.opened import OpenedRun, open_pipeline
@@ -38,14 +39,13 @@ from condsim.contexts.stages import (
     Progress,
     Stage,
     check_unchanged,
-    scored_by,
     silent,
 )
 from condsim.contexts.surrogate import new_backbone, surrogate_recipe, write_training_pairs
 from condsim.contexts.vocabulary import Vocabulary, learn_vocabulary
 from condsim.contexts.vocabulary_tokens import CorpusTokens
 from condsim.contexts.watched import Watched
-from condsim.errors import InputError
+from condsim.errors import InputError, require
 from condsim.files import replacing, sha256_of
 from condsim.training.runs import FinishedRun, run_or_resume
 
@@ -82,6 +82,7 @@ class Pipeline:
         Raises:
             InputError: If the folder holds something else, or what another recipe made; if an input
                 is missing; or if a later stage could not be made by this recipe.
+            ModelError: If the folder of a backbone does not exist.
         """
         self.folder, self.recipe = folder, recipe
         self._until = STAGES.index(until)
@@ -90,6 +91,7 @@ class Pipeline:
         if (folder / RECIPE).is_file():
             check_unchanged(folder, load_contexts_recipe(folder / RECIPE), recipe, until=until)
         find_inputs(self._inputs)
+        _check_backbone(recipe.generators.backbone)
         if until == "surrogate":
             self._check_surrogate()
 
@@ -121,8 +123,11 @@ class Pipeline:
             **vars(self.recipe.corpus),
             progress=partial(self._progress, CORPUS),
         )
+        # Too small a corpus is told of before anything else is made of it.
         if self._until >= STAGES.index("harvest"):
-            splits_of(made)  # too small a corpus is told of before the models are trained
+            splits_of(made)
+        if self._until >= STAGES.index("coherence"):
+            held_out_documents(document_starts(made), share=0.5, seed=0)
         return made
 
     @cached_property
@@ -211,7 +216,7 @@ class Pipeline:
             self.folder / HARVEST,
             self.recipe.harvest,
             partial(open_pipeline, folder) if engine else lambda: origin,
-            identity={"corpus": self.corpus.revision, **scored_by(self.recipe)},
+            identity=origin.identity,
             engine=engine,
             progress=partial(self._progress, HARVEST),
         )
@@ -267,6 +272,7 @@ class Pipeline:
                 f"a hundred is a dev pair. Got {self.recipe.harvest.pairs}; --until harvest stops "
                 "before the surrogate."
             )
+        _check_backbone(self.recipe.surrogate.backbone)
         surrogate_recipe(
             self.recipe.surrogate,
             name=self.recipe.name,
@@ -300,3 +306,12 @@ def _check_folder(folder: Path) -> None:
         raise InputError(
             f"{folder} is not empty and holds no run of contexts; give another folder."
         )
+
+
+def _check_backbone(name: str | None) -> None:
+    """Refuses a folder that is not there before hours are spent on what comes first."""
+    if name is not None:
+        require("sentence_transformers", extra="train")
+        from condsim.encoders.backbone import resolve_backbone
+
+        resolve_backbone(name)

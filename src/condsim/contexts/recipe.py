@@ -13,6 +13,7 @@ from condsim.contexts.corpus_settings import CorpusSettings
 from condsim.contexts.eq3 import Weights
 from condsim.contexts.generator_settings import GeneratorSettings
 from condsim.contexts.harvest_folder import HarvestSettings
+from condsim.contexts.ranges import at_least, check_ranges
 from condsim.contexts.selection import Selection
 from condsim.contexts.vocabulary import SPECIAL_TOKENS
 from condsim.errors import InputError
@@ -46,7 +47,7 @@ class VocabularySettings:
 
     def __post_init__(self) -> None:
         """Checks the size."""
-        _check_least("vocabulary.size", self.size, _LEAST_SIZE)
+        check_ranges("vocabulary", self, size=at_least(_LEAST_SIZE))
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class IndexSettings:
 
     def __post_init__(self) -> None:
         """Checks the number."""
-        _check_least("index.min_df", self.min_df, 1)
+        check_ranges("index", self, min_df=at_least(1))
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,8 @@ class ScoringSettings:
 
     def __post_init__(self) -> None:
         """Checks the numbers."""
-        _check_least("scoring.references", self.references, 1)
-        _check_least("scoring.batch_size", self.batch_size, 1)
-        _check_least("scoring.memory_gb", self.memory_gb, 0)
+        least = {"references": 1, "batch_size": 1, "memory_gb": 0}
+        check_ranges("scoring", self, **{key: at_least(low) for key, low in least.items()})
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,7 @@ class SurrogateSettings:
 
     def __post_init__(self) -> None:
         """Checks the numbers."""
-        _check_least("surrogate.width", self.width, 1)
-        _check_least("surrogate.layers", self.layers, 1)
+        check_ranges("surrogate", self, width=at_least(1), layers=at_least(1))
 
     @property
     def heads(self) -> int:
@@ -198,8 +197,3 @@ def save_contexts_recipe(recipe: ContextsRecipe, path: Path) -> None:
         path: The YAML file to write.
     """
     write_mapping(dataclasses.asdict(recipe), path)
-
-
-def _check_least(key: str, value: float, least: int) -> None:
-    if value < least:
-        raise InputError(f"'{key}' must be at least {least}. Got {value}.")

@@ -22,6 +22,7 @@ from condsim.contexts.corpus_folder import (
     read_manifest,
     write_manifest,
 )
+from condsim.contexts.corpus_settings import HOW_TO_SPLIT
 from condsim.contexts.retrieval_building import (
     CHUNKS,
     COMMON,
@@ -74,7 +75,9 @@ class TfidfIndex:
 
     def __init__(self, folder: Path) -> None:
         """Opens an index; see :meth:`open`."""
-        manifest = need_manifest(folder, what=_WHAT, version=_FORMAT, made_by="TfidfIndex.build")
+        manifest = need_manifest(
+            folder, what=_WHAT, version=_FORMAT, made_by="'condsim contexts run'"
+        )
         self.folder = folder
         try:
             self.revision = str(manifest["revision"])
@@ -155,7 +158,7 @@ class TfidfIndex:
         if changed := changed_values(wanted, found):
             raise InputError(
                 f"{folder} holds the index of another corpus or other settings: "
-                f"{', '.join(changed)}. Give another folder, or remove that one."
+                f"{', '.join(changed)}. Give another folder, or remove {folder}."
             )
         return cls(folder)
 
@@ -278,7 +281,7 @@ def _check(counts: Mapping[str, int], min_df: int) -> None:
     if not counts["texts"]:
         raise InputError(
             "No document of this corpus has two sentences or more, so it holds no context; the "
-            "contextual models need at least two documents that do. Split the text otherwise."
+            f"contextual models need at least two documents that do. Mind that {HOW_TO_SPLIT}."
         )
     if not counts["words"]:
         raise InputError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import islice
 from typing import get_args
 
@@ -53,7 +53,8 @@ class OriginScorer(PairScorer):
 
     Attributes:
         name: Name of the scorer.
-        revision: That of the corpus.
+        revision: Version of the model, as it was given; None if its scores may not be kept.
+        scored_by: What decides a score beside the models: weights (λ), centring and selection.
         calibration: From a cosine to [0, 1], a straight line: no label was seen.
         without_contexts: Sentences so far that shared no word with the corpus; they were given
             random contexts.
@@ -71,6 +72,7 @@ class OriginScorer(PairScorer):
         references: int = 8,
         batch_size: int = 64,
         name: str = "origin",
+        revision: str | None = None,
         kept: KeptScores | None = None,
     ) -> None:
         """Prepares; nothing is computed.
@@ -86,6 +88,8 @@ class OriginScorer(PairScorer):
                 sentences that a context's is.
             batch_size: Pairs scored together; encoder states are shared among them.
             name: Name of the scorer.
+            revision: Stands for all that decides a score: corpus, models and settings. Without it
+                nobody keeps the scores, as one that is given may be taken for another.
             kept: Where :meth:`score` looks pairs up and keeps them when there is more than a batch
                 of them, so that a long run that is stopped can go on.
 
@@ -98,7 +102,7 @@ class OriginScorer(PairScorer):
             if value < 1:
                 raise InputError(f"'{what}' must be at least 1. Got {value}.")
         self.name = name
-        self.revision = corpus.revision
+        self.revision = revision
         self.calibration = _LINEAR
         self.without_contexts = 0
         self._corpus, self._index, self._terms = corpus, index, terms
@@ -107,6 +111,12 @@ class OriginScorer(PairScorer):
         self._center: Center = center
         self._batch_size = batch_size
         self._references = references
+        self.scored_by: dict[str, object] = {
+            "weights": asdict(self._weights),
+            "center": center,
+            "references": references,
+            "selection": asdict(self._selection),
+        }
         self._rate: float | None = None
         self._kept = kept
         self._means = ContextMeans(corpus, terms, references, seed=self._selection.seed)
@@ -141,6 +151,7 @@ class OriginScorer(PairScorer):
         """The cosines of pairs; tells what they cost, then how far it is."""
         distinct, pairs = len({*sentences1, *sentences2}), len(sentences1)
         _LOGGER.info("%s: %s", self.name, self.cost(sentences=distinct, pairs=pairs))
+        before = self.without_contexts
         raw: list[float] = []
         told = time.monotonic()
         for cosine in self._cosines(sentences1, sentences2):
@@ -151,6 +162,10 @@ class OriginScorer(PairScorer):
             if time.monotonic() - told > _QUIET:
                 told = time.monotonic()
                 _LOGGER.info("%s: %s of %s pairs", self.name, f"{len(raw):,}", f"{pairs:,}")
+        if lost := self.without_contexts - before:
+            _LOGGER.warning(
+                "%s: %s sentences had no context but random ones", self.name, f"{lost:,}"
+            )
         return np.array(raw, np.float32)
 
     def cosines(self, sentences1: Sequence[str], sentences2: Sequence[str]) -> FloatArray:

@@ -13,6 +13,7 @@ import numpy as np
 from condsim.contexts.diversity import LIKENESS, diverse
 from condsim.contexts.eq3 import Weights, fit
 from condsim.contexts.own_place import chunk_rows, far_from, own_rows
+from condsim.contexts.ranges import at_least, check_ranges
 from condsim.errors import InputError, unknown_name
 from condsim.types import BoolArray, FloatArray, IntArray
 
@@ -108,13 +109,12 @@ class Selection:
         """Checks the ranges."""
         if self.strategy not in get_args(Strategy):
             raise unknown_name("strategy", str(self.strategy), get_args(Strategy))
-        for key, low in (("size", 1), ("chunks", 1), ("candidates", 1)):
-            if getattr(self, key) < low:
-                raise InputError(
-                    f"'{key}' of a selection must be at least {low}. Got {getattr(self, key)}."
-                )
+        names = ("size", "chunks", "candidates")
+        check_ranges("selection", self, **dict.fromkeys(names, at_least(1)), seed=at_least(0))
         if not 0 < self.likeness <= 1:
-            raise InputError(f"'likeness' must be in (0, 1]. Got {self.likeness}.")
+            raise InputError(
+                f"'selection.likeness' must be above 0 and at most 1. Got {self.likeness}."
+            )
 
 
 @dataclass(frozen=True, eq=False)

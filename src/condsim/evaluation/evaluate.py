@@ -197,6 +197,7 @@ def _predict(entry: Scorer | str, task: Task, *, seed: int, raw: bool) -> _Measu
         {},
         revision=getattr(entry, "revision", None),
         fitted_on=getattr(entry, "fitted_on", None),
+        scored_by=getattr(entry, "scored_by", None),
     )
     return _Measured(
         result,

@@ -63,6 +63,8 @@ class ModelResult:
         revision: Version of the model, if it has one.
         fitted_on: For a fitted baseline, the rows it learnt from.
         over_estimation: Pairs driven too far apart, if they were counted.
+        scored_by: What decides its scores beside the model, such as λ of an origin model (SSBC), if
+            it says so.
     """
 
     name: str
@@ -70,6 +72,7 @@ class ModelResult:
     revision: str | None = None
     fitted_on: str | None = None
     over_estimation: OverEstimation | None = None
+    scored_by: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -235,8 +238,9 @@ def _figures(kind: Callable[..., Figure], content: Mapping[str, Any]) -> dict[st
 
 
 def _without_uncounted(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The fields, over-estimation only where it was counted: older versions read the rest."""
-    return {name: value for name, value in items if (name, value) != ("over_estimation", None)}
+    """The fields, those that few results have only where they are: older versions read the rest."""
+    few = ("over_estimation", "scored_by")
+    return {name: value for name, value in items if name not in few or value is not None}
 
 
 def _without_nan(value: object) -> object:

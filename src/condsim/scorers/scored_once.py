@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ class ScoredOnce:
         name: Name of the scorer.
         revision: Its version, if it has one.
         fitted_on: For a fitted baseline, the rows it learnt from.
+        scored_by: What it says decides its scores beside a model, if it says so.
         calibration: From raw similarity to score, or None where they are the same.
     """
 
@@ -40,6 +41,7 @@ class ScoredOnce:
         self.name = scorer.name
         self.revision: str | None = getattr(scorer, "revision", None)
         self.fitted_on: str | None = getattr(scorer, "fitted_on", None)
+        self.scored_by: Mapping[str, object] | None = getattr(scorer, "scored_by", None)
         self._score: Any = scorer.score
         self._has_scales = (
             hasattr(scorer, "calibration") and "scale" in inspect.signature(scorer.score).parameters
