@@ -16,6 +16,7 @@ from condsim.errors import InputError
 from condsim.tasks import load_task
 from condsim.training.fit import fit
 
+PROJECT = Path(__file__).resolve().parents[2]
 FILES = {split: Path(f"{split}.parquet") for split in ("train", "dev", "test")}
 
 
@@ -203,3 +204,41 @@ def test_surrogate_trains_and_scores(encoder: Any, backbone, tmp_path):
     assert result.report.valid_rows == 4
     scorer = load_scorer(tmp_path / "surrogate", device="cpu")
     assert 0 <= scorer.score("The baker sells bread.", "The smith sells iron.") <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
+def test_surrogate_is_searched_exported_and_trained_on_like_any_model(
+    backbone, small_corpus, tmp_path
+):
+    from sentence_transformers import SentenceTransformer, util
+
+    from condsim.scorers.load import load_scorer
+    from condsim.training.export import export_onnx
+    from condsim.training.recipe import load_recipe
+
+    files = write_training_pairs(harvest_of(tmp_path), tmp_path / "pairs")
+    folder = tmp_path / "surrogate"
+    fit(surrogate_recipe(SurrogateSettings(), name="s", files=files, backbone=backbone), folder)
+    sentences = small_corpus.sentences(np.arange(30))
+    encoder = SentenceTransformer(str(folder), device="cpu")
+    vectors = encoder.encode(sentences)
+    hits = util.semantic_search(vectors[:3], vectors, top_k=2)
+    assert [found[0]["corpus_id"] for found in hits] == [0, 1, 2]
+    # Exported, it scores the same pairs the same, without torch.
+    export_onnx(folder, tmp_path / "onnx", quantize=None)
+    columns = sentences[:15], sentences[15:]
+    both = [
+        load_scorer(one, device="cpu").score(*columns, scale="raw")
+        for one in (folder, tmp_path / "onnx")
+    ]
+    np.testing.assert_allclose(both[0], both[1], atol=1e-5)
+    # And it is what a C-STS recipe may start from.
+    rows = ["sentence1,sentence2,condition,label"]
+    for first, second in zip(*(map(str.strip, column) for column in columns), strict=True):
+        rows += [f'"{first}","{second}",the person,1', f'"{first}","{second}",the place,4']
+    (tmp_path / "rows.csv").write_text("\n".join(rows) + "\n")
+    data = tmp_path / "rows.csv"
+    changes = [f"backbone={folder}", f"train={data}", f"dev={data}", "epochs=1"]
+    recipe = load_recipe(PROJECT / "recipes" / "minilm" / "bi.yaml", overrides=changes)
+    assert fit(recipe, tmp_path / "csts").report.valid_rows == 30

@@ -102,8 +102,8 @@ def batch_of(
 
     Half of the replacements are other sentences of the centre's run, so of its document; half are
     sentences of the other runs of the batch. As runs are drawn from the whole corpus, these are
-    random sentences of the corpus, and every sentence is still encoded once only. A batch of one
-    run has no others, and takes all replacements from it.
+    random sentences of it, now and then of another run of a long document, and every sentence is
+    still encoded once only. A batch of one run has no others, and takes all replacements from it.
 
     Args:
         runs: The runs.

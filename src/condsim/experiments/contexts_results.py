@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from condsim.contexts.recipe import ContextsRecipe
 from condsim.evaluation.evaluate import evaluate
 from condsim.evaluation.report import Report
 from condsim.experiments.backbones import Backbone
@@ -161,9 +162,18 @@ def _notes(
             f"{gold.label}: {gold.source} (revision {gold.task.revision}), {len(gold.task):,} "
             f"pairs{drawn}."
         )
-    recipes = dict.fromkeys(one.recipe.name for one in every)
-    for name in recipes:
-        yield f"Recipe `{name}`; no label was seen by any model."
+    recipes: dict[str, ContextsRecipe] = {}
+    for one in every:
+        recipes.setdefault(one.recipe.name, one.recipe)
+    for name, recipe in recipes.items():
+        scoring, chosen = recipe.scoring, recipe.selection
+        weights = ", ".join(f"{value:g}" for value in scoring.weights.values)
+        yield (
+            f"Recipe `{name}`, which says what its settings were chosen on; no label was seen by "
+            "any model. Where no row says otherwise: λ of coherence, centre, left and right "
+            f"{weights}; centring `{scoring.center}`; |C_s| = {chosen.size}, chosen from "
+            f"{round(chosen.candidates * chosen.size)} in {chosen.chunks} chunks."
+        )
     done = [counts[one.folder] for one in every if one.folder in counts]
     tokens = sorted({count.corpus_tokens for count in done if count.corpus_tokens})
     if tokens:
