@@ -19,6 +19,7 @@ from condsim.errors import InputError, MissingExtraError
 
 pipeline = pytest.importorskip("condsim.contexts.pipeline")
 
+PROJECT = Path(__file__).resolve().parents[2]
 STAGES = ("corpus", "index", "coherence", "generators", "origin", "harvest", "surrogate")
 
 
@@ -100,6 +101,21 @@ def test_run_makes_all_stages_and_says_what_each_gave(recipe, made):
     ]
     assert made[:2] == ["until surrogate, size 7", "begun"]
     assert made[-1] == "ended"
+
+
+@pytest.mark.slow
+def test_run_of_tiny_yaml_ends_with_a_surrogate(tmp_path):
+    """All of its stages, with some of its steps and a third of its pairs."""
+    pytest.importorskip("sentence_transformers")
+    command = [sys.executable, "-m", "condsim", "contexts", "run", "recipes/contexts/tiny.yaml"]
+    command += ["--output", str(tmp_path / "out")]
+    for fewer in ("coherence.max_steps=6", "generators.max_steps=4", "harvest.pairs=300"):
+        command += ["--set", fewer]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "harvest, to be done: 300 pairs x 10 contexts x 3 generators" in done.stderr
+    assert "surrogate; Spearman" in done.stderr.splitlines()[-1]
+    assert (tmp_path / "out" / "surrogate" / "model.safetensors").is_file()
 
 
 def test_run_stops_after_the_stage_named(recipe, made):

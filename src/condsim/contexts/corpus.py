@@ -190,5 +190,5 @@ def _check_same(
     if changed:
         raise InputError(
             f"{output} holds another corpus: {', '.join(changed)}. Give another folder, or remove "
-            "that one."
+            "this one and what was made from it."
         )
