@@ -20,6 +20,7 @@ __all__ = ["FORMAT", "LOST", "MANIFEST", "Harvest", "HarvestSettings", "Pairs", 
 
 MANIFEST = "harvest.json"
 FORMAT = 3
+"""Changes when the same settings and models draw other pairs, or score them otherwise."""
 LOST = b"sentences_without_contexts"
 """Key in the metadata of a shard."""
 

@@ -13,6 +13,7 @@ from condsim import __version__
 from condsim.contexts.coherence_scorer import CoherenceScorer
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.generator_scorer import GeneratorScorer
+from condsim.contexts.harvest_folder import FORMAT
 from condsim.contexts.kept_scores import KeptScores
 from condsim.contexts.lone import open_lone_index
 from condsim.contexts.model_weights import MODEL, REPORT
@@ -129,8 +130,8 @@ class OpenedRun:
 
     @property
     def _revision(self) -> str:
-        """A hash of the identity, of the number format here and of the version of condsim."""
-        here = {"condsim": __version__, "bfloat16": uses_bfloat16("auto")}
+        """A hash of the identity, of the version of condsim and of the number format here."""
+        here = {"condsim": __version__, "format": FORMAT, "bfloat16": uses_bfloat16("auto")}
         content = json.dumps({**self.identity, **here}, sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:12]
 
