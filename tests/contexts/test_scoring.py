@@ -222,6 +222,7 @@ def test_origin_scorer_goes_on_where_it_was_stopped(tmp_path, caplog):
     expected = origin(batch_size=2).score(*pairs, scale="raw")
     with pytest.raises(KeyboardInterrupt):
         of(Failing()).score(*pairs)
+    caplog.clear()
     with caplog.at_level("INFO", logger="condsim.contexts"):
         found = of(Terms()).score(*pairs, scale="raw")
     assert caplog.records[0].getMessage() == "origin: 4 pairs were scored before"

@@ -127,5 +127,5 @@ def test_load_recipe_bad_override_raises(tmp_path, override):
 
 
 def test_load_recipe_missing_file_raises(tmp_path):
-    with pytest.raises(InputError, match="Cannot read the recipe"):
+    with pytest.raises(InputError, match=r"The recipe .* does not exist"):
         load_recipe(tmp_path / "none.yaml")

@@ -106,7 +106,7 @@ def test_load_sweep_tpe_plans_nothing(write):
         ({"smpler": "grid"}, "Unknown sweep key 'smpler'.*'sampler'"),
         ({"name": None}, "the sweep key 'name' is missing"),
         ({"name": 3}, "'name' must be a text. Got 3"),
-        ({"recipe": "none.yaml"}, "Cannot read the recipe none.yaml"),
+        ({"recipe": "none.yaml"}, "The recipe none.yaml does not exist"),
         ({"space": None}, "the sweep key 'space' is missing"),
         ({"space": {}}, "one key or more"),
         ({"space": [1]}, "must be a mapping"),
@@ -193,7 +193,7 @@ def test_load_sweep_bad_text_raises(tmp_path, text, message):
 
 
 def test_load_sweep_missing_file_raises(tmp_path):
-    with pytest.raises(InputError, match="Cannot read the sweep"):
+    with pytest.raises(InputError, match=r"The sweep .* does not exist"):
         load_sweep(tmp_path / "none.yaml")
 
 
