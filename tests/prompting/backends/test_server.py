@@ -240,6 +240,8 @@ def test_answers_prompts_that_raise_end_the_thread(server):
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs POSIX signals")
 def test_answers_interrupt_while_waiting_ends_the_thread_at_once(server):
     server.rules({"hang": True})
+    # A process that was started in the background ignores this signal, and so would Python.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     main = threading.main_thread().ident
     timer = threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT))
     timer.start()
@@ -248,6 +250,7 @@ def test_answers_interrupt_while_waiting_ends_the_thread_at_once(server):
         list(backend(server).answers(prompts(9)))
     assert time.monotonic() - start < 2
     timer.join()
+    signal.signal(signal.SIGINT, before)
 
 
 def test_answers_withheld_content_is_an_empty_answer(server):
