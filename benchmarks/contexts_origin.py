@@ -13,18 +13,22 @@ import torch
 from benchmarks.contexts_text import sentences
 from benchmarks.machine import usable_cores, version_of
 from benchmarks.result import Result
-from condsim.contexts import Corpus, TfidfIndex, prepare_corpus
-from condsim.contexts.eq3 import Weights
-from condsim.contexts.eq4 import PairTerms
-from condsim.contexts.generator_backbone import new_generator
-from condsim.contexts.generator_items import TASKS
-from condsim.contexts.generator_scorer import GeneratorScorer
-from condsim.contexts.generator_settings import GeneratorSettings
-from condsim.contexts.scoring import OriginScorer
-from condsim.contexts.selection import Selection
-from condsim.contexts.terms import ContextTerms
-from condsim.contexts.vocabulary import learn_vocabulary
-from condsim.training.precision import uses_bfloat16
+from condsim.contexts import (
+    TASKS,
+    ContextTerms,
+    Corpus,
+    GeneratorScorer,
+    GeneratorSettings,
+    OriginScorer,
+    PairTerms,
+    Selection,
+    TfidfIndex,
+    Weights,
+    learn_vocabulary,
+    new_generator,
+    prepare_corpus,
+)
+from condsim.precision import uses_bfloat16
 from condsim.types import FloatArray, IntArray
 
 __all__ = ["BAR", "OneByOne", "run"]
@@ -49,7 +53,7 @@ class OneByOne:
     def terms(
         self, sentences: Sequence[str], centres: Sequence[IntArray], names: Sequence[str]
     ) -> list[dict[str, FloatArray]]:
-        """Computes terms; see `condsim.contexts.selection.TermScorer`.
+        """Computes terms; see `condsim.contexts.scoring.selection.TermScorer`.
 
         Args:
             sentences: Sentences, length m.

@@ -16,13 +16,16 @@ import condsim
 from benchmarks.contexts_text import sentences
 from benchmarks.machine import version_of
 from benchmarks.result import Result
-from condsim.contexts import prepare_corpus
-from condsim.contexts.recipe import SurrogateSettings
-from condsim.contexts.surrogate import MAX_TOKENS, new_backbone
-from condsim.contexts.vocabulary import learn_vocabulary
-from condsim.contexts.vocabulary_tokens import CorpusTokens
-from condsim.scorers.onnx import OnnxScorer
-from condsim.training.export import export_onnx
+from condsim.contexts import (
+    MAX_TOKENS,
+    CorpusTokens,
+    SurrogateSettings,
+    learn_vocabulary,
+    new_backbone,
+    prepare_corpus,
+)
+from condsim.scorers import OnnxScorer
+from condsim.training import export_onnx
 
 __all__ = ["BAR", "run"]
 

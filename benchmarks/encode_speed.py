@@ -21,7 +21,7 @@ from benchmarks.machine import usable_cores, version_of
 from benchmarks.models import PeerModel
 from benchmarks.result import Result
 from benchmarks.rows import source
-from condsim.scorers.encoder import EncoderScorer
+from condsim.scorers import EncoderScorer
 
 __all__ = ["PUBLISHED", "run"]
 

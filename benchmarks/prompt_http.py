@@ -12,14 +12,11 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from benchmarks.machine import usable_cores, version_of
-from benchmarks.memory import BAR as MEMORY_BAR
-from benchmarks.memory import peak_memory
+from benchmarks.memory import BAR as MEMORY_BAR, peak_memory
 from benchmarks.peers.plain_prompting import answer_all
 from benchmarks.result import Result
 from benchmarks.rows import generated_rows
-from condsim.prompting.backends.base import MAX_NEW_TOKENS
-from condsim.prompting.backends.server import ServerBackend
-from condsim.prompting.prompt import Example, render
+from condsim.prompting import MAX_NEW_TOKENS, Example, ServerBackend, render
 
 __all__ = ["BAR", "answer_rows", "run", "speed"]
 

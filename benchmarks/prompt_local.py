@@ -28,9 +28,7 @@ from transformers import (
 from benchmarks.machine import usable_cores, version_of
 from benchmarks.result import Result
 from benchmarks.rows import generated_rows
-from condsim.prompting.backends.base import MAX_NEW_TOKENS
-from condsim.prompting.backends.local import LocalBackend
-from condsim.prompting.prompt import Example, render
+from condsim.prompting import MAX_NEW_TOKENS, Example, LocalBackend, render
 
 __all__ = ["BAR", "mixed_prompts", "random_model", "run"]
 

@@ -23,11 +23,9 @@ from benchmarks.result import Result
 from benchmarks.rows import generated_rows
 from condsim.encoders import resolve_backbone
 from condsim.errors import ModelError
-from condsim.evaluation.suite import evaluate_suite
-from condsim.evaluation.suite_data import SuiteTask, load_suite
+from condsim.evaluation import SuiteTask, evaluate_suite, load_suite
 from condsim.mteb_bridge import local_task
-from condsim.scorers.encoder import EncoderScorer
-from condsim.scorers.precision import Precision, numbers_on
+from condsim.scorers import EncoderScorer, Precision, numbers_on
 from condsim.types import Task
 
 __all__ = ["BAR", "DATA", "TOLERANCE", "run", "suite_tasks"]

@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 
 from condsim.files import replacing
-from condsim.training.siblings import caption_groups
+from condsim.training import caption_groups
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from condsim.errors import BackendError
-from condsim.prompting.backends.base import Answer
+from condsim.prompting.backends import Answer
 
 WORDS = (
     "a an the man woman girl boy dog cat bird child people throws kicks holds sits runs plays eats "

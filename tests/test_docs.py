@@ -24,8 +24,7 @@ import typer
 import yaml
 
 from condsim.cli.main import app
-from condsim.training.fit import fit
-from condsim.training.recipe import Recipe, load_recipe
+from condsim.training import Recipe, fit, load_recipe
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 
@@ -223,7 +222,7 @@ def test_readme_demo_is_what_the_command_prints(monkeypatch, capsys):
     if found is None:
         pytest.skip("the README has no demo output yet")
     monkeypatch.setenv("COLUMNS", "80")
-    from condsim.cli.score_file import show_table
+    from condsim.cli.score import show_table
 
     show_table(PROJECT / "examples" / "pairs.csv", model=None, scale="unit")
     number = re.compile(r"\d\.\d\d\b.*")

@@ -14,10 +14,10 @@ import yaml
 
 import condsim
 from condsim.cli.main import app
-from condsim.evaluation.metrics import METRICS
-from condsim.evaluation.report import Report
+from condsim.evaluation import Report
+from condsim.evaluation.statistics import METRICS
 from condsim.losses import LONE_LOSSES, LOSSES, PROJECTED_LOSSES
-from condsim.training.recipe import Recipe, load_recipe
+from condsim.training import Recipe, load_recipe
 
 PROJECT = Path(__file__).resolve().parents[1]
 PAGES = [

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from condsim.errors import CondSimError, InputError, MissingExtraError, ModelError
-    from condsim.evaluation.report import Report
-    from condsim.scorers.load import load_scorer as load
-    from condsim.scorers.onnx import OnnxScorer
+    from condsim.evaluation import Report
+    from condsim.loading import load_scorer as load
+    from condsim.scorers import OnnxScorer
     from condsim.types import Scorer, Task
 
 __all__ = [
@@ -47,16 +47,12 @@ _LAZY = {
     "Report": ("condsim.evaluation.report", "Report"),
     "Scorer": ("condsim.types", "Scorer"),
     "Task": ("condsim.types", "Task"),
-    "load": ("condsim.scorers.load", "load_scorer"),
+    "load": ("condsim.loading", "load_scorer"),
 }
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - the type is that of the name asked for
-    """Imports a public name on first use (PEP 562).
-
-    Raises:
-        AttributeError: If there is no such name.
-    """
+    """Imports a public name on first use (PEP 562)."""
     if name not in _LAZY:
         raise AttributeError(f"module 'condsim' has no attribute {name!r}")
     module, attribute = _LAZY[name]

@@ -1,6 +1,8 @@
 """Lets ``python -m condsim`` and ``accelerate launch -m condsim`` run the command line."""
 
-from condsim.cli.main import run
+from __future__ import annotations
+
+from condsim.cli import run
 
 if __name__ == "__main__":
     run()

@@ -20,17 +20,6 @@ import importlib
 from collections.abc import Iterable
 from types import ModuleType
 
-__all__ = [
-    "BackendError",
-    "BudgetError",
-    "CondSimError",
-    "InputError",
-    "MissingExtraError",
-    "ModelError",
-    "require",
-    "unknown_name",
-]
-
 
 class CondSimError(Exception):
     """Base class of every error that condsim raises on purpose."""
@@ -71,6 +60,11 @@ class BudgetError(BackendError):
 class MissingExtraError(CondSimError, ImportError):
     """An optional library is not installed."""
 
+    @classmethod
+    def of(cls, library: str, *, extra: str) -> MissingExtraError:
+        """The error for a library that an extra brings, with the line that installs it."""
+        return cls(f"This needs {library}, which is not installed: pip install 'condsim[{extra}]'")
+
 
 def unknown_name(what: str, given: str, known: Iterable[str]) -> InputError:
     """Builds the error for a name that is not in a list of known names.
@@ -107,6 +101,4 @@ def require(module: str, *, extra: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            f"This needs {error.name}, which is not installed: pip install 'condsim[{extra}]'"
-        ) from error
+        raise MissingExtraError.of(str(error.name), extra=extra) from error

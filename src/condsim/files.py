@@ -1,16 +1,17 @@
-"""Writing files so that nothing is lost: written beside, then renamed."""
+"""What is to be closed after use, as a context manager."""
 
 from __future__ import annotations
 
 import hashlib
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from condsim.errors import InputError
-
-__all__ = ["check_not_input", "replacing", "sha256_of"]
 
 
 @contextmanager
@@ -73,3 +74,22 @@ def sha256_of(path: Path) -> str:
     """
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+class Closing(ABC):
+    """Closes itself at the end of a ``with`` block, whatever happened in it."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Gives back what is held; a second call does nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -9,8 +9,6 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BoolArray", "FloatArray", "IntArray", "Scorer", "Task"]
-
 FloatArray = NDArray[np.float32]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -39,7 +37,6 @@ class Task:
     label_range: tuple[float, float] = (1.0, 5.0)
 
     def __len__(self) -> int:
-        """Number of rows, labelled or not."""
         return len(self.sentences1)
 
     @property

@@ -3,12 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.applicability import fit_head, measure_applicability
-from condsim.applicability.extra import load_extra
-from condsim.applicability.fitting import Linear, fit_linear
+from condsim.applicability import Linear, fit_head, fit_linear, load_extra, measure_applicability
 from condsim.errors import InputError
-from condsim.scorers.onnx import OnnxScorer
-from condsim.tasks.applicability import load_applicability
+from condsim.scorers import OnnxScorer
+from condsim.tasks import load_applicability
 from condsim.types import Task
 
 HEAD = "sentence1,sentence2,condition,label\n"

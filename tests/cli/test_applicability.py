@@ -7,9 +7,9 @@ import typer
 from typer.testing import CliRunner
 
 import condsim
-from condsim.cli.applicability import app
+from condsim.cli.main import app
 from condsim.errors import InputError
-from condsim.scorers.applicability import ApplicabilityHead
+from condsim.scorers import ApplicabilityHead
 
 OUTER = typer.Typer()
 OUTER.add_typer(app, name="applicability")
@@ -55,7 +55,7 @@ def test_evaluate_model_without_embeddings_refused(data, monkeypatch):
     class Other:
         name = "other"
 
-    monkeypatch.setattr("condsim.scorers.load.load_scorer", lambda model: Other())
+    monkeypatch.setattr("condsim.loading.load_scorer", lambda model: Other())
     result = run("evaluate", "--data", data)
     assert isinstance(result.exception, InputError)
     assert "needs a bi-encoder" in str(result.exception)

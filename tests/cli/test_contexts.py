@@ -12,12 +12,13 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from condsim.cli import stages
-from condsim.cli.contexts import Stage, app
-from condsim.cli.stages import StageProgress
+from condsim import progress as stages
+from condsim.cli.contexts import Stage
+from condsim.cli.main import app
 from condsim.errors import InputError, MissingExtraError
+from condsim.progress import StageProgress
 
-pipeline = pytest.importorskip("condsim.contexts.pipeline")
+pipeline = pytest.importorskip("condsim.contexts.run")
 
 PROJECT = Path(__file__).resolve().parents[2]
 STAGES = ("corpus", "index", "coherence", "generators", "origin", "harvest", "surrogate")

@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from condsim.cli.data import app
+from condsim.cli.main import app
 from condsim.errors import InputError
 
 ROWS = (

@@ -5,10 +5,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from condsim.cli import encode_file as module
+from condsim.cli import encode as module
 from condsim.cli.encode import encode
 from condsim.errors import InputError, ModelError
-from condsim.scorers.load import load_scorer
+from condsim.loading import load_scorer
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(encode)

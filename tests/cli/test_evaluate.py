@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from condsim.cli.evaluate import evaluate
 from condsim.errors import InputError
-from condsim.evaluation import Report, over_estimation
-from condsim.scorers.load import DEFAULT_FOLDER
-from condsim.scorers.onnx import OnnxScorer
+from condsim.evaluation import Report
+from condsim.evaluation.statistics import over_estimation
+from condsim.scorers import DEFAULT_FOLDER, OnnxScorer
 from condsim.tasks import load_csts
 
 APP = typer.Typer(rich_markup_mode="markdown")
@@ -41,9 +41,9 @@ def loaded(monkeypatch):
         names.append(model)
         return LengthScorer(model or "default")
 
-    fake = ModuleType("condsim.scorers.load")
+    fake = ModuleType("condsim.loading")
     fake.load_scorer = load_scorer
-    monkeypatch.setitem(sys.modules, "condsim.scorers.load", fake)
+    monkeypatch.setitem(sys.modules, "condsim.loading", fake)
     return names
 
 
@@ -218,7 +218,7 @@ def test_evaluate_over_estimation_without_pairs_is_one_line(tmp_path):
 
 
 def test_evaluate_over_estimation_with_the_bundled_model(data, tmp_path, monkeypatch):
-    monkeypatch.delitem(sys.modules, "condsim.scorers.load")  # the real one
+    monkeypatch.delitem(sys.modules, "condsim.loading")  # the real one
     output = tmp_path / "report.json"
     options = ("--data", data, "--resamples", 5, "--over-estimation", "--json", output)
     assert invoke(*options).exit_code == 0

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from condsim.cli.evaluate import evaluate
 from condsim.errors import InputError
-from condsim.evaluation.suite_result import SuiteReport
+from condsim.evaluation.suite import SuiteReport
 
 pytest.importorskip("sklearn")
 

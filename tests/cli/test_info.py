@@ -4,10 +4,10 @@ import typer
 from typer.testing import CliRunner
 
 import condsim
+from condsim import loading as load
 from condsim.cli import info as module
 from condsim.cli.info import info
-from condsim.scorers import load
-from condsim.scorers.settings import Settings
+from condsim.scorers import Settings
 
 APP = typer.Typer()
 APP.command()(info)

@@ -34,9 +34,9 @@ class NumberScorer:
 @pytest.fixture(autouse=True)
 def scorer(monkeypatch):
     made = NumberScorer()
-    fake = ModuleType("condsim.scorers.load")
+    fake = ModuleType("condsim.loading")
     fake.load_scorer = lambda model: made
-    monkeypatch.setitem(sys.modules, "condsim.scorers.load", fake)
+    monkeypatch.setitem(sys.modules, "condsim.loading", fake)
     return made
 
 

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from condsim.cli.main import app
 from condsim.errors import BudgetError, InputError
-from condsim.evaluation.prompt_report import PromptReport
-from condsim.prompting.backends.base import Answer
-from condsim.scorers import open_prompt
+from condsim.evaluation import PromptReport
+from condsim.prompting import scorer as open_prompt
+from condsim.prompting.backends import Answer
 
 ROWS = 24
 

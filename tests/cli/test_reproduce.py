@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 import typer
+from experiments.reproduce import reproduce
 from typer.testing import CliRunner
 
-from condsim.cli.reproduce import reproduce
 from condsim.errors import BudgetError, InputError
-from condsim.prompting import Answer
-from condsim.scorers import open_prompt
+from condsim.prompting import scorer as open_prompt
+from condsim.prompting.backends import Answer
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(reproduce)

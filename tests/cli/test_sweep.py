@@ -74,7 +74,7 @@ def test_sweep_bad_file_is_one_line(tmp_path, write):
 
 
 def test_sweep_interrupted_says_how_to_go_on(tmp_path, write, monkeypatch):
-    module = pytest.importorskip("condsim.training.sweep")
+    module = pytest.importorskip("condsim.training.sweep.running")
 
     def interrupted(spec, output):
         raise KeyboardInterrupt
@@ -86,8 +86,8 @@ def test_sweep_interrupted_says_how_to_go_on(tmp_path, write, monkeypatch):
 
 
 def test_sweep_prints_the_result(tmp_path, write, monkeypatch):
-    module = pytest.importorskip("condsim.training.sweep")
-    results = pytest.importorskip("condsim.training.sweep_result")
+    module = pytest.importorskip("condsim.training.sweep.running")
+    results = pytest.importorskip("condsim.training.sweep.result")
 
     def finished(spec, output):
         point, figures = spec.planned()[0], results.Figures(30.0, None)

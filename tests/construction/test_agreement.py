@@ -5,9 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from condsim.construction.agreement import fleiss_kappa, krippendorff_alpha, measure_agreement
-from condsim.construction.rows import Rating
-from condsim.construction.votes import collect_votes
+from condsim.construction import Rating
+from condsim.construction.dataset import (
+    collect_votes,
+    fleiss_kappa,
+    krippendorff_alpha,
+    measure_agreement,
+)
 from condsim.errors import InputError
 
 

@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from condsim.cli.main import app
-from condsim.construction import blocks
-from condsim.construction.answering import (
+from condsim.construction import tables as blocks
+from condsim.construction.weak import (
     AnswerRow,
     FunctionAnswerer,
     ModelAnswerer,
@@ -17,8 +17,8 @@ from condsim.construction.answering import (
     with_answers,
 )
 from condsim.errors import InputError
-from condsim.prompting.asking import Asker
-from condsim.prompting.backends.base import Answer
+from condsim.prompting import Asker
+from condsim.prompting.backends import Answer
 from condsim.tasks import CstsRow, load_csts
 
 MEN, BOY = "Two men talk to a girl.", "A boy feeds three dogs."
@@ -183,7 +183,7 @@ def test_build_answers_command_asks_a_language_model(tmp_path, monkeypatch, fake
         tokens.append(settings.max_new_tokens)
         return backend
 
-    monkeypatch.setattr("condsim.scorers.open_prompt.open_backend", opened)
+    monkeypatch.setattr("condsim.prompting.scorer.open_backend", opened)
     monkeypatch.chdir(tmp_path)
     Path("rows.csv").write_text(
         f"sentence1,sentence2,condition,label\n{MEN},{BOY},number of people,2\n"

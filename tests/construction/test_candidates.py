@@ -10,13 +10,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from condsim.construction import candidate_parts, candidates
-from condsim.construction.candidates import CandidateSettings, make_candidates
-from condsim.construction.filters import FilterSettings
-from condsim.construction.items import read_items
-from condsim.construction.measures import bag_of_words
-from condsim.construction.rows import Candidate, pair_id_of
-from condsim.construction.tables import read_manifest, read_rows
+from condsim.construction import Candidate, pair_id_of, read_manifest, read_rows
+from condsim.construction.candidates import (
+    CandidateSettings,
+    FilterSettings,
+    bag_of_words,
+    generating as candidates,
+    make_candidates,
+    parts as candidate_parts,
+    read_items,
+)
 from condsim.errors import InputError
 
 pytest.importorskip("faiss")

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from condsim.cli.build_dataset import app
-from condsim.construction.rows import (
+from condsim.cli.build.commands import app
+from condsim.construction import (
     Candidate,
     Condition,
     DatasetRow,
@@ -20,8 +20,8 @@ from condsim.construction.rows import (
     columns_of,
     pair_id_of,
     row_id_of,
+    write_rows,
 )
-from condsim.construction.tables import write_rows
 from condsim.errors import InputError
 from condsim.tasks import load_csts, pair_rows
 
@@ -204,8 +204,7 @@ def test_dataset_is_loaded_by_datasets(inputs, tmp_path, monkeypatch, file_forma
 
 def test_dataset_is_trained_on_at_once(made, tiny_backbone, tmp_path):
     pytest.importorskip("torch")
-    from condsim.training.fit import fit
-    from condsim.training.recipe import Recipe
+    from condsim.training import Recipe, fit
 
     recipe = Recipe(
         name="tiny",

@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.construction.filters import PRESETS, FilterCounts, FilterSettings, preset
-from condsim.construction.measures import Measures
+from condsim.construction.candidates import PRESETS, FilterCounts, FilterSettings, Measures, preset
 from condsim.errors import InputError
 
 

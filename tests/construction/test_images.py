@@ -6,8 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from condsim.construction.images import find_images, image_vectors, read_vectors
-from condsim.construction.items import read_items
+from condsim.construction.candidates import find_images, image_vectors, read_items, read_vectors
 from condsim.errors import InputError, ModelError
 
 PIL = pytest.importorskip("PIL.Image")

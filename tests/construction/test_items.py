@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from condsim.construction.items import read_items, read_texts
+from condsim.construction.candidates import read_items, read_texts
 from condsim.errors import InputError
 
 

@@ -4,9 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from condsim.construction.labels import LabelRules, decide_labels, unrated_conditions
-from condsim.construction.rows import Condition, Rating, row_id_of
-from condsim.construction.votes import collect_votes
+from condsim.construction import Condition, Rating, row_id_of
+from condsim.construction.dataset import (
+    LabelRules,
+    collect_votes,
+    decide_labels,
+    unrated_conditions,
+)
 from condsim.errors import InputError
 
 KEEP = LabelRules(keep_lone=True)

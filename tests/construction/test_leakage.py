@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from condsim.construction.leakage import find_leakage
+from condsim.construction.dataset import find_leakage
 from condsim.errors import InputError
 from condsim.tasks import load_csts
 from condsim.types import Task

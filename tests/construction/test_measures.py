@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.construction.measures import bag_of_words, text_facts
+from condsim.construction.candidates import bag_of_words, text_facts
 
 TEXTS = [
     "A man rides a red bike down the street.",

@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.construction import neighbours
-from condsim.construction.neighbours import nearest_pairs
+from condsim.construction.candidates import generating as neighbours, nearest_pairs
 from condsim.errors import InputError
 
 pytest.importorskip("faiss")

@@ -6,15 +6,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from condsim.construction import pair_filter
-from condsim.construction.filters import FilterCounts, FilterSettings, preset
-from condsim.construction.measures import text_facts
-from condsim.construction.pair_filter import PairFilter, filter_files, read_pairs
-from condsim.construction.rows import Candidate
-from condsim.construction.tables import read_manifest, read_rows
-from condsim.construction.text_vectors import TextEncoder
+from condsim.construction import Candidate, read_manifest, read_rows
+from condsim.construction.candidates import (
+    FilterCounts,
+    FilterSettings,
+    PairFilter,
+    TextEncoder,
+    filter_files,
+    filters as pair_filter,
+    preset,
+    read_pairs,
+    text_facts,
+)
 from condsim.errors import InputError
-from condsim.tasks import iter_rows
+from condsim.tasks.rows import iter_rows
 
 PAIRS = """sentence1,sentence2,similarity
 A man rides a red bike.,The man has a red bike.,0.9

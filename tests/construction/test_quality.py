@@ -5,11 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from condsim.construction.model_agreement import model_agreement, one_person_agreement
-from condsim.construction.quality import annotator_quality, time_per_rating
-from condsim.construction.rating_report import report_ratings
-from condsim.construction.rows import Rating
-from condsim.construction.votes import collect_votes
+from condsim.construction import Rating
+from condsim.construction.dataset import (
+    annotator_quality,
+    collect_votes,
+    model_agreement,
+    one_person_agreement,
+    report_ratings,
+    time_per_rating,
+)
 
 
 def rating(

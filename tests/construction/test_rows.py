@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from condsim.construction.rows import Condition, Rating, pair_id_of, row_id_of
+from condsim.construction import Condition, Rating, pair_id_of, row_id_of
 from condsim.errors import InputError
 
 

@@ -6,8 +6,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from condsim.construction.groups import pair_groups, sentence_groups, sentence_key
-from condsim.construction.splits import SplitRules, split_rows
+from condsim.construction.dataset import (
+    SplitRules,
+    pair_groups,
+    sentence_groups,
+    sentence_key,
+    split_rows,
+)
 from condsim.errors import InputError
 
 

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from condsim.construction.rows import Candidate, Rating, columns_of
-from condsim.construction.tables import (
+from condsim.construction import (
+    Candidate,
+    Rating,
+    columns_of,
     manifest_of,
     read_manifest,
     read_rows,

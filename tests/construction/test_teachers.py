@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from condsim.cli.main import app
-from condsim.construction import blocks
-from condsim.construction.teachers import TaughtRow, teach, teach_file, teach_pairs
+from condsim.construction import tables as blocks
+from condsim.construction.weak import TaughtRow, teach, teach_file, teach_pairs
 from condsim.errors import InputError
 from condsim.tasks import CstsRow, load_csts, load_task
 

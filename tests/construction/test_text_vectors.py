@@ -3,14 +3,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.construction import embedding, text_vectors
-from condsim.construction.embedding import embed
-from condsim.construction.items import read_items
-from condsim.construction.text_vectors import (
+from condsim.construction.candidates import (
     TextEncoder,
     caption_vectors,
+    embed,
+    embedding,
+    embedding as text_vectors,
     load_text_encoder,
     mean_vectors,
+    read_items,
 )
 from condsim.errors import InputError, ModelError
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from condsim.contexts import Corpus, prepare_corpus
+from condsim.contexts.corpus import Corpus, prepare_corpus
 
 # who, what they work with, where, what they make, the tool, the weather
 TOPICS = {

@@ -13,7 +13,7 @@ import numpy as np
 
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.harvest import Harvest, HarvestSettings, harvest
-from condsim.contexts.retrieval import TfidfIndex
+from condsim.contexts.index import TfidfIndex
 
 
 class FakeScorer:

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from condsim.contexts.coherence import CoherenceModel
-from condsim.contexts.coherence_runs import Runs, batch_of
-from condsim.contexts.coherence_settings import CoherenceSettings
+from condsim.contexts.coherence import CoherenceModel, CoherenceSettings, Runs, batch_of
 from condsim.errors import InputError
 
 TOKENS = [np.array(ids) for ids in ([5, 6, 7, 8, 9], [3], [4, 4, 2], [9, 8, 7], [2, 6], [1, 5, 3])]
@@ -39,7 +37,7 @@ def test_encode_is_the_last_states_of_a_packed_bidirectional_lstm():
 def test_encode_company_and_order_have_no_effect(monkeypatch):
     model = small_model()
     together = model.encode(TOKENS)
-    monkeypatch.setattr("condsim.contexts.coherence._GROUP", 2)
+    monkeypatch.setattr("condsim.contexts.coherence.model._GROUP", 2)
     torch.testing.assert_close(model.encode(TOKENS[::-1]).flip(0), together)
     torch.testing.assert_close(model.encode(TOKENS[2:3])[0], together[2])
 

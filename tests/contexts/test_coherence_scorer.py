@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from condsim.contexts.coherence_rows import computed_rows
-from condsim.contexts.coherence_scorer import CoherenceScorer
-from condsim.contexts.coherence_settings import CoherenceSettings
-from condsim.contexts.coherence_training import train_coherence
-from condsim.contexts.vocabulary import learn_vocabulary
+from condsim.contexts.coherence import (
+    CoherenceScorer,
+    CoherenceSettings,
+    train_coherence,
+)
+from condsim.contexts.corpus import learn_vocabulary
 from condsim.errors import InputError, ModelError
 
 SIZES = {"embedding": 16, "hidden": 16, "head_size": 16, "batch_sentences": 60, "run_sentences": 20}
@@ -94,29 +95,3 @@ def test_open_damaged_weights_is_an_error(folders, small_corpus, tmp_path):
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(ModelError, match="Cannot read the weights"):
         CoherenceScorer.open(tmp_path / "copy", small_corpus)
-
-
-def test_computed_rows_killed_goes_on_where_it_stopped(tmp_path):
-    asked = []
-
-    def rows(first, last):
-        asked.append((first, last))
-        if first == 4 and len(asked) == 3:
-            raise KeyboardInterrupt
-        return np.arange(first, last, dtype=np.float32)[:, None].repeat(3, axis=1)
-
-    arguments = {"shape": (9, 3), "identity": {"model": "a"}, "rows": rows, "block": 2}
-    path = tmp_path / "rows.npy"
-    with pytest.raises(KeyboardInterrupt):
-        computed_rows(path, **arguments)
-    assert not path.exists()
-    with (tmp_path / "rows.npy.partial").open("ab") as stream:
-        stream.write(b"half a block")
-    array = computed_rows(path, **arguments)
-    np.testing.assert_array_equal(array[:, 0], np.arange(9))
-    assert asked == [(0, 2), (2, 4), (4, 6), (4, 6), (6, 8), (8, 9)]
-    computed_rows(path, **arguments)
-    assert len(asked) == 6
-    other = computed_rows(path, **{**arguments, "identity": {"model": "b"}})
-    assert len(asked) == 11
-    assert other.dtype == np.float16

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from condsim.contexts.coherence_settings import CoherenceSettings
-from condsim.contexts.coherence_training import train_coherence
-from condsim.contexts.held_out import document_starts, held_out_documents
-from condsim.contexts.vocabulary import learn_vocabulary
+from condsim.contexts.coherence import CoherenceSettings, train_coherence
+from condsim.contexts.corpus import document_starts, held_out_documents, learn_vocabulary
 from condsim.errors import InputError, ModelError
 
 SETTINGS = CoherenceSettings(

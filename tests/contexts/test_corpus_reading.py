@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from condsim.contexts.corpus_reading import find_inputs, read_paragraphs
-from condsim.contexts.corpus_settings import CorpusSettings
+from condsim.contexts.corpus import CorpusSettings, find_inputs, read_paragraphs
 from condsim.errors import InputError
 
 Read = Callable[..., list[tuple[int, str, str]]]

@@ -5,8 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from condsim.contexts.corpus_seen import SeenKeys
-from condsim.contexts.corpus_sentences import near_duplicate_key
+from condsim.contexts.corpus import SeenKeys, near_duplicate_key
 
 
 def test_seen_keys_agree_with_a_set() -> None:

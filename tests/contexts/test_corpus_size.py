@@ -3,8 +3,7 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-from condsim.contexts.corpus import prepare_corpus
-from condsim.contexts.corpus_size import unpacked_bytes
+from condsim.contexts.corpus import prepare_corpus, unpacked_bytes
 
 
 def write(folder: Path) -> list[Path]:

@@ -3,9 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.contexts.cost import Cost, cost_of, expected_distinct
-from condsim.contexts.eq3 import Weights
-from condsim.contexts.selection import Selection
+from condsim.contexts.scoring import Cost, Selection, Weights, cost_of, expected_distinct
 
 
 def cost(**options: object) -> Cost:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.contexts.diversity import diverse
+from condsim.contexts.scoring import diverse
 
 
 def test_diverse_one_context_for_each_chunk():

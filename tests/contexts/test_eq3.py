@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.contexts.eq3 import TERMS, Weights, fit
+from condsim.contexts.scoring import TERMS, Weights, fit
 from condsim.errors import InputError
 
 

@@ -7,11 +7,17 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from condsim.contexts.generator_backbone import backbone_vocabulary, new_generator
-from condsim.contexts.generator_items import ItemBuilder
-from condsim.contexts.generator_loss import mean_cross_entropy, target_log_probabilities
-from condsim.contexts.generator_settings import SHAPES, GeneratorSettings, Shape
-from condsim.contexts.vocabulary import learn_vocabulary
+from condsim.contexts.corpus import learn_vocabulary
+from condsim.contexts.generator import (
+    SHAPES,
+    GeneratorSettings,
+    ItemBuilder,
+    Shape,
+    backbone_vocabulary,
+    mean_cross_entropy,
+    new_generator,
+    target_log_probabilities,
+)
 from condsim.errors import InputError
 
 
@@ -193,7 +199,7 @@ def test_settings_out_of_range_is_an_error():
 
 @pytest.mark.parametrize("biased", [False, True])
 def test_mean_cross_entropy_equals_torch_with_gradients(biased, monkeypatch):
-    monkeypatch.setattr("condsim.contexts.generator_loss._TRAINED_VALUES", 3 * 50)  # blocks of 3
+    monkeypatch.setattr("condsim.contexts.generator.loss._TRAINED_VALUES", 3 * 50)  # blocks of 3
     torch.manual_seed(0)
     hidden = torch.randn(11, 8, requires_grad=True)
     weight = torch.randn(50, 8, requires_grad=True)
@@ -222,7 +228,7 @@ def test_mean_cross_entropy_bfloat16_is_near_float32():
 @pytest.mark.parametrize("scale", [0.1, 5.0, 8.0, 100.0])
 @pytest.mark.parametrize("biased", [False, True])
 def test_target_log_probabilities_equal_log_softmax(scale, biased, monkeypatch):
-    monkeypatch.setattr("condsim.contexts.generator_loss._SCORED_VALUES", 3 * 50)
+    monkeypatch.setattr("condsim.contexts.generator.loss._SCORED_VALUES", 3 * 50)
     torch.manual_seed(0)
     hidden, weight = torch.randn(11, 8) * scale, torch.randn(50, 8)
     bias = torch.randn(50) if biased else None

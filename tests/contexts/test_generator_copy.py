@@ -8,8 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from condsim.contexts.generator_copy import Copied, CopyHead
-from condsim.contexts.generator_loss import mean_cross_entropy
+from condsim.contexts.generator import Copied, CopyHead, mean_cross_entropy
 
 
 @pytest.fixture

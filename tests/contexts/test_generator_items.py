@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from condsim.contexts.generator_items import ItemBuilder, length_groups, ragged
+from condsim.contexts.generator import ItemBuilder, length_groups, ragged
 
 END, SEPARATOR = 2, 4
 SENTENCES = {number: np.array([10 * number, 10 * number + 1]) for number in (1, 2, 3, 5, 6)}

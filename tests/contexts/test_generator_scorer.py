@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from condsim.contexts.generator_scorer import GeneratorScorer
-from condsim.contexts.generator_settings import SHAPES, GeneratorSettings, Shape
-from condsim.contexts.generator_states import StateStore
-from condsim.contexts.generator_training import train_generators
-from condsim.contexts.vocabulary import learn_vocabulary
+from condsim.contexts.corpus import learn_vocabulary
+from condsim.contexts.generator import (
+    SHAPES,
+    GeneratorScorer,
+    GeneratorSettings,
+    Shape,
+    StateStore,
+    train_generators,
+)
 from condsim.errors import InputError, ModelError
 
 SENTENCES = ["The baker sells warm bread.", "Coal.", "The baker sells warm bread.", ""]
@@ -42,7 +46,7 @@ def folders(small_corpus, tmp_path_factory):
 
 @pytest.mark.parametrize(("models", "encoder"), KINDS)
 def test_scores_equal_those_one_by_one(folders, small_corpus, models, encoder, monkeypatch):
-    monkeypatch.setattr("condsim.contexts.generator_scorer._SLAB", 32 * 4)
+    monkeypatch.setattr("condsim.contexts.generator.scorer._SLAB", 32 * 4)
     scorer = GeneratorScorer.open(
         folders / f"{models}-{encoder}", small_corpus, precision="float32"
     )
@@ -95,7 +99,7 @@ def _encoded(scorer, monkeypatch):
 
 @pytest.mark.parametrize("encoder", ["apart", "joint"])
 def test_scores_are_the_same_whatever_states_are_kept(folders, small_corpus, encoder, monkeypatch):
-    monkeypatch.setattr("condsim.contexts.generator_scorer._SLAB", 32 * 4)
+    monkeypatch.setattr("condsim.contexts.generator.scorer._SLAB", 32 * 4)
     found = []
     for memory_gb in (0, 32 * 4 * 50 / 1e9, 1):  # none, 50 tokens, all
         scorer = GeneratorScorer.open(

@@ -7,12 +7,16 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from condsim.contexts.generator_data import GeneratorData, GeneratorWork
-from condsim.contexts.generator_scorer import GeneratorScorer
-from condsim.contexts.generator_settings import SHAPES, GeneratorSettings, Shape
-from condsim.contexts.generator_training import train_generators
-from condsim.contexts.vocabulary import learn_vocabulary
-from condsim.contexts.vocabulary_tokens import CorpusTokens
+from condsim.contexts.corpus import CorpusTokens, learn_vocabulary
+from condsim.contexts.generator import (
+    SHAPES,
+    GeneratorData,
+    GeneratorScorer,
+    GeneratorSettings,
+    GeneratorWork,
+    Shape,
+    train_generators,
+)
 from condsim.errors import InputError, ModelError
 
 SETTINGS = {

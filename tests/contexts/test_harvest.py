@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from condsim.contexts.harvest import Harvest, HarvestSettings, harvest
-from condsim.contexts.locks import sole_process
-from condsim.contexts.pairs import PairMix
+from condsim.contexts.harvest import Harvest, HarvestSettings, PairMix, harvest
 from condsim.errors import InputError
+from condsim.kept import sole_process
 
 FAKE = Path(__file__).with_name("fake_origin.py")
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from condsim.contexts.harvest import Harvest, harvest
-from condsim.contexts.harvest_ray import RayEngine
+from condsim.contexts.harvest import Harvest, RayEngine, harvest
 from condsim.errors import InputError
 
 ray = pytest.importorskip("ray")

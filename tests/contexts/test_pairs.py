@@ -9,9 +9,17 @@ import numpy as np
 import pytest
 
 from condsim.contexts.corpus import Corpus, prepare_corpus
-from condsim.contexts.lone import build_lone_index, lone_rows, open_lone_index
-from condsim.contexts.pairs import KINDS, SPLITS, PairDrawer, PairMix, splits_of
-from condsim.contexts.retrieval import TfidfIndex
+from condsim.contexts.harvest import (
+    KINDS,
+    SPLITS,
+    PairDrawer,
+    PairMix,
+    build_lone_index,
+    lone_rows,
+    open_lone_index,
+    splits_of,
+)
+from condsim.contexts.index import TfidfIndex
 from condsim.errors import InputError
 
 TRAIN, DEV, TEST = range(3)

@@ -18,14 +18,19 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from condsim.contexts import (
+    STAGES,
+    ContextsRecipe,
+    Pipeline,
+    load_contexts_recipe,
+    open_pipeline,
+    save_contexts_recipe,
+)
 from condsim.contexts.corpus import Corpus
-from condsim.contexts.harvest_folder import Harvest
-from condsim.contexts.pipeline import Pipeline, open_pipeline
-from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe, save_contexts_recipe
-from condsim.contexts.stages import STAGES
+from condsim.contexts.harvest import Harvest
 from condsim.errors import InputError, ModelError
-from condsim.scorers.load import load_scorer
-from condsim.training.runs import finished_run
+from condsim.loading import load_scorer
+from condsim.training import finished_run
 
 pq = pytest.importorskip("pyarrow.parquet")
 
@@ -283,7 +288,7 @@ def test_pipeline_documents_of_one_sentence_are_harvested_with_each_other(small_
 
 @pytest.mark.slow
 def test_pipeline_harvest_on_ray_has_the_same_pairs_and_scores(copy, cluster, one_thread):
-    from condsim.contexts.harvest_ray import RayEngine
+    from condsim.contexts.harvest import RayEngine
 
     folder, recipe = copy
     recipe = replace(recipe, harvest=replace(recipe.harvest, pairs=50))

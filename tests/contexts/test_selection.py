@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from condsim.contexts.eq3 import Weights
-from condsim.contexts.selection import Selection, _rank_in_group, select
+from condsim.contexts.scoring import Selection, Weights, _rank_in_group, select
 from condsim.errors import InputError
 
 ROWS, CHUNK = 60, 5

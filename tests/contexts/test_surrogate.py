@@ -6,15 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from condsim.contexts.harvest_folder import Harvest, HarvestSettings
-from condsim.contexts.recipe import SurrogateSettings
-from condsim.contexts.surrogate import new_backbone, surrogate_recipe, write_training_pairs
-from condsim.contexts.token_vectors import token_vectors
-from condsim.contexts.vocabulary import Vocabulary, learn_vocabulary
-from condsim.contexts.vocabulary_tokens import CorpusTokens
+from condsim.contexts import (
+    SurrogateSettings,
+    new_backbone,
+    surrogate_recipe,
+    token_vectors,
+    write_training_pairs,
+)
+from condsim.contexts.corpus import CorpusTokens, Vocabulary, learn_vocabulary
+from condsim.contexts.harvest import Harvest, HarvestSettings
 from condsim.errors import InputError
 from condsim.tasks import load_task
-from condsim.training.fit import fit
+from condsim.training import fit
 
 PROJECT = Path(__file__).resolve().parents[2]
 FILES = {split: Path(f"{split}.parquet") for split in ("train", "dev", "test")}
@@ -195,7 +198,7 @@ def test_surrogate_settings_below_one_raise(key: str):
 @pytest.mark.parametrize("encoder", ["bi-encoder", "cross-encoder"])
 @pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 def test_surrogate_trains_and_scores(encoder: Any, backbone, tmp_path):
-    from condsim.scorers.load import load_scorer
+    from condsim.loading import load_scorer
 
     files = write_training_pairs(harvest_of(tmp_path), tmp_path / "pairs")
     settings = SurrogateSettings(encoder=encoder, train={"max_seq_length": 16})
@@ -213,9 +216,9 @@ def test_surrogate_is_searched_exported_and_trained_on_like_any_model(
 ):
     from sentence_transformers import SentenceTransformer, util
 
-    from condsim.scorers.load import load_scorer
+    from condsim.loading import load_scorer
+    from condsim.training import load_recipe
     from condsim.training.export import export_onnx
-    from condsim.training.recipe import load_recipe
 
     files = write_training_pairs(harvest_of(tmp_path), tmp_path / "pairs")
     folder = tmp_path / "surrogate"

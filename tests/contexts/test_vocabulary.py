@@ -7,8 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from condsim.contexts.vocabulary import SPECIAL_TOKENS, Vocabulary, learn_vocabulary
-from condsim.contexts.vocabulary_tokens import CorpusTokens
+from condsim.contexts.corpus import SPECIAL_TOKENS, CorpusTokens, Vocabulary, learn_vocabulary
 from condsim.errors import InputError, ModelError
 
 

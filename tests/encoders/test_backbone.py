@@ -11,8 +11,13 @@ import torch
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel
 
-from condsim.encoders import backbone as backbone_module
-from condsim.encoders.backbone import activation_of, dropout_of, load_backbone, resolve_backbone
+from condsim.encoders import (
+    activation_of,
+    backbone as backbone_module,
+    dropout_of,
+    load_backbone,
+    resolve_backbone,
+)
 from condsim.errors import InputError, ModelError
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"

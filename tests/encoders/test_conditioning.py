@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from condsim.encoders.conditioning import conditional_sentences, cross_encoder_pairs
+from condsim.encoders import conditional_sentences, cross_encoder_pairs
 from condsim.errors import InputError
 
 

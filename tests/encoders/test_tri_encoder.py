@@ -18,14 +18,14 @@ from torch import Tensor
 
 from condsim.encoders import (
     Fusion,
+    LowRank,
     Pooling,
     TriEncoder,
     build_bi_encoder,
     build_tri_encoder,
+    distinct_rows,
     load_tri_encoder,
 )
-from condsim.encoders.distinct import distinct_rows
-from condsim.encoders.fusion import LowRank
 from condsim.errors import InputError, ModelError
 from condsim.losses import WeightedSumLoss
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from condsim.errors import InputError
-from condsim.evaluation.aggregation import aggregate_spearman
+from condsim.evaluation.statistics import aggregate_spearman
 
 
 @pytest.fixture

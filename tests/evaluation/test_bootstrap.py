@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.evaluation.bootstrap import (
+from condsim.evaluation.statistics import (
     BLOCK,
     bootstrap,
     p_value,
     percentile_interval,
     resample_weights,
+    weighted_mean,
 )
-from condsim.evaluation.resampled import weighted_mean
 
 
 def mean_of(values):

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from condsim.errors import InputError
-from condsim.evaluation.correlation import (
+from condsim.evaluation.statistics import (
     average_ranks,
     mean_squared_error,
     partial_spearman,

@@ -11,7 +11,7 @@ from scipy import stats
 
 from condsim.errors import InputError, ModelError
 from condsim.evaluation import evaluate
-from condsim.evaluation.metrics import METRICS
+from condsim.evaluation.statistics import METRICS
 from condsim.scorers.baselines import baseline
 from condsim.tasks import load_csts
 

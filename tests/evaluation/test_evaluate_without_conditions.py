@@ -68,8 +68,7 @@ def test_evaluate_without_conditions_report_is_written_read_and_shown(plain_task
 
 def test_evaluate_without_conditions_bi_and_cross_encoder(plain_task, tiny_backbone):
     from condsim.encoders import build_bi_encoder, build_cross_encoder
-    from condsim.scorers.cross_encoder import CrossEncoderScorer
-    from condsim.scorers.encoder import EncoderScorer
+    from condsim.scorers import CrossEncoderScorer, EncoderScorer
 
     bi = EncoderScorer(build_bi_encoder(str(tiny_backbone)), name="bi")
     cross = CrossEncoderScorer(build_cross_encoder(str(tiny_backbone)), name="cross")

@@ -7,12 +7,9 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.evaluation import over_estimation_table, to_markdown
-from condsim.evaluation.evaluate import evaluate
-from condsim.evaluation.over_estimation import OverEstimation, over_estimation
-from condsim.evaluation.report import Report
-from condsim.scorers.calibration import Calibration
-from condsim.scorers.inputs import rescaled
+from condsim.evaluation import Report, evaluate, over_estimation_table, to_markdown
+from condsim.evaluation.statistics import OverEstimation, over_estimation
+from condsim.scorers import Calibration, rescaled
 
 CALIBRATION = Calibration(raw=(-1.0, 0.0, 1.0), score=(0.4, 0.5, 0.6))
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.evaluation.prompt_report import PromptReport, evaluate_prompt
-from condsim.prompting.asking import Asker
-from condsim.prompting.backends.base import Answer
-from condsim.scorers.prompt import PromptScorer
+from condsim.evaluation import PromptReport, evaluate_prompt
+from condsim.prompting import Asker, PromptScorer
+from condsim.prompting.backends import Answer
 from condsim.types import Task
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from condsim.errors import InputError
-from condsim.evaluation.metrics import METRICS
-from condsim.evaluation.report import Difference, Metric, ModelResult, Report
+from condsim.evaluation import Difference, Metric, ModelResult, Report
+from condsim.evaluation.statistics import METRICS
 
 
 @pytest.fixture

@@ -3,10 +3,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.evaluation.correlation import average_ranks, partial_spearman, pearson, spearman
-from condsim.evaluation.metrics import METRICS, Metrics
-from condsim.evaluation.pair_accuracy import pair_accuracy
-from condsim.evaluation.resampled import ResampledRanks, weighted_correlation, weighted_mean
+from condsim.evaluation.statistics import (
+    METRICS,
+    Metrics,
+    ResampledRanks,
+    average_ranks,
+    pair_accuracy,
+    partial_spearman,
+    pearson,
+    spearman,
+    weighted_correlation,
+    weighted_mean,
+)
 
 
 def drawn_rows(weights):

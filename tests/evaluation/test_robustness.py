@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError, ModelError
-from condsim.evaluation.report import write_json
-from condsim.evaluation.robustness import robustness
-from condsim.tasks.rewordings import load_rewordings
+from condsim.evaluation import robustness, write_json
+from condsim.tasks import load_rewordings
 
 ROWS = [
     ("a", "b", "people", "number of people", 0.2),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError, ModelError
-from condsim.evaluation.triplet_accuracy import triplet_accuracy
+from condsim.evaluation.statistics import triplet_accuracy
 from condsim.scorers.baselines import baseline
 from condsim.tasks import Triplets
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from condsim.evaluation import evaluate
-from condsim.experiments import Options, PlannedRun
 from condsim.tasks import load_csts
-from condsim.training.recipe import save_recipe
+from condsim.training import save_recipe
+from experiments import Options, PlannedRun
 
 PEOPLE = ("man", "woman", "girl", "boy")
 ACTIONS = ("throws a red ball", "sits on a table", "runs in the street")

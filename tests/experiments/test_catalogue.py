@@ -3,13 +3,13 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from experiments.backbones import PAPER_BACKBONES, resolve
+from experiments.catalogue import parse
+from experiments.gold_sets import GOLD_SETS
+from experiments.language_models import PAPER_MODELS
 
 from condsim.errors import InputError
-from condsim.experiments import load_experiment, names, plan, unique_runs
-from condsim.experiments.backbones import PAPER_BACKBONES, resolve
-from condsim.experiments.catalogue import parse
-from condsim.experiments.gold_sets import GOLD_SETS
-from condsim.experiments.language_models import PAPER_MODELS
+from experiments import load_experiment, names, plan, unique_runs
 
 NAMES = [
     *(f"csts-table{number}" for number in (2, 3, 4, 8, 9, 10, 11, 12)),

@@ -11,17 +11,18 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("sentencex")
 
-from condsim.contexts.eq4 import PairTerms
-from condsim.contexts.recipe import load_contexts_recipe
+from experiments.contexts_cases import by_rank, drawn_cases
+from experiments.contexts_parts import part_folder
+from experiments.contexts_plan import measurements, plan_contexts, planned_parts
+from experiments.contexts_terms import BLOCK, missing_pairs, stored_blocks, write_blocks
+from experiments.gold_sets import GOLD_SETS, load_gold_set
+
+from condsim.contexts import load_contexts_recipe
+from condsim.contexts.scoring import PairTerms
 from condsim.errors import InputError
-from condsim.experiments import ContextsOptions, Options, load_experiment, names
-from condsim.experiments.contexts_cases import by_rank, drawn_cases
-from condsim.experiments.contexts_parts import part_folder
-from condsim.experiments.contexts_plan import measurements, plan_contexts, planned_parts
-from condsim.experiments.contexts_terms import BLOCK, missing_pairs, stored_blocks, write_blocks
-from condsim.experiments.gold_sets import GOLD_SETS, load_gold_set
-from condsim.tasks.sts import STS_COUNTS
+from condsim.tasks import STS_COUNTS
 from condsim.types import Task
+from experiments import ContextsOptions, Options, load_experiment, names
 
 PROJECT = Path(__file__).resolve().parents[2]
 ORDER = ("corpus", "coherence", "generators", "origin", "harvest", "surrogate")

@@ -17,15 +17,16 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("sentencex")
 
+from experiments.catalogue import parse
+from experiments.contexts_execute import Measuring, counted, finished_scores
+from experiments.contexts_making import PartMaker
+from experiments.contexts_parts import part_folder
+from experiments.contexts_plan import measurements, plan_contexts
+
 from condsim.errors import InputError
-from condsim.experiments import ContextsOptions, Options, load_experiment, reproduce
-from condsim.experiments.catalogue import parse
-from condsim.experiments.contexts_execute import Measuring, counted, finished_scores
-from condsim.experiments.contexts_making import PartMaker
-from condsim.experiments.contexts_parts import part_folder
-from condsim.experiments.contexts_plan import measurements, plan_contexts
-from condsim.scorers.load import load_scorer
+from condsim.loading import load_scorer
 from condsim.tasks import load_task
+from experiments import ContextsOptions, Options, load_experiment, reproduce
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 

@@ -17,12 +17,13 @@ pytest.importorskip("sentence_transformers")
 pytest.importorskip("faiss")
 pytest.importorskip("sklearn")
 
+from experiments.default_data import write_sibling_rows
+from experiments.default_model import WEAK, DefaultModelFiles, make_default_model
+
 from condsim.encoders import build_bi_encoder
-from condsim.experiments import default_model
-from condsim.experiments.default_data import write_sibling_rows
-from condsim.experiments.default_model import WEAK, DefaultModelFiles, make_default_model
 from condsim.tasks import load_csts, load_task
-from condsim.training.recipe import Recipe, load_recipe
+from condsim.training import Recipe, load_recipe
+from experiments import default_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 

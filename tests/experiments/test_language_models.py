@@ -3,9 +3,9 @@ from __future__ import annotations
 import re
 
 import pytest
+from experiments.language_models import PAPER_MODELS, hosted, resolve_models
 
 from condsim.errors import InputError
-from condsim.experiments.language_models import PAPER_MODELS, hosted, resolve_models
 
 
 @pytest.mark.parametrize("model", PAPER_MODELS.values(), ids=list(PAPER_MODELS))

@@ -3,8 +3,9 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from condsim.experiments.naming import canonical, run_folder, run_hash
-from condsim.training.recipe import Recipe
+from experiments.naming import canonical, run_folder, run_hash
+
+from condsim.training import Recipe
 
 RECIPE = Recipe(name="a", train="t", dev="d", objective={"mse": 1.0, "quad": 1.0}, epochs=2)
 DATA = {"train_revision": "118ef9354435", "dev_revision": "1c65b99f2426"}

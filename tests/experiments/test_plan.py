@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
+from experiments.backbones import resolve
 
 from condsim.errors import InputError
-from condsim.experiments import load_experiment, names, plan, unique_runs
-from condsim.experiments.backbones import resolve
+from experiments import load_experiment, names, plan, unique_runs
 
 
 def test_plan_default_runs_minilm_and_shows_the_papers_rows(options):

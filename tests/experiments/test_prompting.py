@@ -7,19 +7,13 @@ import subprocess
 import sys
 
 import pytest
+from experiments.language_models import resolve_models
+from experiments.prompt_execute import Asking, finished_prompt
 
 from condsim.errors import BackendError, BudgetError, InputError
-from condsim.experiments import (
-    PromptOptions,
-    load_experiment,
-    plan_prompts,
-    prompt_runs,
-    reproduce,
-)
-from condsim.experiments.language_models import resolve_models
-from condsim.experiments.prompt_execute import Asking, finished_prompt
-from condsim.prompting import Answer, PromptSettings
-from condsim.scorers import open_prompt
+from condsim.prompting import PromptSettings, scorer as open_prompt
+from condsim.prompting.backends import Answer
+from experiments import PromptOptions, load_experiment, plan_prompts, prompt_runs, reproduce
 
 TABLES = ("csts-table4", "csts-table11", "csts-table12")
 ROWS = 20  # labelled rows of the C-STS dev file

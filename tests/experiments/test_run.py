@@ -9,11 +9,11 @@ import sys
 
 import numpy as np
 import pytest
+from experiments.backbones import resolve
+from experiments.catalogue import parse
 
 from condsim.errors import InputError, ModelError
-from condsim.experiments import execute, load_experiment, plan, reproduce, unique_runs
-from condsim.experiments.backbones import resolve
-from condsim.experiments.catalogue import parse
+from experiments import execute, load_experiment, plan, reproduce, unique_runs
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 
@@ -63,7 +63,7 @@ def trained(monkeypatch, finished):
 
     monkeypatch.setattr(execute, "run_or_resume", run_or_resume)
     monkeypatch.setattr(execute, "_has_weights", lambda backbone: "minilm" in backbone.lower())
-    monkeypatch.setattr("condsim.experiments.run.run_missing", run_missing)
+    monkeypatch.setattr("experiments.run.run_missing", run_missing)
     return folders
 
 
@@ -195,7 +195,7 @@ def test_reproduce_over_estimation_counts_cosines_once(run, trained, options, mo
             return np.where(np.char.endswith(conditions, "person"), 1.0, -1.0).astype(np.float32)
 
     loaded = []
-    module = importlib.import_module("condsim.scorers.load")
+    module = importlib.import_module("condsim.loading")
     monkeypatch.setattr(module, "load_scorer", lambda folder: Far())
     written = run("ccl-appendix-a")
     run("ccl-appendix-a")

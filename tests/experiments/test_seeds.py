@@ -4,9 +4,9 @@ import math
 import statistics
 
 import pytest
+from experiments.seeds import mean_interval, over_seeds, t_quantile
 
 from condsim.evaluation import Metric
-from condsim.experiments.seeds import mean_interval, over_seeds, t_quantile
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9, 30])

@@ -20,8 +20,8 @@ from condsim.losses import (
     RDLLoss,
     WACLLoss,
     WeightedSumLoss,
+    bcl_loss,
 )
-from condsim.losses.functional_ccl import bcl_loss
 
 # Rows 0 and 1 are one sentence pair, row 2 has no partner; the similarities are 1.0, 0.6, 0.0.
 LABELS = torch.tensor([[1.0, 4.0], [0.25, 4.0], [0.25, -1.0]])

@@ -9,9 +9,13 @@ from sentence_transformers import CrossEncoder
 
 from condsim.encoders import build_cross_encoder
 from condsim.errors import InputError
-from condsim.losses import CrossEncoderSimilarityLoss
-from condsim.losses.functional import correlation_loss, mse_loss
-from condsim.losses.functional_ranking import cosent_loss, pair_order_loss
+from condsim.losses import (
+    CrossEncoderSimilarityLoss,
+    correlation_loss,
+    cosent_loss,
+    mse_loss,
+    pair_order_loss,
+)
 
 COLUMNS = [
     ["a man runs[SEP]a dog runs", "a girl eats[SEP]a boy eats", "a cat sits[SEP]a bird eats"],

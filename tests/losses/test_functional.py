@@ -9,14 +9,16 @@ import torch
 from torch import Tensor
 
 from condsim.errors import InputError
-from condsim.losses.functional import (
+from condsim.losses import (
     correlation_loss,
+    cosent_loss,
     high_low_pairs,
+    listnet_loss,
     mse_loss,
     quad_loss,
+    ranknet_loss,
     tolerant_labels,
 )
-from condsim.losses.functional_ranking import cosent_loss, listnet_loss, ranknet_loss
 
 ROW_LOSSES = [mse_loss, correlation_loss, cosent_loss, ranknet_loss, listnet_loss]
 RowLoss = Callable[[Tensor, Tensor], Tensor]

@@ -9,12 +9,7 @@ from sentence_transformers.sentence_transformer.losses import CoSENTLoss as Libr
 from torch import Tensor, nn
 
 from condsim.errors import InputError
-from condsim.losses.functional_ranking import (
-    cosent_loss,
-    listnet_loss,
-    pair_order_loss,
-    ranknet_loss,
-)
+from condsim.losses import cosent_loss, listnet_loss, pair_order_loss, ranknet_loss
 
 
 def test_cosent_loss_hand_worked_equals() -> None:

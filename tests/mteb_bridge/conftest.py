@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from condsim.scorers.embedding import EmbeddingScorer
+from condsim.scorers import EmbeddingScorer
 from condsim.types import FloatArray, Task
 
 pytest.importorskip("mteb")

@@ -16,9 +16,9 @@ from condsim.mteb_bridge import (
     AbsTaskConditionalSTS,
     MtebEncoder,
     conditional_sts,
+    csts as csts_module,
     local_task,
 )
-from condsim.mteb_bridge import csts as csts_module
 
 
 @pytest.fixture(autouse=True)

@@ -9,10 +9,9 @@ import pytest
 import condsim
 from condsim.encoders import build_bi_encoder, build_cross_encoder, build_tri_encoder
 from condsim.errors import InputError
-from condsim.evaluation import spearman
+from condsim.evaluation.statistics import spearman
 from condsim.mteb_bridge import CSTS, MtebEncoder, local_task
-from condsim.scorers.encoder import EncoderScorer
-from condsim.scorers.settings import Settings
+from condsim.scorers import EncoderScorer, Settings
 
 
 @pytest.fixture(autouse=True)

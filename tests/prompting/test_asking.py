@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from condsim.errors import BackendError, BudgetError, InputError
-from condsim.prompting.asking import Asker, Budget
-from condsim.prompting.backends.base import Answer
+from condsim.prompting import Asker, Budget
+from condsim.prompting.backends import Answer
 
 PROMPTS = ["a", "b", "a", "c", "d", "e"]  # row 2 shares the prompt of row 0
 

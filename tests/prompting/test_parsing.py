@@ -3,11 +3,10 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from condsim.errors import InputError
-from condsim.prompting.parsing import check_parsing, parse_score
+from condsim.prompting import check_parsing, parse_score
 
 NOTHING = "the of and to in a is that it was for on are as with his they at be this"
 

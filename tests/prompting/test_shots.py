@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.prompting.shots import Shots
+from condsim.prompting import Shots
 from condsim.types import Task
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from condsim.errors import InputError
-from condsim.prompting.backends.base import Answer
-from condsim.prompting.store import AnswerStore, answer_key
+from condsim.prompting import AnswerStore, answer_key
+from condsim.prompting.backends import Answer
 
 IDENTITY = {"backend": "fake", "model": "m"}
 

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from condsim.scorers.calibration import Calibration
-from condsim.scorers.settings import Settings
+from condsim.scorers import Calibration, Settings
 
 CALIBRATION = Calibration(raw=(-1.0, 0.5, 1.0), score=(0.0, 0.2, 1.0))
 

@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError, ModelError
-from condsim.scorers import applicability as module
-from condsim.scorers.applicability import ApplicabilityHead, Embedded, features
-from condsim.scorers.load import load_scorer
-from condsim.scorers.onnx import OnnxScorer
+from condsim.loading import load_scorer
+from condsim.scorers import (
+    ApplicabilityHead,
+    Embedded,
+    OnnxScorer,
+    applicability as module,
+    features,
+)
 
 ONE = ["a man kicks a ball", "a dog runs on the street", "two birds"]
 TWO = ["a girl throws a ball", "a cat sits", "a child eats at a big table"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.scorers.cross_encoder import CrossEncoderScorer
+from condsim.scorers import CrossEncoderScorer
 from condsim.types import Scorer
 
 

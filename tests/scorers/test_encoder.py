@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.scorers import encoder as module
-from condsim.scorers.calibration import Calibration
-from condsim.scorers.encoder import EncoderScorer
-from condsim.scorers.precision import numbers_on
+from condsim.scorers import Calibration, EncoderScorer, encoder as module, numbers_on
 from condsim.types import Scorer
 
 

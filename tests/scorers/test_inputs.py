@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.scorers.inputs import check_rows, check_scale, distinct, rescaled
+from condsim.scorers import check_rows, check_scale, distinct, rescaled
 
 
 def test_check_rows_single_texts_one_row():

@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 from condsim.errors import MissingExtraError, ModelError
-from condsim.scorers.calibration import UNCALIBRATED, Calibration
-from condsim.scorers.cross_encoder import CrossEncoderScorer
-from condsim.scorers.encoder import EncoderScorer
-from condsim.scorers.load import load_scorer
-from condsim.scorers.onnx import OnnxScorer
-from condsim.scorers.settings import Settings
+from condsim.loading import load_scorer
+from condsim.scorers import (
+    UNCALIBRATED,
+    Calibration,
+    CrossEncoderScorer,
+    EncoderScorer,
+    OnnxScorer,
+    Settings,
+)
 
 CALIBRATION = Calibration((-1.0, 0.5, 1.0), (0.0, 0.2, 1.0))
 ROW = ("a man kicks a ball", "a girl throws a ball", "the sport")

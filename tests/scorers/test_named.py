@@ -5,12 +5,9 @@ import shutil
 import pytest
 
 from condsim.errors import InputError, ModelError
+from condsim.loading import named_scorer, open_scorer
+from condsim.scorers import CrossEncoderScorer, EncoderScorer, OnnxScorer, revision_of
 from condsim.scorers.baselines import WordOverlapScorer
-from condsim.scorers.cross_encoder import CrossEncoderScorer
-from condsim.scorers.encoder import EncoderScorer
-from condsim.scorers.named import named_scorer, open_scorer
-from condsim.scorers.onnx import OnnxScorer
-from condsim.scorers.revision import revision_of
 
 
 @pytest.mark.parametrize(

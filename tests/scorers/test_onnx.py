@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError, ModelError
-from condsim.scorers import embedding as embedding_module
-from condsim.scorers import onnx as module
-from condsim.scorers.load import DEFAULT_FOLDER
-from condsim.scorers.onnx import OnnxScorer
-from condsim.scorers.settings import Settings
+from condsim.scorers import (
+    DEFAULT_FOLDER,
+    OnnxScorer,
+    Settings,
+    embedding as embedding_module,
+    onnx as module,
+)
 from condsim.types import Scorer
 
 SENTENCES1 = ["a man kicks a ball", "a dog runs on the street", "two birds", "a man kicks a ball"]

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.scorers import out_of_fold as module
-from condsim.scorers.out_of_fold import out_of_fold
+from condsim.scorers.baselines import out_of_fold, simple as module
 from condsim.types import Task
 
 

@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.prompting.asking import Asker
-from condsim.prompting.backends.base import Answer
-from condsim.prompting.shots import Shots
-from condsim.scorers.prompt import PromptScorer
+from condsim.prompting import Asker, PromptScorer, Shots
+from condsim.prompting.backends import Answer
 from condsim.types import Scorer, Task
 
 ROWS = (["a dog", "a cat", "a bird"], ["one dog", "two cats", "a bird"], ["number", "number", "x"])

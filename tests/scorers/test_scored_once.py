@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.scorers.calibration import Calibration
-from condsim.scorers.inputs import rescaled
-from condsim.scorers.scored_once import ScoredOnce
+from condsim.scorers import Calibration, ScoredOnce, rescaled
 
 ROWS = (("a", "b"), ("c", "d"), ("e", "f"))
 

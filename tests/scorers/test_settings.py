@@ -6,8 +6,7 @@ import pytest
 
 import condsim
 from condsim.errors import ModelError
-from condsim.scorers.calibration import Calibration
-from condsim.scorers.settings import FILE_NAME, Settings
+from condsim.scorers import FILE_NAME, Calibration, Settings
 
 CONTENT = {
     "format": 1,

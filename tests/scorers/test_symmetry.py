@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.scorers import onnx as module
-from condsim.scorers.load import DEFAULT_FOLDER
-from condsim.scorers.onnx import OnnxScorer
-from condsim.tasks.rewordings import load_rewordings
+from condsim.scorers import DEFAULT_FOLDER, OnnxScorer, onnx as module
+from condsim.tasks import load_rewordings
 
 
 @pytest.fixture(scope="module")

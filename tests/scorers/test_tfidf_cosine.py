@@ -10,9 +10,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from condsim.contexts.corpus import prepare_corpus
 from condsim.errors import InputError, MissingExtraError
 from condsim.evaluation import evaluate
-from condsim.scorers import tfidf_cosine
-from condsim.scorers.baselines import baseline
-from condsim.scorers.tfidf_cosine import TfIdfCosineScorer
+from condsim.scorers.baselines import TfIdfCosineScorer, baseline, tfidf as tfidf_cosine
 from condsim.types import Task
 
 FIRST = ["The red lamp is on.", "A wide oak table", "the red lamp", "Größe!"]
@@ -68,7 +66,7 @@ def test_tfidf_cosine_idf_from_corpus_counts_its_sentences(tmp_path, monkeypatch
     corpus = prepare_corpus([tmp_path / "text.txt"], tmp_path / "corpus")
     assert len(corpus) == 3
     monkeypatch.setattr(tfidf_cosine, "_BLOCK", 2)
-    scorer = TfIdfCosineScorer(idf_from=tmp_path / "corpus")
+    scorer = TfIdfCosineScorer(idf_from=corpus)
     scores = scorer.score(["red lamp"], ["red oak"], None)
     np.testing.assert_allclose(scores, [0.409183], atol=1e-5)
     assert scorer.fitted_on == f"idf of corpus {corpus.revision[:12]}"

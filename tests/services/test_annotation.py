@@ -16,12 +16,8 @@ from types import ModuleType
 import pytest
 from typer.testing import CliRunner, Result
 
-from condsim.construction.annotation.labelling import result_of
-from condsim.construction.annotation.server import TOKEN, LabelStudioServer
-from condsim.construction.annotation.stages import Answer
-from condsim.construction.annotation.store import Store
-from condsim.construction.rows import Condition, Rating
-from condsim.construction.tables import read_rows
+from condsim.construction import Condition, Rating, read_rows
+from condsim.construction.annotation import TOKEN, Answer, LabelStudioServer, Store, result_of
 
 PROGRAM = os.environ.get("CONDSIM_LABEL_STUDIO", "")
 pytestmark = pytest.mark.skipif(
@@ -90,7 +86,7 @@ def token(people):
 @pytest.fixture
 def condsim(url, token, monkeypatch):
     """Runs ``condsim build ...`` and gives its output; the token is never in it."""
-    from condsim.cli.build_annotate import app
+    from condsim.cli.build.commands import app
 
     monkeypatch.setenv(TOKEN, token)
 
@@ -205,9 +201,8 @@ def _rate(url, token, people, condsim, folder):
 
 
 def _train(folder, tmp_path, tiny_backbone):
-    from condsim.cli.build_dataset import app
-    from condsim.training.fit import fit
-    from condsim.training.recipe import Recipe
+    from condsim.cli.build.commands import app
+    from condsim.training import Recipe, fit
 
     made = tmp_path / "dataset"
     words = ["dataset", str(folder / "ratings.parquet"), "--output", str(made)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.tasks.applicability import load_applicability
+from condsim.tasks import load_applicability
 
 HEAD = "sentence1,sentence2,condition,label\n"
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from condsim.errors import InputError, MissingExtraError
-from condsim.tasks import iter_rows
+from condsim.tasks.rows import iter_rows
 
 AB = ("a", "b")
 
@@ -225,7 +225,7 @@ def test_iter_rows_nul_byte_refused(write):
 
 
 def test_iter_rows_endless_line_refused(write, monkeypatch):
-    monkeypatch.setattr("condsim.tasks.lines._LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr("condsim.tasks.rows.formats._LONGEST_LINE", 1 << 20)
     with pytest.raises(InputError, match=r"line 2: is longer than 1 MiB"):
         rows_of(write("x.tsv", b"a\tb\n" + b"x" * (1 << 20) + b"x"))
 

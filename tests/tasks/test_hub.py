@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from condsim.errors import InputError, MissingExtraError
-from condsim.tasks import load_task
-from condsim.tasks.hub import HubName, parse_hub_name
+from condsim.tasks import HubName, load_task, parse_hub_name
 
 PAIR = {"sentence1": "A dog.", "sentence2": "A cat."}
 

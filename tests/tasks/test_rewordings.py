@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.tasks.rewordings import load_rewordings
+from condsim.tasks import load_rewordings
 
 HEAD = "sentence1,sentence2,condition_group,condition\n"
 

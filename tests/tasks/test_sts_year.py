@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.tasks import STS_YEARS, join_tasks, load_sts_year
-from condsim.tasks.sts import STS_COUNTS
+from condsim.tasks import STS_COUNTS, STS_YEARS, join_tasks, load_sts_year
 from condsim.types import Task
 
 TSV = "score\tsentence1\tsentence2\n2\tA\tB\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from condsim.training.recipe import Recipe
+from condsim.training import Recipe
 
 SUBJECTS = ("man", "woman", "girl", "boy", "dog", "cat", "bird", "child")
 ACTIONS = ("throws a red ball", "kicks a blue ball", "sits on a table", "runs in the street")
@@ -70,8 +70,7 @@ def fit_interrupted() -> Callable[..., None]:
     """Trains by a recipe, with Ctrl-C after a step."""
 
     def interrupted(recipe: Recipe, output: Path, *, step: int) -> None:
-        from condsim.training.callbacks import ProgressCallback
-        from condsim.training.fit import fit
+        from condsim.training import ProgressCallback, fit
 
         original = ProgressCallback.on_step_end
 

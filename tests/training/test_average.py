@@ -6,9 +6,8 @@ from sentence_transformers import SentenceTransformer
 
 import condsim
 from condsim.errors import InputError
-from condsim.evaluation.report import Report
-from condsim.training.average import average_models, average_weights
-from condsim.training.fit import fit
+from condsim.evaluation import Report
+from condsim.training import average_models, average_weights, fit
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,8 @@ from sentence_transformers import SentenceTransformer
 
 from condsim.encoders import build_bi_encoder, build_cross_encoder, build_tri_encoder
 from condsim.errors import InputError, ModelError
-from condsim.scorers.calibration import Calibration
-from condsim.scorers.onnx import OnnxScorer
-from condsim.scorers.settings import Settings
-from condsim.training.export import export_onnx
-from condsim.training.export_samples import SAMPLES
-from condsim.training.onnx_quantize import quantize_static
+from condsim.scorers import Calibration, OnnxScorer, Settings
+from condsim.training.export import SAMPLES, export_onnx, quantize_static
 
 SENTENCES = ["a man kicks a ball", "two birds", "the dog runs on a table in the street", "a cat"]
 CONDITIONS = ["the sport", "the number of people", "the animal", "color"]

@@ -11,11 +11,9 @@ import pytest
 
 import condsim
 from condsim.errors import InputError
-from condsim.evaluation.report import Report
+from condsim.evaluation import Report
 from condsim.tasks import load_csts
-from condsim.training.fit import fit
-from condsim.training.inputs import MaskedScorer
-from condsim.training.recipe import save_recipe
+from condsim.training import MaskedScorer, fit, save_recipe
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*pin_memory.*:UserWarning",

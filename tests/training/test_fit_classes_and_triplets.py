@@ -17,9 +17,7 @@ import pytest
 import condsim
 from condsim.errors import InputError
 from condsim.tasks import load_triplets
-from condsim.training.data import load_train, used_rows
-from condsim.training.fit import fit
-from condsim.training.recipe import Recipe, save_recipe
+from condsim.training import Recipe, fit, load_train, save_recipe, used_rows
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*pin_memory.*:UserWarning",
@@ -194,7 +192,7 @@ def test_fit_softmax_two_processes_keep_one_classifier(tmp_path, recipes):
         "import sys, torch\n"
         "from pathlib import Path\n"
         "from condsim.losses import SoftmaxLoss\n"
-        "from condsim.training.fit import close_process_group, fit\n"
+        "from condsim.training.run import close_process_group, fit\n"
         "from condsim.training.recipe import load_recipe\n"
         "made, init = [], SoftmaxLoss.__init__\n"
         "def remember(self, *a, **k):\n    init(self, *a, **k)\n    made.append(self)\n"

@@ -3,8 +3,7 @@ import json
 import pytest
 
 from condsim.errors import InputError
-from condsim.training.output import CHECKPOINTS, REPORT, last_checkpoint, prepare_output
-from condsim.training.recipe import Recipe
+from condsim.training import CHECKPOINTS, REPORT, Recipe, last_checkpoint, prepare_output
 
 RECIPE = Recipe(name="a", train="t.csv", dev="d.csv")
 

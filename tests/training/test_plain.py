@@ -6,12 +6,17 @@ import pytest
 import condsim
 from condsim.errors import InputError
 from condsim.tasks import load_csts, load_scored_pairs
-from condsim.training.data import used_rows
-from condsim.training.dataset import training_set
-from condsim.training.fit import fit
-from condsim.training.plain import load_plain, plain_objective, plain_set
-from condsim.training.recipe import Recipe
-from condsim.training.sampler import MixedBatchSampler, batch_sampler
+from condsim.training import (
+    MixedBatchSampler,
+    Recipe,
+    batch_sampler,
+    fit,
+    load_plain,
+    plain_objective,
+    plain_set,
+    training_set,
+    used_rows,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 

@@ -3,8 +3,7 @@ import pytest
 
 from condsim.errors import InputError
 from condsim.tasks import load_csts
-from condsim.training.sampler import PairBatchSampler
-from condsim.training.siblings import load_siblings, normalised, with_siblings
+from condsim.training import PairBatchSampler, load_siblings, normalised, with_siblings
 
 GROUPS = """group,text
 1,A man throws a ball.

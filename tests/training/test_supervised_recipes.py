@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from condsim.tasks import load_task
-from condsim.training.recipe import load_recipe
+from condsim.training import load_recipe
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 

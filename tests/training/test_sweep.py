@@ -15,18 +15,15 @@ import pytest
 import yaml
 
 from condsim.errors import InputError, ModelError
-from condsim.evaluation.report import Metric, ModelResult, Report
-from condsim.training.recipe import load_recipe, save_recipe
+from condsim.evaluation import Metric, ModelResult, Report
+from condsim.training import load_recipe, save_recipe
+from condsim.training.sweep import run_sweep
 
 pytest.importorskip("optuna")
 pytest.importorskip("torch")
 
-from condsim.training import sweep as module
-from condsim.training import sweep_study
-from condsim.training.runs import FinishedRun
-from condsim.training.sweep import sweep
-from condsim.training.sweep_result import to_markdown
-from condsim.training.sweep_spec import load_sweep
+from condsim.training import FinishedRun
+from condsim.training.sweep import load_sweep, running as module, study as sweep_study, to_markdown
 
 PROJECT = Path(__file__).parents[2]
 GRID = {"learning_rate": {"grid": [1e-5, 3e-5, 1e-4]}, "transform": {"grid": [False, True]}}
@@ -140,7 +137,7 @@ def files_of(folder):
 
 def test_sweep_grid_trains_every_point_once_and_the_best_with_each_seed(tmp_path, write, runs):
     spec, output = load_sweep(write()), tmp_path / "out"
-    found = sweep(spec, output)
+    found = run_sweep(spec, output)
     assert len(runs.trained) == 6 + 3
     assert runs.trained[6:] == ["43", "44", "45"]
     best = found.trials[0]
@@ -160,7 +157,7 @@ def test_sweep_grid_trains_every_point_once_and_the_best_with_each_seed(tmp_path
 
 
 def test_sweep_markdown_has_trials_best_first_seeds_and_baseline(tmp_path, write, runs):
-    text = to_markdown(sweep(load_sweep(write()), tmp_path / "out"))
+    text = to_markdown(run_sweep(load_sweep(write()), tmp_path / "out"))
     lines = text.splitlines()
     assert lines[0] == "# Sweep tiny"
     assert "|  | learning_rate | transform | Spearman | Pearson | minutes |" in lines
@@ -172,7 +169,7 @@ def test_sweep_markdown_has_trials_best_first_seeds_and_baseline(tmp_path, write
 
 def test_sweep_finished_only_reads(tmp_path, write, runs, monkeypatch):
     path, output = write(), tmp_path / "out"
-    first = sweep(load_sweep(path), output)
+    first = run_sweep(load_sweep(path), output)
     before = files_of(output)
 
     def never(*_, **__):
@@ -180,25 +177,25 @@ def test_sweep_finished_only_reads(tmp_path, write, runs, monkeypatch):
 
     for name in ("run_trials", "run_or_resume", "load_task"):
         monkeypatch.setattr(module, name, never)
-    assert sweep(load_sweep(path), output) == first
+    assert run_sweep(load_sweep(path), output) == first
     assert files_of(output) == before
 
 
 def test_sweep_listed_seed_of_the_trials_is_not_trained_again(tmp_path, write, runs):
-    found = sweep(load_sweep(write(seeds=[42, 1])), tmp_path / "out")
+    found = run_sweep(load_sweep(write(seeds=[42, 1])), tmp_path / "out")
     assert runs.trained[6:] == ["1"]
     assert found.seeds[0].folder == found.trials[0].folder
 
 
 def test_sweep_more_seeds_later_keeps_the_trials(tmp_path, write, runs):
-    sweep(load_sweep(write(seeds=1)), tmp_path / "out")
-    found = sweep(load_sweep(write(seeds=2)), tmp_path / "out")
+    run_sweep(load_sweep(write(seeds=1)), tmp_path / "out")
+    found = run_sweep(load_sweep(write(seeds=2)), tmp_path / "out")
     assert runs.trained[6:] == ["43", "44"]
     assert statistics.fmean(seed.figures.spearman for seed in found.seeds) == 44.5
 
 
 def test_sweep_single_seed_has_no_deviation(tmp_path, write, runs):
-    found = sweep(load_sweep(write(seeds=1)), tmp_path / "out")
+    found = run_sweep(load_sweep(write(seeds=1)), tmp_path / "out")
     assert json.loads((tmp_path / "out" / "sweep.json").read_text())["mean"]["spearman"] == {
         "mean": 44.0,
         "std": None,
@@ -210,7 +207,7 @@ def test_sweep_single_seed_has_no_deviation(tmp_path, write, runs):
 def test_sweep_samplers_run_their_number_and_draw_alike(tmp_path, write, runs, sampler, trials):
     space = {"learning_rate": {"log_uniform": [1e-6, 1e-3]}, "transform": {"choice": [True, False]}}
     spec = load_sweep(write(space=space, sampler=sampler, trials=trials, seeds=1))
-    found, again = (sweep(spec, tmp_path / name) for name in ("a", "b"))
+    found, again = (run_sweep(spec, tmp_path / name) for name in ("a", "b"))
     assert len({trial.folder for trial in found.trials}) == len(found.trials) == trials
     assert found.trials == again.trials
     assert all(1e-6 <= trial.parameters["learning_rate"] <= 1e-3 for trial in found.trials)
@@ -224,20 +221,20 @@ def test_sweep_diverged_trial_is_reported_and_the_rest_runs(tmp_path, write, run
 
     runs.score = diverging
     spec, output = load_sweep(write()), tmp_path / "out"
-    found = sweep(spec, output)
+    found = run_sweep(spec, output)
     assert [trial.dev.spearman is None for trial in found.trials] == [False] * 4 + [True] * 2
     assert {trial.error for trial in found.trials[4:]} == {
         "every score must be a finite number",
         "all its scores are equal",
     }
     assert "- no result: `trials/learning_rate=0.0001,transform=true`: every" in to_markdown(found)
-    assert sweep(spec, output) == found
+    assert run_sweep(spec, output) == found
 
 
 def test_sweep_without_any_result_raises(tmp_path, write, runs):
     runs.score = lambda recipe: math.nan
     with pytest.raises(ModelError, match=r"No trial in .* has a dev Spearman: all its scores"):
-        sweep(load_sweep(write()), tmp_path / "out")
+        run_sweep(load_sweep(write()), tmp_path / "out")
 
 
 @pytest.mark.parametrize("error", [RuntimeError("out of memory"), KeyboardInterrupt()])
@@ -250,10 +247,10 @@ def test_sweep_stopped_in_a_trial_goes_on_with_it(tmp_path, write, runs, error):
     runs.score = failing
     spec, output = load_sweep(write()), tmp_path / "out"
     with pytest.raises(type(error)):
-        sweep(spec, output)
+        run_sweep(spec, output)
     (output / "trials" / runs.trained.pop()).rmdir()  # what is trained again, and only that
     runs.score = score
-    found = sweep(spec, output)
+    found = run_sweep(spec, output)
     assert len(runs.trained) == len(set(runs.trained)) == 9
     assert len(found.trials) == 6
 
@@ -269,7 +266,9 @@ def test_sweep_two_at_once_share_the_grid_without_doubles(tmp_path, write, runs)
 
     runs.score = slow
     spec, output, found = load_sweep(write(seeds=[42])), tmp_path / "out", []
-    workers = [threading.Thread(target=lambda: found.append(sweep(spec, output))) for _ in range(2)]
+    workers = [
+        threading.Thread(target=lambda: found.append(run_sweep(spec, output))) for _ in range(2)
+    ]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -294,7 +293,7 @@ def test_sweep_held_out_is_scored_once_and_never_chooses(
 
     monkeypatch.setattr(module, "load_scorer", Scorer)
     path, output = write(test=str(held_out)), tmp_path / "out"
-    found = sweep(load_sweep(path), output)
+    found = run_sweep(load_sweep(path), output)
     assert scored == ["43", "44", "45"]
     assert found.held_out.rows == 35
     assert {seed.seed for seed in found.held_out.seeds} == {43, 44, 45}
@@ -303,32 +302,32 @@ def test_sweep_held_out_is_scored_once_and_never_chooses(
     assert "held-out" in (output / "sweep.md").read_text("utf-8")
     before = (output / "test.json").read_bytes()
     (output / "sweep.json").unlink()  # as after a kill between the two
-    assert sweep(load_sweep(path), output) == found
+    assert run_sweep(load_sweep(path), output) == found
     assert len(scored) == 3
     with pytest.raises(InputError, match="a held-out file is scored once"):
-        sweep(load_sweep(write(test=str(held_out), seeds=2)), output)
+        run_sweep(load_sweep(write(test=str(held_out), seeds=2)), output)
     assert (output / "test.json").read_bytes() == before
 
 
 def test_sweep_held_out_added_later_is_scored(tmp_path, write, runs, held_out, monkeypatch):
-    sweep(load_sweep(write()), tmp_path / "out")
+    run_sweep(load_sweep(write()), tmp_path / "out")
     monkeypatch.setattr(module, "_score_held_out", lambda *_: pytest.fail("reached"))
     with pytest.raises(pytest.fail.Exception, match="reached"):
-        sweep(load_sweep(write(test=str(held_out))), tmp_path / "out")
+        run_sweep(load_sweep(write(test=str(held_out))), tmp_path / "out")
     assert len(runs.trained) == 9
 
 
 def test_sweep_held_out_equal_to_dev_raises(tmp_path, write, runs, tiny_recipe):
     with pytest.raises(InputError, match=r"has the content of .*dev\.csv, which the sweep"):
-        sweep(load_sweep(write(test=tiny_recipe.dev)), tmp_path / "out")
+        run_sweep(load_sweep(write(test=tiny_recipe.dev)), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_sweep_missing_data_raises_before_anything_is_written(tmp_path, write, runs):
     with pytest.raises(InputError, match=r"none\.csv"):
-        sweep(load_sweep(write(test=str(tmp_path / "none.csv"))), tmp_path / "out")
+        run_sweep(load_sweep(write(test=str(tmp_path / "none.csv"))), tmp_path / "out")
     with pytest.raises(InputError, match=r"other\.csv"):
-        sweep(load_sweep(write(set={"train": str(tmp_path / "other.csv")})), tmp_path / "out")
+        run_sweep(load_sweep(write(set={"train": str(tmp_path / "other.csv")})), tmp_path / "out")
     assert not (tmp_path / "out").exists()
     assert runs.trained == []
 
@@ -336,7 +335,7 @@ def test_sweep_missing_data_raises_before_anything_is_written(tmp_path, write, r
 @pytest.mark.parametrize("done", [True, False])
 def test_sweep_storage_of_another_study_raises(tmp_path, write, runs, done):
     output = tmp_path / "out"
-    sweep(load_sweep(write()), output)
+    run_sweep(load_sweep(write()), output)
     if not done:
         (output / "sweep.json").unlink()
     before = files_of(output)
@@ -347,7 +346,7 @@ def test_sweep_storage_of_another_study_raises(tmp_path, write, runs, done):
         ({"seed": 1}, "other values of: seed"),
     ):
         with pytest.raises(InputError, match="is the result of another sweep" if done else message):
-            sweep(load_sweep(write(**keys)), output)
+            run_sweep(load_sweep(write(**keys)), output)
     assert files_of(output) == before
     assert len(runs.trained) == 9
 
@@ -356,22 +355,22 @@ def test_sweep_other_data_than_the_trials_had_raises(tmp_path, write, runs, tiny
     dev = tmp_path / "dev.csv"
     dev.write_bytes(Path(tiny_recipe.dev).read_bytes())
     path, output = write(set={"dev": str(dev)}), tmp_path / "out"
-    sweep(load_sweep(path), output)
+    run_sweep(load_sweep(path), output)
     (output / "sweep.json").unlink()
     dev.write_text("\n".join(dev.read_text().splitlines()[:-1]))
     with pytest.raises(InputError, match=r"other values of: data\..*dev\.csv"):
-        sweep(load_sweep(path), output)
+        run_sweep(load_sweep(path), output)
 
 
 def test_sweep_foreign_files_are_left_alone(tmp_path, write, runs):
     spec = load_sweep(write())
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="is a file"):
-        sweep(spec, tmp_path / "file")
+        run_sweep(spec, tmp_path / "file")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "a.txt").write_text("")
     with pytest.raises(InputError, match="is not empty and holds no sweep"):
-        sweep(spec, tmp_path / "full")
+        run_sweep(spec, tmp_path / "full")
     for name, content in (("text", b"no database" * 99), ("database", b"")):
         path = tmp_path / name / "study.db"
         path.parent.mkdir()
@@ -382,7 +381,7 @@ def test_sweep_foreign_files_are_left_alone(tmp_path, write, runs):
             database.close()
         before = path.read_bytes()
         with pytest.raises(InputError, match="is not the Optuna storage of a sweep"):
-            sweep(spec, path.parent)
+            run_sweep(spec, path.parent)
         assert path.read_bytes() == before
     assert runs.trained == []
 
@@ -400,7 +399,7 @@ def run_or_resume(recipe, folder, *, wait=True):
     time.sleep(600)
 
 module.run_or_resume = run_or_resume
-module.sweep(load_sweep(Path(sys.argv[1])), Path(sys.argv[2]))
+module.run_sweep(load_sweep(Path(sys.argv[1])), Path(sys.argv[2]))
 """
 
 
@@ -420,7 +419,7 @@ def test_sweep_killed_process_gives_its_trial_back(tmp_path, write, runs, monkey
     monkeypatch.setattr(
         module, "run_or_resume", lambda recipe, folder, **_: finished(recipe, folder, 1.0)
     )
-    found = sweep(load_sweep(path), output)
+    found = run_sweep(load_sweep(path), output)
     assert len(found.trials) == 2
     assert begun.name in {Path(trial.folder).name for trial in found.trials}
 
@@ -455,7 +454,7 @@ def test_sweep_slot_taken_back_from_a_slow_process_is_read_not_trained(
 
     held_up.done = False
     runs.score = held_up
-    found = sweep(spec, output)
+    found = run_sweep(spec, output)
     assert held_up.done
     assert len(found.trials) == 6
     assert len(runs.trained) == len(set(runs.trained)) == 6
@@ -471,7 +470,7 @@ def test_sweep_real_training_end_to_end(tmp_path, write, held_out):
         test=str(held_out),
     )
     output = tmp_path / "out"
-    found = sweep(load_sweep(path), output)
+    found = run_sweep(load_sweep(path), output)
     for trial in found.trials:
         report = Report.from_json(output / trial.folder / "report.json")
         assert report.model.metrics["spearman"].value == trial.dev.spearman
@@ -479,4 +478,4 @@ def test_sweep_real_training_end_to_end(tmp_path, write, held_out):
         assert load_recipe(output / "seeds" / str(seed) / "recipe.yaml").seed == seed
     assert found.condition_only.spearman == report.baselines[0].metrics["spearman"].value
     assert len({seed.figures.spearman for seed in found.held_out.seeds}) == 2
-    assert sweep(load_sweep(path), output) == found
+    assert run_sweep(load_sweep(path), output) == found

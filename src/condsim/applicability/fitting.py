@@ -2,30 +2,76 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from condsim.errors import InputError, require
-from condsim.scorers.applicability import PROBE, ApplicabilityHead, features
-from condsim.scorers.embedding import EmbeddingScorer
-from condsim.scorers.out_of_fold import assign_folds
+from condsim.scorers import PROBE, ApplicabilityHead, EmbeddingScorer, assign_folds, features
+from condsim.tasks import load_applicability
 from condsim.types import Task
 
-__all__ = [
-    "FOLDS",
-    "STRENGTH",
-    "Linear",
-    "calibrated",
-    "check_strength",
-    "decisions_out_of_fold",
-    "features_of",
-    "fit_extra",
-    "fit_head",
-    "fit_linear",
-]
+SAMPLE = 12_000
+"""Most extra rows that are kept, unless asked otherwise."""
+
+
+def load_extra(
+    paths: Sequence[Path | str], *, sample: int = SAMPLE, seed: int = 0, exclude: Task | None = None
+) -> Task:
+    """Loads extra rows: of each condition as many that it applies to as not.
+
+    Args:
+        paths: Files as `condsim.tasks.applicability.load_applicability` reads them, one or more;
+            one may hold the rows that apply and another those that do not.
+        sample: Most rows to keep, 2 or more.
+        seed: Seed of the draw.
+        exclude: Rows none of whose sentences may be kept: those that are measured on.
+
+    Returns:
+        The rows drawn, in the order of the files.
+
+    Raises:
+        InputError: If a file breaks a rule, or no condition has rows of both kinds.
+        MissingExtraError: If a file is Parquet and pyarrow is not installed.
+    """
+    if sample < 2:
+        raise InputError(f"The 'sample' of extra rows must be 2 or more. Got {sample}.")
+    tasks = [load_applicability(path, require_both=False) for path in paths]
+    joined = Task(
+        name=" + ".join(task.name for task in tasks),
+        revision=" + ".join(task.revision for task in tasks),
+        sentences1=tuple(text for task in tasks for text in task.sentences1),
+        sentences2=tuple(text for task in tasks for text in task.sentences2),
+        conditions=tuple(text for task in tasks for text in task.conditions or ()),
+        labels=np.concatenate([task.labels for task in tasks]),
+        label_range=(0.0, 1.0),
+    )
+    kept_apart = set() if exclude is None else {*exclude.sentences1, *exclude.sentences2}
+    rows_of: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    conditions = joined.conditions or ()
+    random = np.random.default_rng(seed)
+    for row in random.permutation(len(joined)).tolist():
+        if kept_apart.isdisjoint((joined.sentences1[row], joined.sentences2[row])):
+            rows_of[conditions[row].casefold()][int(joined.labels[row])].append(row)
+    pairs = [
+        pair
+        for condition in sorted(rows_of)
+        for pair in zip(*rows_of[condition], strict=False)  # the rest of the more frequent kind
+    ]
+    if not pairs:
+        raise InputError(
+            f"{joined.name}: some condition must have a row that it applies to (label 1 to 5) and "
+            "one that it does not (label -1), sentences of the rows measured on left out. Give "
+            "both files of 'condsim build weak --absent'."
+        )
+    drawn = random.permutation(len(pairs))[: sample // 2]
+    return joined.take(np.sort(np.array([pairs[number] for number in drawn]).ravel()))
+
 
 FOLDS = 10
 STRENGTH = 0.01
@@ -57,10 +103,6 @@ class Linear:
 
 def features_of(scorer: EmbeddingScorer, rows: Task) -> Float64Array:
     """Embeds rows and turns them into features.
-
-    Args:
-        scorer: The model.
-        rows: Rows with conditions.
 
     Returns:
         See `condsim.scorers.applicability.features`, ``(n, f)``.
@@ -113,9 +155,6 @@ def fit_extra(values: Float64Array, applies: NDArray[np.bool_]) -> Linear:
     Args:
         values: Features of the extra rows, ``(n, f)``.
         applies: Whether the condition applies, ``(n,)``.
-
-    Returns:
-        The logit that the condition applies.
     """
     return fit_linear(values, applies, extra=None, strength=_EXTRA_STRENGTH)
 
@@ -132,17 +171,9 @@ def decisions_out_of_fold(
 
     Args:
         values: Features, ``(n, f)``.
-        rows: The rows, with labels 0 and 1.
-        extra: What was fitted on extra rows.
-        strength: Inverse weight of the squared coefficients.
-        seed: Seed of the folds.
 
     Returns:
         Logits that the condition applies, ``(n,)``.
-
-    Raises:
-        InputError: If there are too few sentence pairs, or all rows that a fold leaves are of one
-            kind.
     """
     applies = rows.labels > 0
     fold = assign_folds(rows, folds=FOLDS, seed=seed)
@@ -166,9 +197,6 @@ def calibrated(logits: Float64Array, applies: NDArray[np.bool_]) -> Linear:
     Args:
         logits: Of rows that the fit has not seen, ``(n,)``.
         applies: Whether the condition applies, ``(n,)``.
-
-    Returns:
-        A function of one feature, the logit.
     """
     return _logistic(logits[:, None], applies, strength=1e4)
 
@@ -227,14 +255,7 @@ def fit_head(
 
 
 def check_strength(strength: float) -> None:
-    """Refuses a strength that is not above 0.
-
-    Args:
-        strength: What was given.
-
-    Raises:
-        InputError: If it is not above 0.
-    """
+    """Refuses a strength that is not above 0."""
     if not 0 < strength < np.inf:
         raise InputError(f"The 'strength' must be a number above 0. Got {strength}.")
 

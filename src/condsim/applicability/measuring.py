@@ -16,13 +16,9 @@ from condsim.applicability.fitting import (
     features_of,
     fit_extra,
 )
-from condsim.evaluation.auroc import auroc
-from condsim.evaluation.report import Metric
-from condsim.scorers.embedding import EmbeddingScorer
-from condsim.scorers.out_of_fold import out_of_fold
+from condsim.evaluation import Metric, auroc
+from condsim.scorers import EmbeddingScorer, out_of_fold
 from condsim.types import IntArray, Task
-
-__all__ = ["ApplicabilityReport", "measure_applicability"]
 
 Float64Array = NDArray[np.float64]
 

@@ -9,17 +9,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from condsim.applicability.extra import SAMPLE, load_extra
-from condsim.applicability.fitting import STRENGTH
-from condsim.cli.outputs import check_output
+from condsim.applicability import SAMPLE, STRENGTH, load_extra
+from condsim.cli.running import check_output
 from condsim.errors import InputError
 
 if TYPE_CHECKING:
     from condsim.applicability import ApplicabilityReport
-    from condsim.scorers.embedding import EmbeddingScorer
+    from condsim.scorers import EmbeddingScorer
     from condsim.types import Task
-
-__all__ = ["app", "evaluate", "fit"]
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -108,7 +105,7 @@ def evaluate(
     `condsim applicability evaluate --data dev.csv --extra weak.csv --json report.json`
     """
     from condsim.applicability import measure_applicability
-    from condsim.evaluation.report import write_json
+    from condsim.evaluation import write_json
 
     check_output("--json", json)
     rows, more, scorer = _load(data, extra, model, sample=sample, seed=seed)
@@ -123,9 +120,9 @@ def evaluate(
 def _load(
     data: Path, extra: list[Path] | None, model: str | None, *, sample: int, seed: int
 ) -> tuple[Task, Task | None, EmbeddingScorer]:
-    from condsim.scorers.embedding import EmbeddingScorer
-    from condsim.scorers.load import load_scorer
-    from condsim.tasks.applicability import load_applicability
+    from condsim.loading import load_scorer
+    from condsim.scorers import EmbeddingScorer
+    from condsim.tasks import load_applicability
 
     rows = load_applicability(data)
     more = load_extra(extra, sample=sample, seed=seed, exclude=rows) if extra else None

@@ -9,8 +9,6 @@ import typer
 
 from condsim.errors import require
 
-__all__ = ["average"]
-
 
 def average(
     runs: Annotated[list[Path], typer.Argument(help="Output folders of `condsim train`.")],
@@ -29,7 +27,7 @@ def average(
     `condsim average runs/seed-1 runs/seed-2 runs/seed-3 --output runs/average`
     """
     require("sentence_transformers", extra="train")
-    from condsim.training.average import average_models
+    from condsim.training import average_models
 
     report = average_models(runs, output, name=name, float16=float16)
     figure = report.model.metrics["spearman"]

@@ -15,13 +15,8 @@ import typer
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
-    from condsim.cli.stages import StageProgress
-    from condsim.contexts.coherence_training import CoherenceReport
-    from condsim.contexts.generator_training import GeneratorReport
-    from condsim.contexts.harvest import Engine
-    from condsim.contexts.pipeline import Pipeline
-
-__all__ = ["app"]
+    from condsim.contexts import CoherenceReport, Engine, GeneratorReport, Pipeline
+    from condsim.progress import StageProgress
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -93,9 +88,8 @@ def run(
     """
     for module in ("pyarrow", "sentencex", "filelock", "sentence_transformers"):
         require(module, extra="contexts")
-    from condsim.cli.stages import StageProgress
-    from condsim.contexts.pipeline import Pipeline
-    from condsim.contexts.recipe import load_contexts_recipe
+    from condsim.contexts import Pipeline, load_contexts_recipe
+    from condsim.progress import StageProgress
 
     logging.basicConfig(format="%(message)s")
     chosen = load_contexts_recipe(recipe, overrides=set_ or ())
@@ -171,7 +165,7 @@ def _engine(
                 "them out."
             )
         return None
-    from condsim.contexts.harvest_ray import RayEngine
+    from condsim.contexts import RayEngine
 
     made = RayEngine(address=address, workers=workers, gpus=gpus)
     if address is not None:

@@ -13,8 +13,6 @@ from rich.text import Text
 
 from condsim.tasks import TaskStatistics, describe, load_task
 
-__all__ = ["app", "check"]
-
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
 _EXAMPLES = """

@@ -9,8 +9,6 @@ import typer
 
 from condsim.errors import require
 
-__all__ = ["export"]
-
 
 def export(
     model: Annotated[Path, typer.Argument(help="Folder of a trained bi-encoder.")],
@@ -35,8 +33,7 @@ def export(
     `condsim score --model runs/bi-onnx "A man runs." "A dog runs." "the animal"`
     """
     require("sentence_transformers", extra="train")
-    from condsim.training.export import export_onnx
-    from condsim.training.export_samples import SAMPLES, samples_of
+    from condsim.training import SAMPLES, export_onnx, samples_of
 
     texts = SAMPLES if samples is None else samples_of(samples)
     result = export_onnx(

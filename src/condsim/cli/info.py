@@ -12,8 +12,6 @@ import typer
 import condsim
 from condsim.errors import ModelError
 
-__all__ = ["info"]
-
 _CORE = ("numpy", "onnxruntime", "tokenizers")
 _EXTRAS = {
     "train": ("torch", "sentence_transformers", "transformers", "datasets", "accelerate"),
@@ -45,8 +43,7 @@ def info() -> None:
 
 def _model_lines() -> list[tuple[str, str]]:
     """What the bundled model says of itself."""
-    from condsim.scorers.load import DEFAULT_FOLDER
-    from condsim.scorers.settings import Settings
+    from condsim.scorers import DEFAULT_FOLDER, Settings
 
     try:
         settings = Settings.load(DEFAULT_FOLDER)

@@ -9,12 +9,6 @@ import typer
 from condsim.cli import (
     applicability,
     average,
-    build,
-    build_annotate,
-    build_answers,
-    build_dataset,
-    build_teach,
-    build_weak,
     contexts,
     data,
     encode,
@@ -23,15 +17,13 @@ from condsim.cli import (
     info,
     predict,
     prompt,
-    reproduce,
     robustness,
     score,
     sweep,
     train,
 )
+from condsim.cli.build import app as build
 from condsim.errors import CondSimError
-
-__all__ = ["app", "run"]
 
 app = typer.Typer(
     name="condsim",
@@ -45,25 +37,18 @@ app.command()(encode.encode)
 app.command()(train.train)
 app.command()(average.average)
 app.command()(sweep.sweep)
-app.command()(reproduce.reproduce)
 app.command()(evaluate.evaluate)
 app.command()(predict.predict)
 app.command()(prompt.prompt)
 app.command()(export.export)
 app.command()(info.info)
 app.command()(robustness.robustness)
-# Without a name, so that their commands stand beside the others.
-build.app.add_typer(build_annotate.app)
-build.app.add_typer(build_dataset.app)
-build.app.add_typer(build_weak.app)
-build.app.add_typer(build_teach.app)
-build.app.add_typer(build_answers.app)
 app.add_typer(
     applicability.app,
     name="applicability",
     help="Whether a condition applies to two sentences.",
 )
-app.add_typer(build.app, name="build", help="Build a conditional-similarity data set of your own.")
+app.add_typer(build, name="build", help="Build a conditional-similarity data set of your own.")
 app.add_typer(contexts.app, name="contexts", help="Learn similarity from raw text, no labels.")
 app.add_typer(data.app, name="data", help="Look at data files.")
 

@@ -15,8 +15,6 @@ from condsim.errors import ModelError
 if TYPE_CHECKING:
     from condsim.types import FloatArray, Scorer
 
-__all__ = ["Scale", "predict"]
-
 ROWS = 4096  # scored and written at once: what bounds the memory
 
 
@@ -57,7 +55,7 @@ def predict(
     `condsim predict --data dev.csv --model runs/new --output dev.json --scale likert`
     """
     from condsim.files import replacing
-    from condsim.scorers.load import load_scorer
+    from condsim.loading import load_scorer
 
     with replacing(output) as partial:
         scorer = load_scorer(model)

@@ -10,13 +10,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from condsim.cli.outputs import check_output
+from condsim.cli.running import check_output
 
 if TYPE_CHECKING:
-    from condsim.evaluation.report import Metric
-    from condsim.evaluation.robustness import Robustness
-
-__all__ = ["robustness"]
+    from condsim.evaluation import Metric, Robustness
 
 
 def robustness(
@@ -53,10 +50,9 @@ def robustness(
 
     `condsim robustness my-rewordings.csv --model runs/new --json robustness.json`
     """
-    from condsim.evaluation.report import write_json
-    from condsim.evaluation.robustness import robustness as measure
-    from condsim.scorers.load import load_scorer
-    from condsim.tasks.rewordings import BUNDLED_REWORDINGS, load_rewordings
+    from condsim.evaluation import robustness as measure, write_json
+    from condsim.loading import load_scorer
+    from condsim.tasks import BUNDLED_REWORDINGS, load_rewordings
 
     check_output("--json", json)
     rewordings = load_rewordings(file or BUNDLED_REWORDINGS)
@@ -67,7 +63,7 @@ def robustness(
 
 
 def _show(result: Robustness, *, top: int) -> None:
-    from condsim.evaluation.robustness import BAR
+    from condsim.evaluation import BAR
 
     console = Console()
     table = Table(title=Text(f"{result.model}: {result.groups} pairs, {result.rows} wordings"))

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from condsim.training.sweep_spec import SweepSpec
-
-__all__ = ["sweep"]
+    from condsim.training import SweepSpec
 
 
 def sweep(
@@ -35,15 +33,14 @@ def sweep(
 
     `condsim sweep recipes/sweeps/csts-table7.yaml --output runs/table7 --dry-run`
     """
-    from condsim.training.sweep_spec import load_sweep
+    from condsim.training import load_sweep
 
     spec = load_sweep(sweep_file)
     if dry_run:
         for line in _plan(spec):
             typer.echo(line)
         return
-    from condsim.training.sweep import sweep as run_sweep
-    from condsim.training.sweep_result import to_markdown
+    from condsim.training import run_sweep, to_markdown
 
     logging.basicConfig(format="%(message)s")
     logging.getLogger("condsim").setLevel(logging.INFO)
@@ -57,7 +54,7 @@ def sweep(
 
 def _plan(spec: SweepSpec) -> list[str]:
     """What would be run, one line a trial where the trials are known."""
-    from condsim.training.sweep_space import Range, point_text
+    from condsim.training import Range, point_text
 
     points = spec.planned()
     if points is None:

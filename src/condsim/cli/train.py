@@ -10,8 +10,6 @@ import typer
 
 from condsim.errors import require
 
-__all__ = ["train"]
-
 
 def train(
     recipe: Annotated[Path, typer.Argument(help="Recipe, a YAML file.", show_default=False)],
@@ -41,8 +39,7 @@ def train(
     `accelerate launch -m condsim train recipes/csts/simcse-large-bi.yaml --output runs/large`
     """
     require("sentence_transformers", extra="train")
-    from condsim.training.fit import close_process_group, fit
-    from condsim.training.recipe import load_recipe
+    from condsim.training import close_process_group, fit, load_recipe
 
     logging.basicConfig(format="%(message)s")
     logging.getLogger("condsim").setLevel(logging.INFO)

@@ -13,4 +13,147 @@ Needs ``pip install 'condsim[build]'``.
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from typing import TYPE_CHECKING
+
+from condsim.lazy import face
+
+if TYPE_CHECKING:
+    from condsim.construction.annotation import (
+        MTURK as MTURK,
+        PROPOSAL_TOKENS as PROPOSAL_TOKENS,
+        Pulled as Pulled,
+        Stage as Stage,
+        Store as Store,
+        Work as Work,
+        condition_works as condition_works,
+        decide_by_hand as decide_by_hand,
+        export_mturk as export_mturk,
+        give_hints as give_hints,
+        import_mturk as import_mturk,
+        open_server as open_server,
+        progress_of as progress_of,
+        propose_conditions as propose_conditions,
+        pull as pull,
+        push as push,
+        qualification_works as qualification_works,
+        rate_rows as rate_rows,
+        score_test as score_test,
+        stage_of as stage_of,
+        verification_works as verification_works,
+        write_stage as write_stage,
+    )
+    from condsim.construction.candidates import (
+        DEFAULT_TEXT_ENCODER as DEFAULT_TEXT_ENCODER,
+        ENGLISH_STOP_WORDS as ENGLISH_STOP_WORDS,
+        CandidateReport as CandidateReport,
+        CandidateSettings as CandidateSettings,
+        FilterCounts as FilterCounts,
+        FilterSettings as FilterSettings,
+        PairFilter as PairFilter,
+        embed as embed,
+        filter_files as filter_files,
+        load_text_encoder as load_text_encoder,
+        make_candidates as make_candidates,
+        preset as preset,
+        read_items as read_items,
+        read_stop_words as read_stop_words,
+        read_texts as read_texts,
+    )
+    from condsim.construction.dataset import (
+        AnnotatorQuality as AnnotatorQuality,
+        Cells as Cells,
+        Description as Description,
+        LabelRules as LabelRules,
+        LeakageReport as LeakageReport,
+        Making as Making,
+        RatingReport as RatingReport,
+        Source as Source,
+        SplitRules as SplitRules,
+        agreement_cells as agreement_cells,
+        assemble as assemble,
+        blind_cells as blind_cells,
+        collect_votes as collect_votes,
+        decide_labels as decide_labels,
+        find_leakage as find_leakage,
+        model_cells as model_cells,
+        number as number,
+        percent as percent,
+        prepare_folder as prepare_folder,
+        read_labelled_file as read_labelled_file,
+        report_ratings as report_ratings,
+        shared_cells as shared_cells,
+        to_dataset_rows as to_dataset_rows,
+        unrated_conditions as unrated_conditions,
+        write_dataset as write_dataset,
+    )
+    from condsim.construction.rows import (
+        Candidate as Candidate,
+        Condition as Condition,
+        DatasetRow as DatasetRow,
+        Rating as Rating,
+        TableRow as TableRow,
+        columns_of as columns_of,
+        pair_id_of as pair_id_of,
+        row_id_of as row_id_of,
+    )
+    from condsim.construction.tables import (
+        manifest_of as manifest_of,
+        plain_values as plain_values,
+        read_manifest as read_manifest,
+        read_rows as read_rows,
+        revisions_of as revisions_of,
+        write_manifest as write_manifest,
+        write_rows as write_rows,
+    )
+    from condsim.construction.weak import (
+        ANSWER_TOKENS as ANSWER_TOKENS,
+        REGISTRY as REGISTRY,
+        AgreementReport as AgreementReport,
+        Answerer as Answerer,
+        Coverage as Coverage,
+        FunctionAnswerer as FunctionAnswerer,
+        ModelAnswerer as ModelAnswerer,
+        TaughtRow as TaughtRow,
+        WeakReport as WeakReport,
+        WeakSettings as WeakSettings,
+        agreement as agreement,
+        answer_file as answer_file,
+        build_weak as build_weak,
+        coverage as coverage,
+        read_pool as read_pool,
+        teach_file as teach_file,
+    )
+
+__getattr__, __dir__, __all__ = face(
+    __name__,
+    {
+        "annotation": (
+            "MTURK PROPOSAL_TOKENS Pulled Stage Store Work condition_works decide_by_hand "
+            "export_mturk give_hints import_mturk open_server progress_of propose_conditions "
+            "pull push qualification_works rate_rows score_test stage_of verification_works "
+            "write_stage"
+        ),
+        "candidates": (
+            "CandidateReport CandidateSettings DEFAULT_TEXT_ENCODER ENGLISH_STOP_WORDS "
+            "FilterCounts FilterSettings PairFilter embed filter_files load_text_encoder "
+            "make_candidates preset read_items read_stop_words read_texts"
+        ),
+        "dataset": (
+            "AnnotatorQuality Cells Description LabelRules LeakageReport Making RatingReport "
+            "Source SplitRules agreement_cells assemble blind_cells collect_votes decide_labels "
+            "find_leakage model_cells number percent prepare_folder read_labelled_file "
+            "report_ratings shared_cells to_dataset_rows unrated_conditions write_dataset"
+        ),
+        "rows": "Candidate Condition DatasetRow Rating TableRow columns_of pair_id_of row_id_of",
+        "tables": (
+            "manifest_of plain_values read_manifest read_rows revisions_of write_manifest "
+            "write_rows"
+        ),
+        "weak": (
+            "ANSWER_TOKENS AgreementReport Answerer Coverage FunctionAnswerer ModelAnswerer "
+            "REGISTRY TaughtRow WeakReport WeakSettings agreement answer_file build_weak "
+            "coverage read_pool teach_file"
+        ),
+    },
+    extra="build",
+)

@@ -17,20 +17,6 @@ from typing import Literal, TypeAlias, get_args
 
 from condsim.errors import InputError
 
-__all__ = [
-    "DOES_NOT_APPLY",
-    "HUMAN",
-    "Candidate",
-    "Condition",
-    "DatasetRow",
-    "Intended",
-    "Rating",
-    "TableRow",
-    "columns_of",
-    "pair_id_of",
-    "row_id_of",
-]
-
 Intended: TypeAlias = Literal["high", "low"]
 """Which of the two conditions of a pair: C-High or C-Low (C-STS §2.2.2, stage 2)."""
 

@@ -7,6 +7,7 @@ TSV and JSON lines. Beside ``pairs.parquet`` lies ``pairs.manifest.json``: what 
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 import math
 import types
@@ -14,23 +15,59 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, astuple, fields
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from condsim.construction.rows import TableRow, columns_of
 from condsim.errors import InputError, require
 from condsim.files import replacing, sha256_of
-from condsim.tasks.files import scan_rows
-from condsim.tasks.row import Row, place, shown
+from condsim.progress import Progress
+from condsim.tasks import Row, place, scan_rows, shown
 
-__all__ = [
-    "manifest_of",
-    "parquet_schema",
-    "read_manifest",
-    "read_rows",
-    "revisions_of",
-    "write_manifest",
-    "write_rows",
-]
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T")
+
+BLOCK = 4096
+"""Rows of a block."""
+
+
+def in_blocks(rows: Iterable[T]) -> Iterator[list[T]]:
+    """Cuts rows into lists."""
+    remaining = iter(rows)
+    while block := list(islice(remaining, BLOCK)):
+        yield block
+
+
+def counted(rows: Iterable[T], total: int, progress: Progress) -> Iterator[T]:
+    """Tells how many rows have come through."""
+    for number, row in enumerate(rows, start=1):
+        yield row
+        if number % BLOCK == 0 or number == total:
+            progress("rows", number, total)
+
+
+def plain_values(result: DataclassInstance) -> dict[str, object]:
+    """Gives a result as JSON can hold it.
+
+    Args:
+        result: A dataclass of numbers, texts, tuples, mappings and dataclasses.
+
+    Returns:
+        Its fields by name; tuples are lists and NaN is None.
+    """
+    return {name: _plain(value) for name, value in dataclasses.asdict(result).items()}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value
+
 
 RowT = TypeVar("RowT", bound=TableRow)
 
@@ -106,17 +143,7 @@ def write_rows(rows: Iterable[RowT], path: Path, *, kind: type[RowT]) -> int:
 
 
 def parquet_schema(kind: type[TableRow]) -> Any:  # noqa: ANN401  (pyarrow has no types)
-    """Gives the Parquet columns of a type of rows.
-
-    Args:
-        kind: The type.
-
-    Returns:
-        The `pyarrow.Schema`: text, float32 and int32.
-
-    Raises:
-        MissingExtraError: If pyarrow is not installed.
-    """
+    """Gives the Parquet columns of a type of rows."""
     arrow = require("pyarrow", extra="build")
     known = {str: arrow.string(), float: arrow.float32(), int: arrow.int32()}
     return arrow.schema([(name, known[plain]) for name, plain in _plain_types(kind).items()])
@@ -193,10 +220,10 @@ def read_manifest(path: Path) -> dict[str, Any] | None:
 def _plain_types(kind: type[TableRow]) -> dict[str, type]:
     """The type of each column: str, float or int."""
     hints = get_type_hints(kind)
-    return {name: _plain(hints[name]) for name in columns_of(kind)}
+    return {name: _tables_plain(hints[name]) for name in columns_of(kind)}
 
 
-def _plain(hint: Any) -> type:  # noqa: ANN401  (any annotation)
+def _tables_plain(hint: Any) -> type:  # noqa: ANN401  (any annotation)
     if hint in (str, float, int):
         return hint  # type: ignore[no-any-return]  # one of the three
     if get_origin(hint) is types.UnionType:

@@ -15,7 +15,97 @@ Everything here needs ``pip install 'condsim[contexts]'``.
 
 from __future__ import annotations
 
-from condsim.contexts.corpus import Corpus, prepare_corpus
-from condsim.contexts.retrieval import TfidfIndex
+from typing import TYPE_CHECKING
 
-__all__ = ["Corpus", "TfidfIndex", "prepare_corpus"]
+from condsim.lazy import face
+
+if TYPE_CHECKING:
+    from condsim.contexts.coherence import (
+        CoherenceReport as CoherenceReport,
+        CoherenceScorer as CoherenceScorer,
+    )
+    from condsim.contexts.corpus import (
+        Corpus as Corpus,
+        CorpusTokens as CorpusTokens,
+        find_inputs as find_inputs,
+        learn_vocabulary as learn_vocabulary,
+        prepare_corpus as prepare_corpus,
+    )
+    from condsim.contexts.generator import (
+        TASKS as TASKS,
+        GeneratorReport as GeneratorReport,
+        GeneratorScorer as GeneratorScorer,
+        GeneratorSettings as GeneratorSettings,
+        new_generator as new_generator,
+    )
+    from condsim.contexts.harvest import FORMAT as FORMAT, Engine as Engine, RayEngine as RayEngine
+    from condsim.contexts.index import TfidfIndex as TfidfIndex
+    from condsim.contexts.model_weights import REPORT as REPORT
+    from condsim.contexts.opened import OpenedRun as OpenedRun, open_pipeline as open_pipeline
+    from condsim.contexts.recipe import (
+        ContextsRecipe as ContextsRecipe,
+        SurrogateSettings as SurrogateSettings,
+        load_contexts_recipe as load_contexts_recipe,
+        save_contexts_recipe as save_contexts_recipe,
+    )
+    from condsim.contexts.run import Pipeline as Pipeline
+    from condsim.contexts.scoring import (
+        TOKENS as TOKENS,
+        Center as Center,
+        ContextTerms as ContextTerms,
+        Cost as Cost,
+        OriginScorer as OriginScorer,
+        PairTerms as PairTerms,
+        Selection as Selection,
+        Weights as Weights,
+        cost_of as cost_of,
+        expected_distinct as expected_distinct,
+        similarity as similarity,
+    )
+    from condsim.contexts.stages import (
+        COHERENCE as COHERENCE,
+        CORPUS as CORPUS,
+        GENERATORS as GENERATORS,
+        HARVEST as HARVEST,
+        INDEX as INDEX,
+        RECIPE as RECIPE,
+        SPEED_KEYS as SPEED_KEYS,
+        STAGES as STAGES,
+        SURROGATE as SURROGATE,
+        VOCABULARY as VOCABULARY,
+        Progress as Progress,
+        Stage as Stage,
+        silent as silent,
+    )
+    from condsim.contexts.surrogate import (
+        MAX_TOKENS as MAX_TOKENS,
+        new_backbone as new_backbone,
+        surrogate_recipe as surrogate_recipe,
+        token_vectors as token_vectors,
+        write_training_pairs as write_training_pairs,
+    )
+
+__getattr__, __dir__, __all__ = face(
+    __name__,
+    {
+        "coherence": "CoherenceReport CoherenceScorer",
+        "corpus": "Corpus CorpusTokens find_inputs learn_vocabulary prepare_corpus",
+        "generator": "GeneratorReport GeneratorScorer GeneratorSettings TASKS new_generator",
+        "harvest": "Engine FORMAT RayEngine",
+        "index": "TfidfIndex",
+        "model_weights": "REPORT",
+        "opened": "OpenedRun open_pipeline",
+        "recipe": "ContextsRecipe SurrogateSettings load_contexts_recipe save_contexts_recipe",
+        "run": "Pipeline",
+        "scoring": (
+            "Center ContextTerms Cost OriginScorer PairTerms Selection TOKENS Weights cost_of "
+            "expected_distinct similarity"
+        ),
+        "stages": (
+            "COHERENCE CORPUS GENERATORS HARVEST INDEX Progress RECIPE SPEED_KEYS STAGES "
+            "SURROGATE Stage VOCABULARY silent"
+        ),
+        "surrogate": "MAX_TOKENS new_backbone surrogate_recipe token_vectors write_training_pairs",
+    },
+    extra="contexts",
+)

@@ -27,16 +27,8 @@ from condsim.contexts.model_weights import (
     write_tensors,
 )
 from condsim.errors import ModelError
-from condsim.training.precision import uses_bfloat16
+from condsim.precision import uses_bfloat16
 from condsim.types import IntArray
-
-__all__ = [
-    "Course",
-    "LoopOptions",
-    "Progress",
-    "TrainingWork",
-    "train_model",
-]
 
 Progress = Callable[[int, int, float], None]
 """Called after each step with the step, their number and the loss."""
@@ -115,19 +107,6 @@ def train_model(
 
     The model ends with the weights of its best evaluation. The checkpoint files stay in the folder
     until :func:`train_model` is called with another one or the caller removes them.
-
-    Args:
-        model: The model, on its device; trained in place.
-        work: What to train on.
-        folder: Where checkpoints are kept.
-        options: How.
-        progress: Called after each step.
-
-    Returns:
-        The course of the run.
-
-    Raises:
-        ModelError: If the loss is not a finite number.
     """
     with torch.random.fork_rng():
         return _Loop(model, work, folder, options, progress).run()

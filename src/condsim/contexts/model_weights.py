@@ -14,25 +14,6 @@ from torch import Tensor, nn
 from condsim.errors import InputError, ModelError
 from condsim.files import replacing
 
-__all__ = [
-    "BEST",
-    "CHECKPOINT",
-    "MODEL",
-    "RECORD",
-    "REPORT",
-    "VOCABULARY",
-    "best_device",
-    "finish_folder",
-    "load_weights",
-    "open_finished",
-    "open_record",
-    "prepare_folder",
-    "read_tensors",
-    "weights",
-    "write_json",
-    "write_tensors",
-]
-
 RECORD = "settings.json"  # written first
 MODEL = "model.safetensors"
 REPORT = "report.json"  # written last: with it the model is finished
@@ -47,30 +28,14 @@ def best_device() -> torch.device:
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:
-    """The tensors that make up a model, each once where several modules share it.
-
-    Args:
-        model: The model.
-
-    Returns:
-        Parameters and persistent buffers by name, detached.
-    """
+    """The tensors that make up a model, each once where several modules share it."""
     kept = model.state_dict().keys()
     buffers = {name: value for name, value in model.named_buffers() if name in kept}
     return {name: value.detach() for name, value in [*model.named_parameters(), *buffers.items()]}
 
 
 def load_weights(model: nn.Module, tensors: Mapping[str, Tensor], *, source: Path) -> None:
-    """Copies tensors into a model.
-
-    Args:
-        model: The model; changed in place.
-        tensors: As :func:`weights` gave them.
-        source: Where they come from, for errors.
-
-    Raises:
-        ModelError: If they are not those of this model.
-    """
+    """Copies tensors into a model."""
     own = weights(model)
     wrong = sorted(own.keys() ^ tensors.keys())
     wrong += [name for name in own.keys() & tensors if own[name].shape != tensors[name].shape]
@@ -87,13 +52,7 @@ def load_weights(model: nn.Module, tensors: Mapping[str, Tensor], *, source: Pat
 def write_tensors(
     path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Writes tensors to one file, in one step.
-
-    Args:
-        path: The file.
-        tensors: Tensors by name; no two share memory.
-        metadata: Texts kept in the same file.
-    """
+    """Writes tensors to one file, in one step."""
     with replacing(path) as partial:
         save_file(
             {name: value.cpu().contiguous() for name, value in tensors.items()},
@@ -103,17 +62,7 @@ def write_tensors(
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Reads what :func:`write_tensors` wrote.
-
-    Args:
-        path: The file.
-
-    Returns:
-        Tensors by name, and the texts.
-
-    Raises:
-        ModelError: If the file is missing or damaged.
-    """
+    """Reads what :func:`write_tensors` wrote."""
     try:
         with safe_open(path, framework="pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}
@@ -122,26 +71,13 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def write_json(path: Path, values: Mapping[str, object]) -> None:
-    """Writes plain values, in one step.
-
-    Args:
-        path: The file.
-        values: The values by name.
-    """
+    """Writes plain values, in one step."""
     with replacing(path) as partial:
         partial.write_text(json.dumps(dict(values), indent=2), encoding="utf-8")
 
 
 def prepare_folder(folder: Path, record: Mapping[str, object]) -> None:
-    """Makes the folder of a model, or checks that it holds one of the same settings.
-
-    Args:
-        folder: The folder.
-        record: What the model is: settings and the revisions of what it is trained on.
-
-    Raises:
-        InputError: If the folder holds something else.
-    """
+    """Makes the folder of a model, or checks that it holds one of the same settings."""
     path = folder / RECORD
     if not path.is_file():
         left = (
@@ -162,13 +98,7 @@ def prepare_folder(folder: Path, record: Mapping[str, object]) -> None:
 
 
 def finish_folder(folder: Path, model: nn.Module, report: Mapping[str, object]) -> None:
-    """Writes a trained model and its report, and removes what it could have gone on from.
-
-    Args:
-        folder: The model's folder.
-        model: The model.
-        report: Plain values.
-    """
+    """Writes a trained model and its report, and removes what it could have gone on from."""
     write_tensors(folder / MODEL, weights(model))
     write_json(folder / REPORT, report)
     for name in (CHECKPOINT, BEST):
@@ -176,17 +106,7 @@ def finish_folder(folder: Path, model: nn.Module, report: Mapping[str, object]) 
 
 
 def open_record(folder: Path) -> dict[str, object]:
-    """Reads what :func:`prepare_folder` wrote.
-
-    Args:
-        folder: The folder of a model.
-
-    Returns:
-        The record.
-
-    Raises:
-        ModelError: If there is none.
-    """
+    """Reads what :func:`prepare_folder` wrote."""
     try:
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -197,20 +117,7 @@ def open_record(folder: Path) -> dict[str, object]:
 
 
 def open_finished(folder: Path, kind: str, *, corpus: str) -> dict[str, object]:
-    """Reads the record of a trained model, and checks what it was trained on.
-
-    Args:
-        folder: The folder of the model.
-        kind: What it must hold, ``coherence`` or ``generators``.
-        corpus: Revision of the corpus at hand.
-
-    Returns:
-        The record.
-
-    Raises:
-        ModelError: If there is no finished model of that kind.
-        InputError: If it was trained on another corpus.
-    """
+    """Reads the record of a trained model, and checks what it was trained on."""
     record = open_record(folder)
     if record.get("kind") != kind or not (folder / REPORT).is_file():
         raise ModelError(f"{folder} holds no finished {kind} model. Train it first.")

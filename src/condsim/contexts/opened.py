@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from condsim import __version__
-from condsim.contexts.coherence_scorer import CoherenceScorer
+from condsim.contexts.coherence import CoherenceScorer
 from condsim.contexts.corpus import Corpus
-from condsim.contexts.generator_scorer import GeneratorScorer
-from condsim.contexts.harvest_folder import FORMAT
-from condsim.contexts.kept_scores import KeptScores
-from condsim.contexts.lone import open_lone_index
+from condsim.contexts.generator import GeneratorScorer
+from condsim.contexts.harvest import FORMAT, open_lone_index
+from condsim.contexts.index import TfidfIndex
 from condsim.contexts.model_weights import MODEL, REPORT
 from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe
-from condsim.contexts.retrieval import TfidfIndex
-from condsim.contexts.scoring import OriginScorer
+from condsim.contexts.scoring import ContextTerms, OriginScorer
 from condsim.contexts.stages import (
     COHERENCE,
     CORPUS,
@@ -31,12 +29,10 @@ from condsim.contexts.stages import (
     scored_by,
     silent,
 )
-from condsim.contexts.terms import ContextTerms
 from condsim.errors import InputError, ModelError
 from condsim.files import sha256_of
-from condsim.training.precision import uses_bfloat16
-
-__all__ = ["OpenedRun", "open_pipeline"]
+from condsim.kept import KeptScores
+from condsim.precision import uses_bfloat16
 
 
 class OpenedRun:

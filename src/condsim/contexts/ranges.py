@@ -7,25 +7,20 @@ from typing import Any
 
 from condsim.errors import InputError
 
-__all__ = ["ABOVE_0", "BELOW_1", "SHARE", "TRAINING", "Range", "at_least", "check_ranges"]
-
 Range = tuple[str, Callable[[Any], bool]]
-"""How a range reads after "must be", and whether a number is in it."""
+
 
 ABOVE_0: Range = ("above 0", lambda value: value > 0)
+
+
 BELOW_1: Range = ("at least 0 and below 1", lambda value: 0 <= value < 1)
+
+
 SHARE: Range = ("above 0 and below 1", lambda value: 0 < value < 1)
 
 
 def at_least(low: int) -> Range:
-    """The numbers from one on.
-
-    Args:
-        low: The least of them.
-
-    Returns:
-        The range.
-    """
+    """The numbers from one on."""
     return f"at least {low}", lambda value: value >= low
 
 
@@ -41,20 +36,10 @@ TRAINING = {
     "held_out": SHARE,
     "seed": at_least(0),
 }
-"""Ranges of the settings that all models here are trained by."""
 
 
 def check_ranges(section: str, settings: object, **ranges: Range) -> None:
-    """Checks numbers.
-
-    Args:
-        section: Section of the recipe, for the error.
-        settings: What has them as attributes; one that is None is left out.
-        ranges: The range of each.
-
-    Raises:
-        InputError: If a number is out of its range, or is no number (NaN).
-    """
+    """Checks numbers."""
     for name, (text, holds) in ranges.items():
         value = getattr(settings, name)
         if value is not None and not holds(value):

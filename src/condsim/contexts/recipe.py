@@ -8,26 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from condsim.contexts.coherence_settings import CoherenceSettings
-from condsim.contexts.corpus_settings import CorpusSettings
-from condsim.contexts.eq3 import Weights
-from condsim.contexts.generator_settings import GeneratorSettings
-from condsim.contexts.harvest_folder import HarvestSettings
+from condsim.contexts.coherence import CoherenceSettings
+from condsim.contexts.corpus import SPECIAL_TOKENS, CorpusSettings
+from condsim.contexts.generator import GeneratorSettings
+from condsim.contexts.harvest import HarvestSettings
 from condsim.contexts.ranges import at_least, check_ranges
-from condsim.contexts.selection import Selection
-from condsim.contexts.vocabulary import SPECIAL_TOKENS
+from condsim.contexts.scoring import Selection, Weights
 from condsim.errors import InputError
-from condsim.typed_yaml import override, read_mapping, typed, write_mapping
-
-__all__ = [
-    "ContextsRecipe",
-    "IndexSettings",
-    "ScoringSettings",
-    "SurrogateSettings",
-    "VocabularySettings",
-    "load_contexts_recipe",
-    "save_contexts_recipe",
-]
+from condsim.settings import override, read_mapping, typed, write_mapping
 
 _LEAST_SIZE = len(SPECIAL_TOKENS) + 256  # as `learn_vocabulary` has it
 _HEAD = 64  # units of an attention head
@@ -70,7 +58,7 @@ class ScoringSettings:
     """The origin score.
 
     Attributes:
-        center: What is taken off the scores (`condsim.contexts.eq4.Center`).
+        center: What is taken off the scores (`condsim.contexts.scoring.equations.Center`).
         references: Contexts that a sentence's mean is taken over, or sentences that a context's is.
         weights: λ1 to λ4 of Eq. 3.
         batch_size: Pairs scored together; decides memory and speed, not the scores.
@@ -101,7 +89,7 @@ class SurrogateSettings:
         width: Size of the states when from scratch.
         layers: Layers when from scratch.
         embeddings: What token embeddings start as when from scratch: ``corpus``, which tokens of
-            like company share (`condsim.contexts.token_vectors`), or ``random``.
+            like company share (`condsim.contexts.surrogate`), or ``random``.
         train: Keys of the training recipe to set (`condsim.training.recipe`), such as ``epochs``.
     """
 
@@ -154,11 +142,7 @@ class ContextsRecipe:
     surrogate: SurrogateSettings = field(default_factory=SurrogateSettings)
 
     def __post_init__(self) -> None:
-        """Checks what goes together.
-
-        Raises:
-            InputError: If there is no input, or the models see contexts of unlike width.
-        """
+        """Checks what goes together."""
         if not self.inputs:
             raise InputError("A recipe of contexts needs 'inputs': one file of text or more.")
         coherence = (self.coherence.left, self.coherence.right)

@@ -7,30 +7,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from condsim.contexts.harvest_folder import MANIFEST as HARVEST_MANIFEST
-from condsim.contexts.harvest_folder import Harvest
+from condsim.contexts.harvest import MANIFEST as HARVEST_MANIFEST, Harvest
 from condsim.contexts.recipe import ContextsRecipe
 from condsim.errors import InputError
-from condsim.scorers.load import CONTEXTS_FILE
-
-__all__ = [
-    "COHERENCE",
-    "CORPUS",
-    "GENERATORS",
-    "HARVEST",
-    "INDEX",
-    "RECIPE",
-    "SCORED",
-    "SPEED_KEYS",
-    "STAGES",
-    "SURROGATE",
-    "VOCABULARY",
-    "Progress",
-    "Stage",
-    "check_unchanged",
-    "scored_by",
-    "silent",
-]
+from condsim.scorers import CONTEXTS_FILE
 
 Stage = Literal["corpus", "index", "coherence", "generators", "origin", "harvest", "surrogate"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
@@ -68,14 +48,7 @@ SPEED_KEYS = ("batch_size", "memory_gb")
 
 
 def scored_by(recipe: ContextsRecipe) -> Mapping[str, Any]:
-    """All of a recipe that decides an origin score, apart from the corpus.
-
-    Args:
-        recipe: The recipe.
-
-    Returns:
-        Plain values by section.
-    """
+    """All of a recipe that decides an origin score, apart from the corpus."""
     plain = dataclasses.asdict(recipe)
     for key in SPEED_KEYS:
         plain["scoring"].pop(key)
@@ -86,18 +59,7 @@ def scored_by(recipe: ContextsRecipe) -> Mapping[str, Any]:
 def check_unchanged(
     folder: Path, kept: ContextsRecipe, wanted: ContextsRecipe, *, until: Stage
 ) -> None:
-    """Refuses a recipe that differs in what was already made by it.
-
-    Args:
-        folder: Folder of the run.
-        kept: Its recipe.
-        wanted: The recipe to go on with.
-        until: The last stage to be made: the origin may be tried with other settings beside a
-            harvest, but shards of two settings are never mixed.
-
-    Raises:
-        InputError: If it differs; names the sections.
-    """
+    """Refuses a recipe that differs in what was already made by it."""
     before, now = dataclasses.asdict(kept), dataclasses.asdict(wanted)
     changed = [
         section

@@ -6,63 +6,50 @@ and is imported on first use, so that a missing extra is one clear line.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from condsim.encoders.conditioning import Order, conditional_sentences, cross_encoder_pairs
-from condsim.errors import require
+from condsim.lazy import face
 
 if TYPE_CHECKING:
-    from condsim.encoders.backbone import load_backbone, resolve_backbone
-    from condsim.encoders.bi_encoder import build_bi_encoder
-    from condsim.encoders.cross_encoder import build_cross_encoder, pair_separator
-    from condsim.encoders.fusion import Fusion
-    from condsim.encoders.loading import load_tri_encoder
-    from condsim.encoders.pooling import Pooling
-    from condsim.encoders.stored import StoredSentences
-    from condsim.encoders.tri_encoder import TriEncoder, build_tri_encoder
+    from condsim.encoders.backbone import (
+        activation_of as activation_of,
+        dropout_of as dropout_of,
+        load_backbone as load_backbone,
+        resolve_backbone as resolve_backbone,
+        without_progress_bars as without_progress_bars,
+    )
+    from condsim.encoders.bi_encoder import build_bi_encoder as build_bi_encoder
+    from condsim.encoders.conditioning import (
+        Order as Order,
+        check_order as check_order,
+        conditional_sentences as conditional_sentences,
+        cross_encoder_pairs as cross_encoder_pairs,
+    )
+    from condsim.encoders.cross_encoder import (
+        build_cross_encoder as build_cross_encoder,
+        pair_separator as pair_separator,
+    )
+    from condsim.encoders.pooling import Fusion as Fusion, LowRank as LowRank, Pooling as Pooling
+    from condsim.encoders.stored import (
+        StoredSentences as StoredSentences,
+        load_tri_encoder as load_tri_encoder,
+    )
+    from condsim.encoders.tri_encoder import (
+        TriEncoder as TriEncoder,
+        build_tri_encoder as build_tri_encoder,
+        distinct_rows as distinct_rows,
+    )
 
-__all__ = [
-    "Fusion",
-    "Order",
-    "Pooling",
-    "StoredSentences",
-    "TriEncoder",
-    "build_bi_encoder",
-    "build_cross_encoder",
-    "build_tri_encoder",
-    "conditional_sentences",
-    "cross_encoder_pairs",
-    "load_backbone",
-    "load_tri_encoder",
-    "pair_separator",
-    "resolve_backbone",
-]
-
-_LAZY = {
-    "Fusion": "fusion",
-    "Pooling": "pooling",
-    "StoredSentences": "stored",
-    "TriEncoder": "tri_encoder",
-    "build_bi_encoder": "bi_encoder",
-    "build_cross_encoder": "cross_encoder",
-    "build_tri_encoder": "tri_encoder",
-    "load_backbone": "backbone",
-    "load_tri_encoder": "loading",
-    "pair_separator": "cross_encoder",
-    "resolve_backbone": "backbone",
-}
-
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - the type is that of the name asked for
-    """Imports a name that needs the ``train`` extra on first use.
-
-    Raises:
-        MissingExtraError: If the extra is not installed.
-        AttributeError: If there is no such name.
-    """
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    require("torch", extra="train")
-    require("sentence_transformers", extra="train")
-    return getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+__getattr__, __dir__, __all__ = face(
+    __name__,
+    {
+        "backbone": "activation_of dropout_of load_backbone resolve_backbone without_progress_bars",
+        "bi_encoder": "build_bi_encoder",
+        "conditioning": "Order check_order conditional_sentences cross_encoder_pairs",
+        "cross_encoder": "build_cross_encoder pair_separator",
+        "pooling": "Fusion LowRank Pooling",
+        "stored": "StoredSentences load_tri_encoder",
+        "tri_encoder": "TriEncoder build_tri_encoder distinct_rows",
+    },
+    extra="train",
+)

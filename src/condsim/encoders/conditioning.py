@@ -7,8 +7,6 @@ from typing import Literal, get_args
 
 from condsim.errors import InputError, unknown_name
 
-__all__ = ["Order", "check_order", "conditional_sentences", "cross_encoder_pairs"]
-
 Order = Literal["condition-first", "sentence-first"]
 """Which of condition and sentence comes first in the pair that a tokenizer joins."""
 

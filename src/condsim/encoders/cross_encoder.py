@@ -13,8 +13,6 @@ from condsim.encoders.bi_encoder import transform_modules
 from condsim.encoders.pooling import Pooling, needs_hidden_states, pooling_modules
 from condsim.errors import ModelError
 
-__all__ = ["build_cross_encoder", "pair_separator"]
-
 
 def build_cross_encoder(
     backbone: str,

@@ -18,12 +18,60 @@ from transformers import PreTrainedTokenizerBase
 from condsim.encoders.backbone import dropout_of, load_backbone
 from condsim.encoders.bi_encoder import transform_modules
 from condsim.encoders.conditioning import Order, check_order, conditional_sentences
-from condsim.encoders.distinct import distinct_rows, split_pairs, tokenise
-from condsim.encoders.fusion import RANK, Fusion, fusion_module
-from condsim.encoders.pooling import Pooling, needs_hidden_states, pooling_modules
+from condsim.encoders.pooling import (
+    RANK,
+    Fusion,
+    Pooling,
+    fusion_module,
+    needs_hidden_states,
+    pooling_modules,
+)
 from condsim.errors import InputError, ModelError
 
-__all__ = ["TriEncoder", "build_tri_encoder"]
+
+def split_pairs(pairs: Sequence[Sequence[str]], *, order: Order) -> tuple[list[str], list[str]]:
+    """Takes conditional sentences apart."""
+    for row, pair in enumerate(pairs):
+        if isinstance(pair, str) or len(pair) != 2:
+            raise InputError(
+                f"A tri-encoder takes pairs of texts, condition and sentence ({order}). "
+                f"Got {pair!r} in row {row} instead."
+            )
+    first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    return (second, first) if order == "condition-first" else (first, second)
+
+
+def tokenise(
+    tokenizer: PreTrainedTokenizerBase, texts: list[str], *, max_length: int | None
+) -> dict[str, Tensor]:
+    """Tokenises single texts, padded to the longest."""
+    return dict(
+        tokenizer(
+            texts,
+            padding=True,
+            truncation=True,
+            max_length=max_length,
+            return_token_type_ids=False,
+            return_tensors="pt",
+        )
+    )
+
+
+def distinct_rows(tokens: Tensor) -> tuple[Tensor, Tensor]:
+    """Finds the distinct rows of a matrix.
+
+    Args:
+        tokens: (n, length) of integers.
+
+    Returns:
+        For each distinct row the number of the first row that equals it, (distinct,); and for each
+        of the n rows its place in that list, (n,).
+    """
+    _, row_of = torch.unique(tokens, dim=0, return_inverse=True)  # (n,)
+    rows = torch.arange(tokens.shape[0], device=tokens.device)
+    none = rows.new_full((int(row_of.max()) + 1,), tokens.shape[0])
+    return none.scatter_reduce(0, row_of, rows, "amin"), row_of
+
 
 _WEIGHTS_FILE = "tri_encoder.safetensors"
 _CONFIG_FILE = "tri_encoder_config.json"

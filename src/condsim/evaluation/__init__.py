@@ -11,41 +11,82 @@ print(to_markdown(report))
 
 from __future__ import annotations
 
-from condsim.evaluation.aggregation import Aggregation, aggregate_spearman
-from condsim.evaluation.bootstrap import bootstrap, p_value, percentile_interval
-from condsim.evaluation.correlation import (
-    mean_squared_error,
-    partial_spearman,
-    pearson,
-    spearman,
-)
-from condsim.evaluation.evaluate import evaluate
-from condsim.evaluation.over_estimation import OverEstimation, over_estimation
-from condsim.evaluation.pair_accuracy import pair_accuracy
-from condsim.evaluation.report import Difference, Metric, ModelResult, Report
-from condsim.evaluation.tables import over_estimation_table, to_markdown, to_table
-from condsim.evaluation.triplet_accuracy import triplet_accuracy
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Aggregation",
-    "Difference",
-    "Metric",
-    "ModelResult",
-    "OverEstimation",
-    "Report",
-    "aggregate_spearman",
-    "bootstrap",
-    "evaluate",
-    "mean_squared_error",
-    "over_estimation",
-    "over_estimation_table",
-    "p_value",
-    "pair_accuracy",
-    "partial_spearman",
-    "pearson",
-    "percentile_interval",
-    "spearman",
-    "to_markdown",
-    "to_table",
-    "triplet_accuracy",
-]
+from condsim.lazy import face
+
+if TYPE_CHECKING:
+    from condsim.evaluation.measuring import FEWEST_ROWS as FEWEST_ROWS, evaluate as evaluate
+    from condsim.evaluation.plots import (
+        predicted_against_gold as predicted_against_gold,
+        score_histogram as score_histogram,
+    )
+    from condsim.evaluation.prompt_report import (
+        PromptReport as PromptReport,
+        evaluate_prompt as evaluate_prompt,
+    )
+    from condsim.evaluation.report import (
+        Difference as Difference,
+        Metric as Metric,
+        ModelResult as ModelResult,
+        Report as Report,
+        write_json as write_json,
+    )
+    from condsim.evaluation.rewording import (
+        BAR as BAR,
+        Robustness as Robustness,
+        robustness as robustness,
+    )
+    from condsim.evaluation.statistics import (
+        Aggregation as Aggregation,
+        OverEstimation as OverEstimation,
+        aggregate_spearman as aggregate_spearman,
+        auroc as auroc,
+        bootstrap as bootstrap,
+        mean_squared_error as mean_squared_error,
+        over_estimation as over_estimation,
+        p_value as p_value,
+        pair_accuracy as pair_accuracy,
+        partial_spearman as partial_spearman,
+        pearson as pearson,
+        percentile_interval as percentile_interval,
+        spearman as spearman,
+        triplet_accuracy as triplet_accuracy,
+    )
+    from condsim.evaluation.suite import (
+        Suite as Suite,
+        SuiteTask as SuiteTask,
+        default_cache as default_cache,
+        evaluate_suite as evaluate_suite,
+        heat_map as heat_map,
+        load_suite as load_suite,
+        suite_markdown as suite_markdown,
+        suite_tables as suite_tables,
+    )
+    from condsim.evaluation.tables import (
+        over_estimation_table as over_estimation_table,
+        to_markdown as to_markdown,
+        to_table as to_table,
+    )
+
+__getattr__, __dir__, __all__ = face(
+    __name__,
+    {
+        "measuring": "FEWEST_ROWS evaluate",
+        "plots": "predicted_against_gold score_histogram",
+        "prompt_report": "PromptReport evaluate_prompt",
+        "report": "Difference Metric ModelResult Report write_json",
+        "rewording": "BAR Robustness robustness",
+        "statistics": (
+            "Aggregation OverEstimation aggregate_spearman auroc bootstrap mean_squared_error "
+            "over_estimation p_value pair_accuracy partial_spearman pearson percentile_interval "
+            "spearman triplet_accuracy"
+        ),
+        "suite": (
+            "Suite SuiteTask default_cache evaluate_suite heat_map load_suite suite_markdown "
+            "suite_tables"
+        ),
+        "tables": "over_estimation_table to_markdown to_table",
+    },
+    extra="train",
+)

@@ -10,15 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condsim.errors import InputError, require
-from condsim.evaluation.over_estimation import MARGIN, over_estimation
+from condsim.evaluation.statistics import MARGIN, over_estimation
 from condsim.files import replacing
 from condsim.tasks import pair_rows
 from condsim.types import FloatArray, Task
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["predicted_against_gold", "score_histogram"]
 
 LONGEST_NAME = 45
 
@@ -73,7 +71,7 @@ def predicted_against_gold(
 
     Raises:
         InputError: If there is no model, the file cannot be written there, or
-            `condsim.evaluation.over_estimation` refuses the scores.
+            `condsim.evaluation.statistics.overestimates` refuses the scores.
         MissingExtraError: If matplotlib is not installed.
     """
     if not scores:

@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 
 from condsim.errors import InputError
-from condsim.evaluation.evaluate import FEWEST_ROWS, evaluate
+from condsim.evaluation.measuring import FEWEST_ROWS, evaluate
 from condsim.evaluation.report import Report, read_json, write_json
-from condsim.scorers.prompt import PromptScorer, likert_range
+from condsim.prompting import PromptScorer, likert_range
 from condsim.types import BoolArray, FloatArray, Scorer, Task
-
-__all__ = ["PromptReport", "evaluate_prompt"]
 
 FORMAT = 1
 
@@ -125,7 +123,7 @@ def evaluate_prompt(
         scorer: The model.
         task: The data.
         settings: What the scorer was made of, for the report.
-        condition_only: See `condsim.evaluation.evaluate`; not used for the valid rows alone.
+        condition_only: See `condsim.evaluation.measuring`; not used for the valid rows alone.
         resamples: Number of bootstrap resamples of the sentence pairs, at least 1.
         seed: Seed of the resamples.
 

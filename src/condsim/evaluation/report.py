@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from condsim.errors import InputError
-from condsim.evaluation.over_estimation import OverEstimation
+from condsim.evaluation.statistics import OverEstimation
 from condsim.files import replacing
-
-__all__ = ["Difference", "Metric", "ModelResult", "Report", "read_json", "write_json"]
 
 FORMAT = 1
 
@@ -192,17 +190,7 @@ def write_json(content: Mapping[str, Any], path: Path) -> None:
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401  (any JSON value)
-    """Reads the JSON of a report.
-
-    Args:
-        path: The file.
-
-    Returns:
-        Its content.
-
-    Raises:
-        InputError: If the file cannot be read or is no JSON.
-    """
+    """Reads the JSON of a report."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -9,10 +9,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from condsim.evaluation.metrics import METRICS
 from condsim.evaluation.report import Difference, Metric, ModelResult, Report
-
-__all__ = ["over_estimation_table", "to_markdown", "to_table"]
+from condsim.evaluation.statistics import METRICS
 
 OVER_ESTIMATION_HEADS = ("Eq. 16", "Eq. 17", "Either", "% of pairs", "High error", "Low error")
 

@@ -6,73 +6,85 @@ Needs the ``train`` extra. ``LOSSES`` maps the name used in a recipe to its clas
 
 from __future__ import annotations
 
-from condsim.errors import require
+from typing import TYPE_CHECKING
 
-# Before the modules below, which import both at their top: a missing extra is then one clear line.
-require("torch", extra="train")
-require("sentence_transformers", extra="train")
+from condsim.lazy import face
 
-from condsim.losses.acl import ACLLoss  # noqa: E402
-from condsim.losses.base import LossOptions, SimilarityLoss, Targets  # noqa: E402
-from condsim.losses.bcl import BCLLoss  # noqa: E402
-from condsim.losses.c_mse import CMSELoss  # noqa: E402
-from condsim.losses.ccl import CCLLoss  # noqa: E402
-from condsim.losses.correlation import CorrelationLoss  # noqa: E402
-from condsim.losses.cross_encoder import CrossEncoderSimilarityLoss  # noqa: E402
-from condsim.losses.fdl import FDLLoss  # noqa: E402
-from condsim.losses.mse import MSELoss  # noqa: E402
-from condsim.losses.paired import PairedLoss  # noqa: E402
-from condsim.losses.projected import ProjectedLoss  # noqa: E402
-from condsim.losses.projection import ProjectionHead  # noqa: E402
-from condsim.losses.quad import QuadLoss  # noqa: E402
-from condsim.losses.ranking import (  # noqa: E402
-    CoSENTLoss,
-    ListNetLoss,
-    PairOrderLoss,
-    RankNetLoss,
+if TYPE_CHECKING:
+    from condsim.losses.base import (
+        LossOptions as LossOptions,
+        SimilarityLoss as SimilarityLoss,
+        Targets as Targets,
+    )
+    from condsim.losses.ccl import CCLLoss as CCLLoss
+    from condsim.losses.contrastive import (
+        ACLLoss as ACLLoss,
+        BCLLoss as BCLLoss,
+        CMSELoss as CMSELoss,
+        FDLLoss as FDLLoss,
+        ProjectedLoss as ProjectedLoss,
+        ProjectionHead as ProjectionHead,
+        RDLLoss as RDLLoss,
+        WACLLoss as WACLLoss,
+    )
+    from condsim.losses.cross_encoder import (
+        CrossEncoderSimilarityLoss as CrossEncoderSimilarityLoss,
+    )
+    from condsim.losses.functional import (
+        acl_loss as acl_loss,
+        bcl_loss as bcl_loss,
+        correlation_loss as correlation_loss,
+        cosent_loss as cosent_loss,
+        fdl_loss as fdl_loss,
+        high_low_pairs as high_low_pairs,
+        listnet_loss as listnet_loss,
+        mse_loss as mse_loss,
+        negative_weights as negative_weights,
+        pair_order_loss as pair_order_loss,
+        quad_loss as quad_loss,
+        ranknet_loss as ranknet_loss,
+        rdl_loss as rdl_loss,
+        tolerant_labels as tolerant_labels,
+        w_acl_loss as w_acl_loss,
+    )
+    from condsim.losses.ranking import (
+        CoSENTLoss as CoSENTLoss,
+        ListNetLoss as ListNetLoss,
+        PairOrderLoss as PairOrderLoss,
+        RankNetLoss as RankNetLoss,
+    )
+    from condsim.losses.registry import (
+        LONE_LOSSES as LONE_LOSSES,
+        LOSSES as LOSSES,
+        PROJECTED_LOSSES as PROJECTED_LOSSES,
+        WeightedSumLoss as WeightedSumLoss,
+    )
+    from condsim.losses.similarity import (
+        CorrelationLoss as CorrelationLoss,
+        MSELoss as MSELoss,
+        PairedLoss as PairedLoss,
+        QuadLoss as QuadLoss,
+        SoftmaxLoss as SoftmaxLoss,
+        TripletLoss as TripletLoss,
+    )
+
+__getattr__, __dir__, __all__ = face(
+    __name__,
+    {
+        "base": "LossOptions SimilarityLoss Targets",
+        "ccl": "CCLLoss",
+        "contrastive": (
+            "ACLLoss BCLLoss CMSELoss FDLLoss ProjectedLoss ProjectionHead RDLLoss WACLLoss"
+        ),
+        "cross_encoder": "CrossEncoderSimilarityLoss",
+        "functional": (
+            "acl_loss bcl_loss correlation_loss cosent_loss fdl_loss high_low_pairs listnet_loss "
+            "mse_loss negative_weights pair_order_loss quad_loss ranknet_loss rdl_loss "
+            "tolerant_labels w_acl_loss"
+        ),
+        "ranking": "CoSENTLoss ListNetLoss PairOrderLoss RankNetLoss",
+        "registry": "LONE_LOSSES LOSSES PROJECTED_LOSSES WeightedSumLoss",
+        "similarity": "CorrelationLoss MSELoss PairedLoss QuadLoss SoftmaxLoss TripletLoss",
+    },
+    extra="train",
 )
-from condsim.losses.rdl import RDLLoss  # noqa: E402
-from condsim.losses.softmax import SoftmaxLoss  # noqa: E402
-from condsim.losses.triplet import TripletLoss  # noqa: E402
-from condsim.losses.w_acl import WACLLoss  # noqa: E402
-from condsim.losses.weighted_sum import (  # noqa: E402
-    LOSSES,
-    PROJECTED_LOSSES,
-    WeightedSumLoss,
-)
-
-LONE_LOSSES: dict[str, type[SoftmaxLoss] | type[TripletLoss]] = {
-    "softmax": SoftmaxLoss,
-    "triplet": TripletLoss,
-}
-"""The objectives that take data of their own and stand alone, by the name that a recipe uses."""
-
-__all__ = [
-    "LONE_LOSSES",
-    "LOSSES",
-    "PROJECTED_LOSSES",
-    "ACLLoss",
-    "BCLLoss",
-    "CCLLoss",
-    "CMSELoss",
-    "CoSENTLoss",
-    "CorrelationLoss",
-    "CrossEncoderSimilarityLoss",
-    "FDLLoss",
-    "ListNetLoss",
-    "LossOptions",
-    "MSELoss",
-    "PairOrderLoss",
-    "PairedLoss",
-    "ProjectedLoss",
-    "ProjectionHead",
-    "QuadLoss",
-    "RDLLoss",
-    "RankNetLoss",
-    "SimilarityLoss",
-    "SoftmaxLoss",
-    "Targets",
-    "TripletLoss",
-    "WACLLoss",
-    "WeightedSumLoss",
-]

@@ -15,15 +15,6 @@ from torch import Tensor, nn
 
 from condsim.errors import InputError
 
-__all__ = [
-    "EncodedBatch",
-    "LossOptions",
-    "SimilarityLoss",
-    "Targets",
-    "encode_batch",
-    "second_view",
-]
-
 
 @dataclass(frozen=True)
 class LossOptions:
@@ -45,11 +36,7 @@ class LossOptions:
     middle_tolerance: float = 0.0
 
     def __post_init__(self) -> None:
-        """Checks the ranges.
-
-        Raises:
-            InputError: If a number is out of its range.
-        """
+        """Checks the ranges."""
         if not (math.isfinite(self.margin) and self.margin >= 0):
             raise InputError(f"The margin of Quad must be at least 0. Got {self.margin} instead.")
         if not (math.isfinite(self.scale) and self.scale > 0):
@@ -199,15 +186,7 @@ def encode_batch(
     """Runs both columns through the model in one forward.
 
     Args:
-        model: The encoder, possibly wrapped for several devices.
-        sentence_features: The two preprocessed columns, ``rows`` rows each.
         labels: ``(rows,)`` or ``(rows, 2)``, see ``Targets.from_labels``.
-
-    Returns:
-        The embeddings and the labels.
-
-    Raises:
-        InputError: If there are not two columns, or the labels break their rules.
     """
     columns = list(sentence_features)
     if len(columns) != 2:
@@ -226,10 +205,6 @@ def second_view(model: nn.Module, batch: EncodedBatch) -> Tensor:
 
     A forward of its own: in a merged one the tri-encoder would take the two views for repeated
     texts and encode them once.
-
-    Args:
-        model: The encoder, possibly wrapped for several devices, with dropout.
-        batch: The encoded batch.
 
     Returns:
         f'(sentence 1, condition), ``(rows, dim)``.

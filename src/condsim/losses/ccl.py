@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from sentence_transformers import SentenceTransformer
 
-from condsim.losses.weighted_sum import WeightedSumLoss
-
-__all__ = ["CCLLoss"]
+from condsim.losses.registry import WeightedSumLoss
 
 
 class CCLLoss(WeightedSumLoss):

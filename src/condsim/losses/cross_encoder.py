@@ -12,16 +12,9 @@ from torch import Tensor, nn
 
 from condsim.errors import InputError
 from condsim.losses.base import LossOptions, Targets
-from condsim.losses.paired import PairedLoss
 from condsim.losses.ranking import PairOrderLoss
-from condsim.losses.weighted_sum import (
-    LOSSES,
-    checked_weights,
-    weighted_terms,
-)
-
-__all__ = ["CrossEncoderSimilarityLoss"]
-
+from condsim.losses.registry import LOSSES, checked_weights, weighted_terms
+from condsim.losses.similarity import PairedLoss
 
 _APPLICABLE = tuple(
     name

@@ -8,30 +8,14 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 from condsim.losses.base import LossOptions, SimilarityLoss, Targets
-from condsim.losses.functional_ranking import (
-    cosent_loss,
-    listnet_loss,
-    pair_order_loss,
-    ranknet_loss,
-)
-from condsim.losses.paired import PairedLoss
-
-__all__ = ["CoSENTLoss", "ListNetLoss", "PairOrderLoss", "RankNetLoss"]
+from condsim.losses.functional import cosent_loss, listnet_loss, pair_order_loss, ranknet_loss
+from condsim.losses.similarity import PairedLoss
 
 
 class _RankingLoss(SimilarityLoss):
     """Base of the objectives that have an inverse temperature and no other number."""
 
     def __init__(self, model: SentenceTransformer, *, scale: float = 20.0) -> None:
-        """Makes the loss.
-
-        Args:
-            model: The encoder to train.
-            scale: Inverse temperature, above 0.
-
-        Raises:
-            InputError: If the scale is not above 0.
-        """
         super().__init__(model, LossOptions(scale=scale))
 
     def get_config_dict(self) -> dict[str, Any]:

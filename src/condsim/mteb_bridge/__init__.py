@@ -12,13 +12,23 @@ Everything here needs ``pip install 'condsim[mteb]'``.
 
 from __future__ import annotations
 
-from condsim.errors import require
+from typing import TYPE_CHECKING
 
-require("mteb", extra="mteb")
+from condsim.lazy import face
 
-from condsim.mteb_bridge.conditional_sts import AbsTaskConditionalSTS  # noqa: E402
-from condsim.mteb_bridge.csts import CSTS  # noqa: E402
-from condsim.mteb_bridge.encoder import MtebEncoder  # noqa: E402
-from condsim.mteb_bridge.local_data import local_task  # noqa: E402
+if TYPE_CHECKING:
+    from condsim.mteb_bridge.conditional_sts import AbsTaskConditionalSTS as AbsTaskConditionalSTS
+    from condsim.mteb_bridge.csts import CSTS as CSTS
+    from condsim.mteb_bridge.encoder import MtebEncoder as MtebEncoder
+    from condsim.mteb_bridge.local_data import local_task as local_task
 
-__all__ = ["CSTS", "AbsTaskConditionalSTS", "MtebEncoder", "local_task"]
+__getattr__, __dir__, __all__ = face(
+    __name__,
+    {
+        "conditional_sts": "AbsTaskConditionalSTS",
+        "csts": "CSTS",
+        "encoder": "MtebEncoder",
+        "local_data": "local_task",
+    },
+    extra="mteb",
+)

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from mteb.timing import TimingStack
     from mteb.types import EncodeKwargs, Modalities
 
-__all__ = ["AbsTaskConditionalSTS"]
-
 _INPUTS = (
     {"text1": "text", "query1": "query", "instruction": "instruction"},
     {"text2": "text", "query2": "query", "instruction": "instruction"},
@@ -68,11 +66,7 @@ class AbsTaskConditionalSTS(AbsTaskSTS):
         timer: TimingStack,
         **kwargs: Any,  # noqa: ANN401 - as in mteb
     ) -> STSMetrics:
-        """Scores a split; as in `AbsTaskSTS`, but for what a batch holds.
-
-        Raises:
-            TypeError: If the model gives no embeddings.
-        """
+        """Scores a split; as in `AbsTaskSTS`, but for what a batch holds."""
         if not isinstance(model, EncoderProtocol):
             raise TypeError("Expected model to be an instance of EncoderProtocol")
         evaluator = AnySTSEvaluator(

@@ -12,8 +12,6 @@ from mteb.abstasks.task_metadata import TaskMetadata
 
 from condsim.mteb_bridge.conditional_sts import AbsTaskConditionalSTS
 
-__all__ = ["CSTS"]
-
 
 class CSTS(AbsTaskConditionalSTS):
     """C-STS: validation rows with the labels of Tu et al. (2024).

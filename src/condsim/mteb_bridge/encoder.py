@@ -12,10 +12,8 @@ from mteb.models.model_meta import FRAMEWORKS, ModelMeta, ScoringFunction
 from mteb.similarity_functions import cos_sim, pairwise_cos_sim
 
 from condsim.errors import InputError
-from condsim.scorers.embedding import EmbeddingScorer
-from condsim.scorers.load import load_scorer
-from condsim.scorers.onnx import OnnxScorer
-from condsim.scorers.revision import revision_of
+from condsim.loading import load_scorer
+from condsim.scorers import EmbeddingScorer, OnnxScorer, revision_of
 from condsim.types import FloatArray
 
 if TYPE_CHECKING:
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
     from mteb.types import Array, BatchedInput, EncodeKwargs, PromptType
     from torch.utils.data import DataLoader
     from typing_extensions import Unpack
-
-__all__ = ["MtebEncoder"]
 
 _NAMESPACE = "condsim"  # mteb wants an owner before the name
 

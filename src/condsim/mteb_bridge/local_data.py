@@ -13,8 +13,6 @@ from condsim.mteb_bridge.conditional_sts import AbsTaskConditionalSTS
 from condsim.mteb_bridge.csts import CSTS
 from condsim.types import Task
 
-__all__ = ["local_task"]
-
 
 def local_task(task: str | AbsTaskSTS, rows: Task, *, split: str | None = None) -> AbsTaskSTS:
     """Gives an STS task of mteb rows of your own in place of those of the Hub.

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from condsim.errors import BackendError, BudgetError, InputError, require
-from condsim.prompting.backends.base import Answer, Backend
+from condsim.prompting.backends import Answer, Backend
 from condsim.prompting.store import AnswerStore, answer_key
-
-__all__ = ["Asker", "Budget", "Usage"]
 
 
 @dataclass(frozen=True)

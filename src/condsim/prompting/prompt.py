@@ -1,13 +1,70 @@
-"""The prompt: instruction, examples and query as one text (Deshpande et al., 2023, Appendix B)."""
+"""Reading a number out of what a language model wrote (Deshpande et al., 2023, A.3)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
-__all__ = ["Example", "render"]
+from condsim.errors import unknown_name
+
+Instruction = Literal["none", "short", "long"]
+"""``none``; ``short``: what is asked, in two sentences; ``long``: what each score means."""
+
+_CONDITIONAL_SHORT = (
+    "On a scale between 1 and 5, how similar are the following two sentences with respect to the "
+    "condition provided? Respond only with a score between 1 and 5."
+)
+_CONDITIONAL_LONG = """\
+Definition: Evaluate the similarity between the two sentences, with respect to the condition. \
+Assign the pair a score between 1 and 5 as follows:
+1 : The two sentences are completely dissimilar with respect to the condition.
+2 : The two sentences are dissimilar, but are on a similar topic with respect to the condition.
+3 : The two sentences are roughly equivalent, but some important information differs or is missing \
+with respect to the condition.
+4 : The two sentences are mostly equivalent, but some unimportant details differ with respect to \
+the condition.
+5 : The two sentences are completely equivalent with respect to the condition."""
+_PLAIN_SHORT = (
+    "On a scale between 0 and 5, how similar are the following two sentences? Respond only with a "
+    "score between 0 and 5."
+)
+_PLAIN_LONG = """\
+Definition: Evaluate the similarity between the two sentences. Assign the pair a score between 0 \
+and 5 as follows:
+0 : The two sentences are about different things.
+1 : The two sentences say different things about the same topic.
+2 : The two sentences differ, but have some details in common.
+3 : The two sentences say roughly the same, but some important information differs or is missing.
+4 : The two sentences say nearly the same; only unimportant details differ.
+5 : The two sentences mean exactly the same."""
+
+INSTRUCTIONS: dict[bool, dict[Instruction, str]] = {
+    True: {"none": "", "short": _CONDITIONAL_SHORT, "long": _CONDITIONAL_LONG},
+    False: {"none": "", "short": _PLAIN_SHORT, "long": _PLAIN_LONG},
+}
+"""Text by whether there is a condition, then by name."""
+
+
+def instruction_text(name: Instruction, *, conditional: bool) -> str:
+    """Gives the text of an instruction.
+
+    Args:
+        name: ``none``, ``short`` or ``long``.
+        conditional: Whether the rows have conditions (scale 1 to 5) or not (scale 0 to 5).
+
+    Returns:
+        The text, without a line break at its end; empty for ``none``.
+
+    Raises:
+        InputError: If there is no such instruction.
+    """
+    if name not in get_args(Instruction):
+        raise unknown_name("instruction", str(name), get_args(Instruction))
+    return INSTRUCTIONS[conditional][name]
 
 
 @dataclass(frozen=True)
@@ -77,3 +134,58 @@ def _query(sentence1: str, sentence2: str, condition: str | None) -> str:
 def _label(label: float) -> str:
     """Writes 4 as ``4.0``, and 3.8 as ``3.8`` though float32 has no such number."""
     return np.format_float_positional(np.float32(label), trim="0")
+
+
+Parsing = Literal["strict", "first-number"]
+"""``strict``: as the paper says, the text around the number is stripped and the rest must be one
+number; ``first-number``: the first number of the text, as in the script its authors released."""
+
+# A sign or a leading point counts where a word could begin: "Output:-1" is -1, "Score-3" is 3.
+_NUMBER = r"(?<![\w.)])[-+\u2212]?\.\d+|(?<![\w.)])[-+\u2212]?\d+(?:\.\d+)?|\d+(?:\.\d+)?"
+_FIRST = re.compile(_NUMBER)
+_MORE = re.compile(r"\d")
+_LIMIT = 1e9  # a longer row of digits is no score, and one in float32 would be infinite
+
+
+def check_parsing(parsing: Parsing) -> None:
+    """Refuses an unknown way of parsing.
+
+    Args:
+        parsing: ``strict`` or ``first-number``.
+
+    Raises:
+        InputError: If it is neither.
+    """
+    if parsing not in get_args(Parsing):
+        raise unknown_name("way of parsing", str(parsing), get_args(Parsing))
+
+
+def parse_score(text: str, *, parsing: Parsing = "strict") -> float | None:
+    """Reads a score.
+
+    Under ``strict`` the characters around the number and stray punctuation are stripped and what
+    is left is cast; a text with two numbers ("3 out of 5", "0..0") is no answer. Decimal digits of
+    all scripts count. Whether the number lies on the scale is not looked at.
+
+    Args:
+        text: What the model wrote.
+        parsing: See `Parsing`.
+
+    Returns:
+        The number, or None if there is none below a thousand million.
+
+    Examples:
+        >>> parse_score("The Answer is 2.0.")
+        2.0
+        >>> parse_score("3 out of 5") is None
+        True
+        >>> parse_score("3 out of 5", parsing="first-number")
+        3.0
+    """
+    match = _FIRST.search(text)
+    if match is None:
+        return None
+    if parsing == "strict" and _MORE.search(text, match.end()):
+        return None
+    value = float(match.group().replace("\u2212", "-"))
+    return value if abs(value) < _LIMIT else None

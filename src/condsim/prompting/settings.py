@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from condsim.errors import InputError
-from condsim.prompting.backends.base import MAX_NEW_TOKENS
-from condsim.prompting.instructions import Instruction
-from condsim.prompting.parsing import Parsing
-from condsim.typed_yaml import read_mapping, typed, write_mapping
-
-__all__ = ["ANSWERS", "PromptSettings", "load_settings", "save_settings"]
+from condsim.prompting.backends import MAX_NEW_TOKENS
+from condsim.prompting.prompt import Instruction, Parsing
+from condsim.settings import read_mapping, typed, write_mapping
 
 ANSWERS = "runs/answers.sqlite"
 """Where answers are stored by default, relative to the working directory."""
@@ -32,12 +29,12 @@ class PromptSettings:
             OpenAI-compatible server.
         base_url: Address of the server, such as ``http://localhost:8000/v1``; None for that of
             ``OPENAI_BASE_URL``, else OpenAI's own.
-        instruction: Which instruction (`condsim.prompting.instructions`).
+        instruction: Which instruction (`condsim.prompting.prompt`).
         shots: Number of examples in a prompt.
         train: File the examples are drawn from; needed if there are any.
         seed: Seed of the draw of examples and of the values of invalid answers.
         scoring: Whether the score is the number in the text or the expected value.
-        parsing: How strictly a number is read out of the text (`condsim.prompting.parsing`).
+        parsing: How strictly a number is read out of the text (`condsim.prompting.prompt`).
         answers: SQLite file of stored answers.
         max_new_tokens: Longest answer in tokens (C-STS A.3: 20). A model that reasons before it
             answers needs more.
@@ -70,11 +67,7 @@ class PromptSettings:
     device: str | None = None
 
     def __post_init__(self) -> None:
-        """Checks the ranges and what goes together.
-
-        Raises:
-            InputError: If a value is out of its range, or examples have no file.
-        """
+        """Checks the ranges and what goes together."""
         for key in ("max_new_tokens", "concurrency"):
             self._check(key, getattr(self, key) >= 1, "at least 1")
         for key in ("shots", "retries", "max_requests", "max_tokens"):

@@ -13,10 +13,8 @@ import numpy as np
 
 from condsim.errors import InputError
 from condsim.prompting.prompt import Example
-from condsim.tasks.pairs import pair_rows
+from condsim.tasks import pair_rows
 from condsim.types import Task
-
-__all__ = ["Shots"]
 
 Key = frozenset[str]
 _WORD = re.compile(r"\w+")

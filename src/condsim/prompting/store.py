@@ -10,11 +10,9 @@ from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
-from condsim.closing import Closing
 from condsim.errors import InputError
-from condsim.prompting.backends.base import Answer
-
-__all__ = ["AnswerStore", "answer_key"]
+from condsim.files import Closing
+from condsim.prompting.backends import Answer
 
 _SCHEMA = """
 create table if not exists answers (
@@ -83,7 +81,6 @@ class AnswerStore(Closing):
             ) from error
 
     def __len__(self) -> int:
-        """Number of answers in the file."""
         (count,) = self._connection.execute("select count(*) from answers").fetchone()
         return int(count)
 

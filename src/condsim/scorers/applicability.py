@@ -15,8 +15,6 @@ from condsim.errors import ModelError
 from condsim.files import replacing
 from condsim.types import FloatArray
 
-__all__ = ["FILE_NAME", "PROBE", "ApplicabilityHead", "Embedded", "features", "head_of"]
-
 FILE_NAME = "applicability.json"
 """Where a model folder keeps its head."""
 

@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from condsim.errors import InputError, ModelError
 from condsim.types import FloatArray
 
-__all__ = ["UNCALIBRATED", "Calibration", "fit_calibration"]
-
 _TILT = 0.02  # share of a straight line mixed in, so that no stretch of the map is flat
 
 
@@ -31,11 +29,7 @@ class Calibration:
     score: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        """Checks the knots.
-
-        Raises:
-            ModelError: If they break the rules above.
-        """
+        """Checks the knots."""
         for name, values in (("raw", self.raw), ("score", self.score)):
             knots = np.asarray(values, dtype=np.float64)
             if knots.size < 2 or not np.isfinite(knots).all() or (np.diff(knots) <= 0).any():
@@ -150,11 +144,7 @@ def _bins(x: _Floats, y: _Floats, knots: int) -> tuple[_Floats, _Floats, _Floats
 def _pool_adjacent_violators(
     centres: _Floats, means: _Floats, counts: _Floats
 ) -> tuple[_Floats, _Floats]:
-    """Weighted isotonic regression; each pool becomes one point at its weighted centre.
-
-    Returns:
-        Centres and means of the pools, both strictly increasing.
-    """
+    """Weighted isotonic regression; each pool becomes one point at its weighted centre."""
     pools: list[tuple[float, float, float]] = []  # count, sum of centres, sum of means
     for centre, mean, count in zip(centres, means, counts, strict=True):
         pool = (float(count), float(count * centre), float(count * mean))

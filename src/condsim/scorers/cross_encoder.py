@@ -6,16 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from condsim.encoders.conditioning import Order, check_order, cross_encoder_pairs
+from condsim.encoders import Order, check_order, cross_encoder_pairs
 from condsim.scorers.calibration import Calibration
-from condsim.scorers.inputs import Rows, Scale, rescaled
-from condsim.scorers.pair_scorer import PairScorer
+from condsim.scorers.inputs import PairScorer, Rows, Scale, rescaled
 from condsim.types import FloatArray
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
-
-__all__ = ["CrossEncoderScorer"]
 
 
 class CrossEncoderScorer(PairScorer):

@@ -8,15 +8,12 @@ from typing import overload
 
 import numpy as np
 
-from condsim.encoders.conditioning import Order, check_order, conditional_sentences
+from condsim.encoders import Order, check_order, conditional_sentences
 from condsim.errors import ModelError
 from condsim.scorers.applicability import PROBE, ApplicabilityHead, Embedded
 from condsim.scorers.calibration import Calibration
-from condsim.scorers.inputs import Rows, Scale, Texts, check_rows, distinct, rescaled
-from condsim.scorers.pair_scorer import PairScorer
+from condsim.scorers.inputs import PairScorer, Rows, Scale, Texts, check_rows, distinct, rescaled
 from condsim.types import FloatArray, IntArray
-
-__all__ = ["EmbeddingScorer"]
 
 _ROWS = 4096  # scored at a time: bounds the memory, whatever the number of rows
 
@@ -59,14 +56,7 @@ class EmbeddingScorer(PairScorer):
 
     @abstractmethod
     def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
-        """Embeds texts, or pairs of texts in the model's order.
-
-        Args:
-            texts: Distinct ones, length m, at least 1.
-
-        Returns:
-            Embeddings of length 1, (m, dimension).
-        """
+        """Embeds texts, or pairs of texts in the model's order."""
 
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
         raw = np.empty(len(rows), dtype=np.float32)
@@ -180,12 +170,7 @@ class EmbeddingScorer(PairScorer):
     def _embed_distinct(
         self, columns: Sequence[Sequence[str]], conditions: Sequence[str] | None
     ) -> tuple[FloatArray, IntArray]:
-        """Embeds each conditional sentence once.
-
-        Returns:
-            Embeddings of the distinct ones, (m, dimension), and for each column and row the place
-            of its own, (columns, n).
-        """
+        """Embeds each conditional sentence once."""
         sentences, conditions_of, where = distinct(columns, conditions)
         if conditions_of is None:
             return self._embed(sentences), where

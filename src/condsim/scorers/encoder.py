@@ -4,21 +4,99 @@ from __future__ import annotations
 
 import copy
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 
-from condsim.encoders.conditioning import Order
-from condsim.scorers.batches import token_batches
+from condsim.encoders import Order, build_bi_encoder
+from condsim.errors import unknown_name
 from condsim.scorers.calibration import Calibration
 from condsim.scorers.embedding import EmbeddingScorer
-from condsim.scorers.precision import Numbers, Precision, numbers_on
+from condsim.scorers.inputs import token_batches
 from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
+    import torch
     from sentence_transformers import SentenceTransformer
 
-__all__ = ["EncoderScorer"]
+    from condsim.encoders import Pooling
+
+Numbers = Literal["float32", "bfloat16"]
+"""A number format. With ``bfloat16`` products are taken of numbers of 8 significant bits and added
+up in float32; weights, normalization and embeddings are float32."""
+
+Precision = Literal["auto", "float32", "bfloat16"]
+"""What may be asked for. ``auto``: bfloat16 on a processor that has matrix units for it (AMX) and
+is twice as fast by them, else float32."""
+
+
+def check_precision(precision: str) -> None:
+    """Refuses what is no precision.
+
+    Args:
+        precision: What was asked for.
+
+    Raises:
+        InputError: If it is none of `Precision`.
+    """
+    if precision not in get_args(Precision):
+        raise unknown_name("precision", precision, get_args(Precision))
+
+
+def numbers_on(device: torch.device, precision: Precision) -> Numbers:
+    """Decides on the number format.
+
+    Args:
+        device: Where the model is.
+        precision: What was asked for.
+
+    Returns:
+        The format.
+
+    Raises:
+        InputError: If the precision is unknown.
+    """
+    check_precision(precision)
+    if precision != "auto":
+        return precision
+    import torch
+
+    has_units = device.type == "cpu" and torch.cpu.get_capabilities().get("amx_bf16", False)
+    return "bfloat16" if has_units else "float32"
+
+
+def transformer_scorer(
+    model: str,
+    *,
+    pooling: Pooling = "mean",
+    name: str | None = None,
+    device: str | None = None,
+) -> EncoderScorer:
+    """Makes a scorer of an encoder that was never trained for similarity.
+
+    Args:
+        model: A local folder or a Hub name: a transformers checkpoint, or a sentence-transformers
+            model, of which the transformer alone is taken.
+        pooling: ``mean`` over the tokens of the last layer, the special ones too; ``cls``, the
+            first token; or another of `condsim.encoders.Pooling`.
+        name: Short name, shown in tables; made of the two by default.
+        device: Where torch runs; it chooses if None.
+
+    Returns:
+        The scorer: cosines.
+
+    Raises:
+        InputError: If the pooling is unknown.
+        ModelError: If the model cannot be loaded.
+        MissingExtraError: If the ``train`` extra is not installed.
+    """
+    encoder = build_bi_encoder(model, pooling=pooling)
+    encoder.eval()
+    if device is not None:
+        encoder = encoder.to(device)
+    return EncoderScorer(encoder, name=name or f"{pooling}:{Path(model).name}")
+
 
 _TOKENS = 1024  # in one batch on a processor, padding included: enough for its matrix units
 _TOKENS_GPU = 16_384  # on anything else, which many tokens keep busy
@@ -69,7 +147,7 @@ class EncoderScorer(EmbeddingScorer):
         """Gives the same scorer in another number format; the model is shared.
 
         Args:
-            precision: See `condsim.scorers.precision.Precision`.
+            precision: See `condsim.scorers.encoder.Precision`.
 
         Returns:
             A copy that computes so.

@@ -1,18 +1,17 @@
-"""What scorers take: the checks, the broadcast of a single text, and each text once."""
+"""Texts of like length together, as many as make up a number of tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, get_args, overload
 
 import numpy as np
 
 from condsim.errors import InputError, unknown_name
 from condsim.scorers.calibration import Calibration
 from condsim.types import FloatArray, IntArray
-
-__all__ = ["Rows", "Scale", "Texts", "check_rows", "check_scale", "distinct", "rescaled"]
 
 Scale = Literal["unit", "likert", "raw"]
 """``unit``: calibrated, in [0, 1], 0.5 is Likert 3; ``likert``: the same on 1 to 5; ``raw``: what
@@ -36,7 +35,6 @@ class Rows:
     single: bool
 
     def __len__(self) -> int:
-        """Number of rows."""
         return len(self.sentences[0])
 
 
@@ -147,3 +145,88 @@ def rescaled(raw: FloatArray, calibration: Calibration | None, scale: Scale) -> 
         return raw
     unit = raw if calibration is None else calibration.apply(raw)
     return unit if scale == "unit" else 1 + 4 * unit
+
+
+class PairScorer(ABC):
+    """Scores single texts or columns of them, on a scale of the caller's choice."""
+
+    @abstractmethod
+    def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
+        """Scores checked rows.
+
+        Returns:
+            Scores on that scale, ``(n,)`` float32.
+        """
+
+    @overload
+    def score(  # type: ignore[overload-overlap]  # a str is a sequence of str to the type checker
+        self,
+        sentences1: str,
+        sentences2: str,
+        conditions: str | None = None,
+        *,
+        scale: Scale = "unit",
+    ) -> float: ...
+
+    @overload
+    def score(
+        self,
+        sentences1: Texts,
+        sentences2: Texts,
+        conditions: Texts | None = None,
+        *,
+        scale: Scale = "unit",
+    ) -> FloatArray: ...
+
+    def score(
+        self,
+        sentences1: Texts,
+        sentences2: Texts,
+        conditions: Texts | None = None,
+        *,
+        scale: Scale = "unit",
+    ) -> float | FloatArray:
+        """Scores pairs of sentences, each with respect to its condition.
+
+        A single text among sequences stands for every row.
+
+        Args:
+            sentences1: First sentences, length n, or one.
+            sentences2: Second sentences, length n, or one.
+            conditions: Conditions, length n, or one; None compares the sentences as a whole, where
+                the model can do that.
+            scale: ``unit``: in [0, 1], 0.5 is Likert 3; ``likert``: the same in [1, 5]; ``raw``: as
+                the model gives it. The class says what that is.
+
+        Returns:
+            A float for single texts, else ``(n,)`` float32; higher is more similar.
+
+        Raises:
+            InputError: If a text is empty or no str, lengths differ, the scale is unknown, or the
+                model needs a condition, or knows of none.
+        """
+        check_scale(scale)
+        rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
+        scores = self._score_rows(rows, scale)
+        return float(scores[0]) if rows.single else scores
+
+
+def token_batches(lengths: IntArray, *, tokens: int) -> Iterator[IntArray]:
+    """Cuts texts, sorted by length, into batches of at most ``tokens`` tokens.
+
+    Args:
+        lengths: Tokens of each text, (n,).
+        tokens: Most tokens of a batch once its texts are padded to the longest, 1 or more.
+
+    Yields:
+        Places of the texts of one batch, shortest first; a text that is longer than the limit is
+        alone.
+    """
+    order = np.argsort(lengths, kind="stable")
+    start = 0
+    while start < len(order):
+        stop = start + 1
+        while stop < len(order) and (stop + 1 - start) * lengths[order[stop]] <= tokens:
+            stop += 1
+        yield order[start:stop]
+        start = stop

@@ -13,16 +13,14 @@ from tokenizers import Tokenizer
 
 from condsim.errors import InputError, ModelError
 from condsim.scorers.applicability import head_of
-from condsim.scorers.batches import token_batches
 from condsim.scorers.calibration import UNCALIBRATED
 from condsim.scorers.embedding import EmbeddingScorer
+from condsim.scorers.inputs import token_batches
 from condsim.scorers.settings import Settings
 from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
-
-__all__ = ["MODEL_FILE", "TOKENIZER_FILE", "OnnxScorer"]
 
 MODEL_FILE = "model.onnx"
 TOKENIZER_FILE = "tokenizer.json"

@@ -12,8 +12,6 @@ from condsim.scorers.calibration import Calibration
 from condsim.scorers.inputs import Scale, check_scale, rescaled
 from condsim.types import FloatArray, Scorer
 
-__all__ = ["ScoredOnce"]
-
 Rows = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...] | None]
 
 

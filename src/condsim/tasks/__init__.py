@@ -12,54 +12,101 @@ JSONL or Parquet file.
 
 from __future__ import annotations
 
-from condsim.tasks.afs import load_afs, load_afs_topics
-from condsim.tasks.csts import CstsRow, iter_csts, load_csts
-from condsim.tasks.cxc_sts import load_cxc_sts
-from condsim.tasks.files import iter_rows
-from condsim.tasks.folds import Fold, cross_validation
-from condsim.tasks.load import load_task
-from condsim.tasks.nli import NLI_CLASSES, NliTask, load_nli
-from condsim.tasks.pairs import Pairing, pair_rows
-from condsim.tasks.scored_pairs import load_scored_pairs
-from condsim.tasks.sections import SectionTriplets, draw_section_triplets
-from condsim.tasks.sick import load_sick
-from condsim.tasks.statistics import Lengths, TaskStatistics, describe
-from condsim.tasks.sts import load_sts
-from condsim.tasks.sts_year import STS_YEARS, join_tasks, load_sts_year
-from condsim.tasks.stsb import load_stsb
-from condsim.tasks.stsb_glue import load_stsb_glue
-from condsim.tasks.triplets import Triplets, load_triplets, write_triplets
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "NLI_CLASSES",
-    "STS_YEARS",
-    "CstsRow",
-    "Fold",
-    "Lengths",
-    "NliTask",
-    "Pairing",
-    "SectionTriplets",
-    "TaskStatistics",
-    "Triplets",
-    "cross_validation",
-    "describe",
-    "draw_section_triplets",
-    "iter_csts",
-    "iter_rows",
-    "join_tasks",
-    "load_afs",
-    "load_afs_topics",
-    "load_csts",
-    "load_cxc_sts",
-    "load_nli",
-    "load_scored_pairs",
-    "load_sick",
-    "load_sts",
-    "load_sts_year",
-    "load_stsb",
-    "load_stsb_glue",
-    "load_task",
-    "load_triplets",
-    "pair_rows",
-    "write_triplets",
-]
+from condsim.lazy import face
+
+if TYPE_CHECKING:
+    from condsim.tasks.afs import load_afs as load_afs, load_afs_topics as load_afs_topics
+    from condsim.tasks.applicability import load_applicability as load_applicability
+    from condsim.tasks.csts import (
+        CstsRow as CstsRow,
+        iter_csts as iter_csts,
+        load_csts as load_csts,
+    )
+    from condsim.tasks.cxc_sts import load_cxc_sts as load_cxc_sts
+    from condsim.tasks.graded import load_scored_pairs as load_scored_pairs
+    from condsim.tasks.hub import HubName as HubName, parse_hub_name as parse_hub_name
+    from condsim.tasks.load import load_task as load_task
+    from condsim.tasks.nli import (
+        NLI_CLASSES as NLI_CLASSES,
+        NliTask as NliTask,
+        load_nli as load_nli,
+    )
+    from condsim.tasks.pairs import (
+        Fold as Fold,
+        Pairing as Pairing,
+        cross_validation as cross_validation,
+        pair_rows as pair_rows,
+    )
+    from condsim.tasks.rewordings import (
+        BUNDLED_REWORDINGS as BUNDLED_REWORDINGS,
+        Rewordings as Rewordings,
+        load_rewordings as load_rewordings,
+    )
+    from condsim.tasks.rows import (
+        Cell as Cell,
+        Row as Row,
+        check_file as check_file,
+        column_names as column_names,
+        decoded_lines as decoded_lines,
+        iter_rows as iter_rows,
+        open_bytes as open_bytes,
+        place as place,
+        scan_rows as scan_rows,
+        score_of as score_of,
+        shown as shown,
+        stem_of as stem_of,
+        text_cell as text_cell,
+    )
+    from condsim.tasks.sections import (
+        SectionTriplets as SectionTriplets,
+        draw_section_triplets as draw_section_triplets,
+    )
+    from condsim.tasks.sick import load_sick as load_sick
+    from condsim.tasks.statistics import (
+        Lengths as Lengths,
+        TaskStatistics as TaskStatistics,
+        describe as describe,
+    )
+    from condsim.tasks.sts import (
+        STS_COUNTS as STS_COUNTS,
+        STS_YEARS as STS_YEARS,
+        join_tasks as join_tasks,
+        load_sts as load_sts,
+        load_sts_year as load_sts_year,
+        subset_of as subset_of,
+    )
+    from condsim.tasks.stsb import load_stsb as load_stsb, load_stsb_glue as load_stsb_glue
+    from condsim.tasks.triplets import (
+        Triplets as Triplets,
+        is_triplets as is_triplets,
+        load_triplets as load_triplets,
+        write_triplets as write_triplets,
+    )
+
+__getattr__, __dir__, __all__ = face(
+    __name__,
+    {
+        "afs": "load_afs load_afs_topics",
+        "applicability": "load_applicability",
+        "csts": "CstsRow iter_csts load_csts",
+        "cxc_sts": "load_cxc_sts",
+        "graded": "load_scored_pairs",
+        "hub": "HubName parse_hub_name",
+        "load": "load_task",
+        "nli": "NLI_CLASSES NliTask load_nli",
+        "pairs": "Fold Pairing cross_validation pair_rows",
+        "rewordings": "BUNDLED_REWORDINGS Rewordings load_rewordings",
+        "rows": (
+            "Cell Row check_file column_names decoded_lines iter_rows open_bytes place scan_rows "
+            "score_of shown stem_of text_cell"
+        ),
+        "sections": "SectionTriplets draw_section_triplets",
+        "sick": "load_sick",
+        "statistics": "Lengths TaskStatistics describe",
+        "sts": "STS_COUNTS STS_YEARS join_tasks load_sts load_sts_year subset_of",
+        "stsb": "load_stsb load_stsb_glue",
+        "triplets": "Triplets is_triplets load_triplets write_triplets",
+    },
+)

@@ -20,21 +20,18 @@ import numpy as np
 
 from condsim.errors import InputError
 from condsim.files import sha256_of
-from condsim.tasks.files import check_file, stem_of
-from condsim.tasks.graded import GradedColumns
-from condsim.tasks.lines import open_bytes
-from condsim.tasks.published import compare_count
-from condsim.tasks.row import Row, check_header, place, score_of, text_cell
+from condsim.tasks.graded import GradedColumns, compare_count
+from condsim.tasks.rows import (
+    Row,
+    check_file,
+    check_header,
+    open_bytes,
+    place,
+    score_of,
+    stem_of,
+    text_cell,
+)
 from condsim.types import Task
-
-__all__ = [
-    "AFS_COLUMNS",
-    "AFS_LABEL_RANGE",
-    "AFS_TOPICS",
-    "is_afs",
-    "load_afs",
-    "load_afs_topics",
-]
 
 AFS_COLUMNS = GradedColumns("sentence_1", "sentence_2", "regression_label")
 """The columns that are read."""
@@ -62,14 +59,7 @@ _MARKS = {
 
 
 def is_afs(path: Path) -> bool:
-    """Tells a file of AFS by its header; lines may end in CR alone, as old spreadsheets wrote them.
-
-    Args:
-        path: A file.
-
-    Returns:
-        Whether it is a ``.csv`` with the columns of AFS; no for a file that cannot be opened.
-    """
+    """Tells a file of AFS by its header; lines may end in CR alone, as in old spreadsheets."""
     try:
         if path.suffix.lower() != ".csv" or not path.is_file():
             return False

@@ -9,11 +9,8 @@ import numpy as np
 from condsim.errors import InputError
 from condsim.files import sha256_of
 from condsim.tasks.csts import LABEL_RANGE
-from condsim.tasks.files import scan_rows, stem_of
-from condsim.tasks.row import Row, place, score_of, text_cell
+from condsim.tasks.rows import Row, place, scan_rows, score_of, stem_of, text_cell
 from condsim.types import Task
-
-__all__ = ["load_applicability"]
 
 _DOES_NOT_APPLY = -1.0
 _COLUMNS = ("sentence1", "sentence2", "condition")

@@ -17,12 +17,9 @@ import numpy as np
 
 from condsim.errors import InputError
 from condsim.files import sha256_of
-from condsim.tasks.files import scan_rows, stem_of
-from condsim.tasks.published import compare_split
-from condsim.tasks.row import Cell, Row, place, shown, text_cell
+from condsim.tasks.graded import compare_split
+from condsim.tasks.rows import Cell, Row, place, scan_rows, shown, stem_of, text_cell
 from condsim.types import Task
-
-__all__ = ["CSTS_COUNTS", "LABEL_RANGE", "CstsRow", "iter_csts", "load_csts"]
 
 LABEL_RANGE = (1.0, 5.0)
 """Lowest and highest label of the Likert scale."""

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from condsim.tasks.graded import GradedColumns, load_graded
-from condsim.tasks.published import compare_split
+from condsim.tasks.graded import GradedColumns, compare_split, load_graded
 from condsim.types import Task
-
-__all__ = ["CXC_STS_COLUMNS", "CXC_STS_COUNTS", "CXC_STS_MARKS", "load_cxc_sts"]
 
 CXC_STS_COLUMNS = GradedColumns("sentence1", "sentence2", "score")
 """The columns that are read."""

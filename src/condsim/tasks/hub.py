@@ -12,11 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from condsim.errors import InputError, require
-from condsim.tasks.graded import GradedColumns, load_graded
-from condsim.tasks.published import compare_count
+from condsim.tasks.graded import GradedColumns, compare_count, load_graded
 from condsim.types import Task
-
-__all__ = ["HUB_SETS", "HubName", "HubSet", "fetch_split", "load_hub_set", "parse_hub_name"]
 
 _PREFIX = "hub:"
 _NAME = re.compile(
@@ -108,19 +105,7 @@ def parse_hub_name(text: str) -> HubName | None:
 
 
 def fetch_split(hub: HubName, folder: Path) -> Path:
-    """Fetches a split and writes it as JSONL, which every loader here reads.
-
-    Args:
-        hub: What to fetch.
-        folder: Where to write it.
-
-    Returns:
-        The file.
-
-    Raises:
-        InputError: If it cannot be had: no network, or no such data set, revision or split.
-        MissingExtraError: If datasets is not installed.
-    """
+    """Fetches a split and writes it as JSONL, which every loader here reads."""
     library = require("datasets", extra="train")
     try:
         rows = library.load_dataset(hub.dataset, hub.config, split=hub.split, revision=hub.revision)
@@ -138,20 +123,7 @@ def fetch_split(hub: HubName, folder: Path) -> Path:
 
 
 def load_hub_set(hub: HubName, path: Path, *, name: str | None = None) -> Task | None:
-    """Loads a fetched split of one of :data:`HUB_SETS`.
-
-    Args:
-        hub: What was fetched.
-        path: The file that it was written to.
-        name: Name of the task; that of the data set by default.
-
-    Returns:
-        The rows, without conditions; None if the data set is none of those. Another number of rows
-        than published is warned of (logger ``condsim``).
-
-    Raises:
-        InputError: See `condsim.tasks.graded.load_graded`.
-    """
+    """Loads a fetched split of one of :data:`HUB_SETS`."""
     known = HUB_SETS.get("/".join(filter(None, (hub.dataset, hub.config))))
     if known is None:
         return None

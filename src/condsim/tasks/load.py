@@ -7,20 +7,17 @@ from tempfile import TemporaryDirectory
 
 from condsim.errors import InputError
 from condsim.tasks.afs import is_afs, load_afs
-from condsim.tasks.columns import column_names
 from condsim.tasks.csts import load_csts
 from condsim.tasks.cxc_sts import CXC_STS_MARKS, load_cxc_sts
+from condsim.tasks.graded import load_scored_pairs
 from condsim.tasks.hub import HubName, fetch_split, load_hub_set, parse_hub_name
 from condsim.tasks.nli import NLI_COLUMNS
-from condsim.tasks.scored_pairs import load_scored_pairs
+from condsim.tasks.rows import column_names
 from condsim.tasks.sick import SICK_COLUMNS, load_sick
 from condsim.tasks.sts import is_sts_input, is_sts_tsv, load_sts
-from condsim.tasks.stsb import STSB_COLUMNS, load_stsb
-from condsim.tasks.stsb_glue import GLUE_MARKS, load_stsb_glue
+from condsim.tasks.stsb import GLUE_MARKS, STSB_COLUMNS, load_stsb, load_stsb_glue
 from condsim.tasks.triplets import is_triplets
 from condsim.types import Task
-
-__all__ = ["load_task"]
 
 _LOOKED_AT = 64 * 1024  # bytes; the first line of an STS-B file is far shorter
 _BY_COLUMNS = (

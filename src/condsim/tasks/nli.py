@@ -16,12 +16,8 @@ import numpy as np
 
 from condsim.errors import InputError
 from condsim.files import sha256_of
-from condsim.tasks.columns import column_names
-from condsim.tasks.files import scan_rows, stem_of
-from condsim.tasks.row import Row, place, shown, text_cell
+from condsim.tasks.rows import Row, column_names, place, scan_rows, shown, stem_of, text_cell
 from condsim.types import IntArray
-
-__all__ = ["NLI_CLASSES", "NLI_COLUMNS", "NliTask", "load_nli"]
 
 NLI_CLASSES = ("entailment", "neutral", "contradiction")
 """The classes, in the order of their numbers; the data sets on the Hub number them the same."""
@@ -57,7 +53,6 @@ class NliTask:
     dropped: int = 0
 
     def __len__(self) -> int:
-        """Number of rows."""
         return len(self.premises)
 
     def take(self, rows: IntArray) -> NliTask:

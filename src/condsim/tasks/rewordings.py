@@ -9,11 +9,8 @@ import numpy as np
 
 from condsim.errors import InputError
 from condsim.files import sha256_of
-from condsim.tasks.files import scan_rows, stem_of
-from condsim.tasks.row import Row, place, shown, text_cell
+from condsim.tasks.rows import Row, place, scan_rows, shown, stem_of, text_cell
 from condsim.types import IntArray
-
-__all__ = ["BUNDLED_REWORDINGS", "REWORDING_COLUMNS", "Rewordings", "load_rewordings"]
 
 REWORDING_COLUMNS = ("sentence1", "sentence2", "condition_group", "condition")
 """The columns of a file of rewordings."""
@@ -46,7 +43,6 @@ class Rewordings:
     group_ids: IntArray
 
     def __len__(self) -> int:
-        """Number of rows."""
         return len(self.conditions)
 
 

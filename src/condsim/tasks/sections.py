@@ -16,11 +16,8 @@ import numpy as np
 
 from condsim.errors import InputError, require
 from condsim.files import sha256_of
-from condsim.tasks.files import check_file, stem_of
-from condsim.tasks.lines import decoded_lines, open_bytes
+from condsim.tasks.rows import check_file, decoded_lines, open_bytes, stem_of
 from condsim.tasks.triplets import Triplets
-
-__all__ = ["SectionTriplets", "draw_section_triplets"]
 
 _TITLE = re.compile(r"= [^=].* =")
 _SECTION = re.compile(r"== [^=].* ==")

@@ -13,13 +13,9 @@ from typing import Literal
 import numpy as np
 
 from condsim.errors import InputError
-from condsim.tasks.columns import column_names
-from condsim.tasks.files import scan_rows
-from condsim.tasks.graded import GradedColumns, load_graded
-from condsim.tasks.published import compare_count, compare_split
+from condsim.tasks.graded import GradedColumns, compare_count, compare_split, load_graded
+from condsim.tasks.rows import column_names, scan_rows
 from condsim.types import Task
-
-__all__ = ["SICK_COLUMNS", "SICK_COUNTS", "SICK_LABEL_RANGE", "load_sick"]
 
 SICK_COLUMNS = GradedColumns("sentence_A", "sentence_B", "relatedness_score")
 """The columns that are read; the entailment judgment is not."""

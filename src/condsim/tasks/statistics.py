@@ -17,8 +17,6 @@ from condsim.errors import InputError
 from condsim.tasks.pairs import Pairing, pair_rows
 from condsim.types import Task
 
-__all__ = ["Lengths", "TaskStatistics", "describe"]
-
 Counts = tuple[tuple[float, int], ...]
 
 

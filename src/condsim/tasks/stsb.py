@@ -1,11 +1,8 @@
-"""STS-B, the STS Benchmark: how similar two sentences are, with no condition, from 0 to 5.
+"""STS-B as GLUE hands it out: the same rows as `condsim.tasks.stsb`, with a header.
 
-Reads the released files ``sts-{train,dev,test}.csv`` unchanged (Cer et al., 2017). Despite the name
-they are tab separated, without quoting and without a header; some lines end in two more fields,
-the sources of the sentences, which are not read.
-
-4,745 of the 5,749 rows of the train file are also in the test sets of STS 2012-2016: what was
-trained on it is not to be measured on those.
+Reads ``train.tsv``, ``dev.tsv`` and ``test.tsv`` unchanged (Wang et al., 2019): tab separated, no
+quoting, with the columns ``index``, ``genre``, ... ``sentence1``, ``sentence2`` and ``score``. The
+test file has no scores.
 """
 
 from __future__ import annotations
@@ -17,14 +14,20 @@ import numpy as np
 
 from condsim.errors import InputError
 from condsim.files import sha256_of
-from condsim.tasks.delimited import tsv_records
-from condsim.tasks.files import check_file
-from condsim.tasks.lines import decoded_lines, open_bytes
-from condsim.tasks.published import compare_split
-from condsim.tasks.row import place, score_of
+from condsim.tasks.graded import GradedColumns, compare_split, load_graded
+from condsim.tasks.rows import (
+    check_file,
+    column_names,
+    decoded_lines,
+    open_bytes,
+    place,
+    scan_rows,
+    score_of,
+    stem_of,
+    text_cell,
+    tsv_records,
+)
 from condsim.types import Task
-
-__all__ = ["STSB_COLUMNS", "STSB_COUNTS", "STSB_LABEL_RANGE", "load_stsb"]
 
 STSB_COLUMNS = ("genre", "file", "year", "id", "score", "sentence1", "sentence2")
 """What the fields of a line are, in order; the files themselves do not name them."""
@@ -96,3 +99,53 @@ def _row(path: Path, line: int, fields: list[str]) -> tuple[str, str, float]:
         fix="Correct it, or remove the line; the file has no header.",
     )
     return cells["sentence1"].strip(), cells["sentence2"].strip(), score
+
+
+GLUE_MARKS = ("genre", "old_index", "sentence1", "sentence2")
+"""Columns that tell the file."""
+
+_COLUMNS = GradedColumns("sentence1", "sentence2", "score")
+
+
+def load_stsb_glue(path: Path | str, *, name: str | None = None) -> Task:
+    """Loads an STS-B file of GLUE.
+
+    Args:
+        path: ``train.tsv``, ``dev.tsv`` or ``test.tsv``.
+        name: Name of the task; the file's stem by default.
+
+    Returns:
+        The rows in file order, without conditions, with labels from 0 to 5, or without any where
+        the file has no scores. Another number of them than published is warned of (logger
+        ``condsim``); the split is told from the name.
+
+    Raises:
+        InputError: If the file cannot be read or has no rows, a column is missing, a sentence is
+            empty, or a score is no number from 0 to 5.
+        MissingExtraError: If the file is Parquet and pyarrow is not installed.
+    """
+    path = Path(path)
+    if _COLUMNS.score in column_names(path):
+        task = load_graded(
+            path,
+            columns=_COLUMNS,
+            label_range=STSB_LABEL_RANGE,
+            fix="Correct it, or remove the row.",
+            name=name,
+        )
+        compare_split(path, found=len(task), published=STSB_COUNTS)
+        return task
+    pairs = [
+        (text_cell(path, row, "sentence1"), text_cell(path, row, "sentence2"))
+        for row in scan_rows(path, columns=("sentence1", "sentence2"))
+    ]
+    sentences1, sentences2 = zip(*pairs, strict=True)
+    return Task(
+        name=stem_of(path) if name is None else name,
+        revision=sha256_of(path)[:12],
+        sentences1=sentences1,
+        sentences2=sentences2,
+        conditions=None,
+        labels=np.full(len(pairs), np.nan, np.float32),
+        label_range=STSB_LABEL_RANGE,
+    )

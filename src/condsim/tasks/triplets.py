@@ -15,20 +15,9 @@ import numpy as np
 
 from condsim.errors import InputError
 from condsim.files import replacing, sha256_of
-from condsim.tasks.columns import column_names
-from condsim.tasks.files import scan_rows, stem_of
-from condsim.tasks.published import compare_split
-from condsim.tasks.row import text_cell
+from condsim.tasks.graded import compare_split
+from condsim.tasks.rows import column_names, scan_rows, stem_of, text_cell
 from condsim.types import FloatArray, IntArray, Task
-
-__all__ = [
-    "SECTION_COUNTS",
-    "TRIPLET_COLUMNS",
-    "Triplets",
-    "is_triplets",
-    "load_triplets",
-    "write_triplets",
-]
 
 TRIPLET_COLUMNS = (("anchor", "positive", "negative"), ("Sentence1", "Sentence2", "Sentence3"))
 """What the columns may be called."""
@@ -61,7 +50,6 @@ class Triplets:
     dropped: int = 0
 
     def __len__(self) -> int:
-        """Number of triplets."""
         return len(self.anchors)
 
     def take(self, rows: IntArray) -> Triplets:

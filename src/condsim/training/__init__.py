@@ -5,6 +5,92 @@ sentence-transformers and transformers; what is here is the recipe, how rows are
 best epoch is chosen, and what the finished folder holds.
 """
 
-from condsim.training.recipe import Recipe, load_recipe, save_recipe
+from __future__ import annotations
 
-__all__ = ["Recipe", "load_recipe", "save_recipe"]
+from typing import TYPE_CHECKING
+
+from condsim.lazy import face
+
+if TYPE_CHECKING:
+    from condsim.training.average import (
+        average_models as average_models,
+        average_weights as average_weights,
+    )
+    from condsim.training.callbacks import ProgressCallback as ProgressCallback
+    from condsim.training.data import (
+        MaskedScorer as MaskedScorer,
+        load_train as load_train,
+        used_rows as used_rows,
+    )
+    from condsim.training.dataset import training_set as training_set
+    from condsim.training.export import (
+        SAMPLES as SAMPLES,
+        export_onnx as export_onnx,
+        samples_of as samples_of,
+    )
+    from condsim.training.output import (
+        CHECKPOINTS as CHECKPOINTS,
+        HISTORY as HISTORY,
+        REPORT as REPORT,
+        last_checkpoint as last_checkpoint,
+        prepare_output as prepare_output,
+    )
+    from condsim.training.plain import (
+        load_plain as load_plain,
+        plain_objective as plain_objective,
+        plain_set as plain_set,
+    )
+    from condsim.training.recipe import (
+        Recipe as Recipe,
+        load_recipe as load_recipe,
+        save_recipe as save_recipe,
+    )
+    from condsim.training.run import (
+        PLACE_KEYS as PLACE_KEYS,
+        FinishedRun as FinishedRun,
+        close_process_group as close_process_group,
+        finished_run as finished_run,
+        fit as fit,
+        run_or_resume as run_or_resume,
+    )
+    from condsim.training.sampler import (
+        MixedBatchSampler as MixedBatchSampler,
+        PairBatchSampler as PairBatchSampler,
+        batch_sampler as batch_sampler,
+        group_rows as group_rows,
+    )
+    from condsim.training.siblings import (
+        caption_groups as caption_groups,
+        load_siblings as load_siblings,
+        normalised as normalised,
+        with_siblings as with_siblings,
+    )
+    from condsim.training.sweep import (
+        Range as Range,
+        SweepSpec as SweepSpec,
+        load_sweep as load_sweep,
+        point_text as point_text,
+        run_sweep as run_sweep,
+        to_markdown as to_markdown,
+    )
+    from condsim.training.trainer import Run as Run, build_run as build_run
+
+__getattr__, __dir__, __all__ = face(
+    __name__,
+    {
+        "average": "average_models average_weights",
+        "callbacks": "ProgressCallback",
+        "data": "MaskedScorer load_train used_rows",
+        "dataset": "training_set",
+        "export": "SAMPLES export_onnx samples_of",
+        "output": "CHECKPOINTS HISTORY REPORT last_checkpoint prepare_output",
+        "plain": "load_plain plain_objective plain_set",
+        "recipe": "Recipe load_recipe save_recipe",
+        "run": "FinishedRun PLACE_KEYS close_process_group finished_run fit run_or_resume",
+        "sampler": "MixedBatchSampler PairBatchSampler batch_sampler group_rows",
+        "siblings": "caption_groups load_siblings normalised with_siblings",
+        "sweep": "Range SweepSpec load_sweep point_text run_sweep to_markdown",
+        "trainer": "Run build_run",
+    },
+    extra="train",
+)

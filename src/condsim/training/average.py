@@ -14,19 +14,16 @@ from pathlib import Path
 
 import torch
 
-from condsim.encoders.quiet import without_progress_bars
+from condsim.encoders import without_progress_bars
 from condsim.errors import InputError
-from condsim.evaluation.report import Report
+from condsim.evaluation import Report
 from condsim.files import replacing
-from condsim.scorers.encoder import EncoderScorer
-from condsim.scorers.load import load_scorer
+from condsim.scorers import EncoderScorer, load_trained
 from condsim.training.data import load_dev, load_train
-from condsim.training.evaluator import Model
 from condsim.training.finish import write_model
 from condsim.training.output import HISTORY, RECIPE, REPORT, prepare_output
 from condsim.training.recipe import Recipe, load_recipe
-
-__all__ = ["average_models", "average_weights"]
+from condsim.training.trainer import Model
 
 
 def average_weights(models: Sequence[Model]) -> None:
@@ -117,7 +114,7 @@ def _finished(run: Path) -> Recipe:
 
 
 def _model(run: Path) -> Model:
-    scorer = load_scorer(str(run), device="cpu")
+    scorer = load_trained(str(run), device="cpu")
     if not isinstance(scorer, EncoderScorer):
         raise InputError(f"{run} is no bi- or tri-encoder; only those can be averaged.")
     return scorer.model

@@ -3,17 +3,58 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from transformers import TrainerCallback
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+from condsim.files import replacing
 
 if TYPE_CHECKING:
     from transformers import TrainerControl, TrainerState, TrainingArguments
 
-__all__ = ["CheckpointCallback", "InterruptCallback", "ProgressCallback"]
+LOSS_STATE = "loss.safetensors"
+
+
+def loss_state(loss: nn.Module) -> dict[str, Tensor]:
+    """Gives the loss's own weights."""
+    return {
+        name: weight.detach().cpu().contiguous()
+        for name, weight in loss.state_dict().items()
+        if not name.startswith("model.")
+    }
+
+
+def load_loss_state(loss: nn.Module, checkpoint: Path) -> None:
+    """Puts the loss's own weights back as a checkpoint has them."""
+    if loss_state(loss):
+        loss.load_state_dict(load_file(checkpoint / LOSS_STATE), strict=False)
+
+
+class LossStateCallback(TrainerCallback):
+    """Writes the loss's own weights into each checkpoint, after the library's part of it."""
+
+    def __init__(self, loss: nn.Module) -> None:
+        self._loss = loss
+
+    def on_save(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        **_: object,
+    ) -> None:
+        """Writes ``loss.safetensors``; a checkpoint is complete only with it."""
+        if not state.is_world_process_zero:
+            return
+        folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
+        with replacing(folder / LOSS_STATE) as partial:
+            save_file(loss_state(self._loss), partial)
 
 
 class ProgressCallback(TrainerCallback):
@@ -95,7 +136,6 @@ class InterruptCallback(TrainerCallback):
     """
 
     def __init__(self) -> None:
-        """Starts with nothing interrupted."""
         self.interrupted = False
         self._previous: object = None
 
@@ -153,7 +193,6 @@ class CheckpointCallback(TrainerCallback):
     """Writes a checkpoint every few steps within an epoch, without evaluating."""
 
     def __init__(self, steps: int) -> None:
-        """Takes the number of steps between checkpoints."""
         self._steps = steps
 
     def on_step_end(

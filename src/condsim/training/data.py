@@ -2,17 +2,92 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
-from condsim.tasks import NliTask, Triplets, load_nli, load_task, load_triplets, pair_rows
-from condsim.tasks.columns import column_names
-from condsim.tasks.triplets import is_triplets
+from condsim.scorers import Scale
+from condsim.tasks import (
+    NliTask,
+    Triplets,
+    column_names,
+    is_triplets,
+    load_nli,
+    load_task,
+    load_triplets,
+    pair_rows,
+)
 from condsim.training.recipe import Recipe
-from condsim.types import Task
+from condsim.types import FloatArray, Scorer, Task
 
-__all__ = ["DevData", "TrainingData", "dev_pairs", "load_dev", "load_train", "used_rows"]
+Inputs = Literal["both", "condition", "sentences"]
+
+HIDDEN = "-"
+"""Stands where a text is kept from the model; scorers refuse an empty one."""
+
+
+def masked(task: Task, inputs: Inputs) -> Task:
+    """Hides the sentences or the conditions of every row."""
+    hidden = (HIDDEN,) * len(task)
+    if inputs == "condition":
+        return replace(task, sentences1=hidden, sentences2=hidden)
+    if inputs == "sentences":
+        return replace(task, conditions=hidden)
+    return task
+
+
+class MaskedScorer:
+    """A scorer that hides a part of each row from the scorer inside.
+
+    Attributes:
+        name: Name of the scorer inside.
+        calibration: Its calibration, if it has one.
+        revision: Its version, if it has one.
+    """
+
+    def __init__(self, scorer: Scorer, inputs: Inputs) -> None:
+        """Wraps a scorer.
+
+        Args:
+            scorer: A scorer with the option ``scale``; not copied.
+            inputs: What it is given.
+        """
+        self.name = scorer.name
+        self.calibration = getattr(scorer, "calibration", None)
+        self.revision: str | None = getattr(scorer, "revision", None)
+        self._score: Any = scorer.score
+        self._inputs = inputs
+
+    def score(
+        self,
+        sentences1: Sequence[str],
+        sentences2: Sequence[str],
+        conditions: Sequence[str] | None,
+        *,
+        scale: Scale = "unit",
+    ) -> FloatArray:
+        """Scores pairs of which a part is hidden.
+
+        Args:
+            sentences1: First sentences, length n.
+            sentences2: Second sentences, length n.
+            conditions: Conditions, length n, or None.
+            scale: See `condsim.scorers.inputs.Scale`.
+
+        Returns:
+            ``(n,)`` float32; higher is more similar.
+        """
+        hidden = [HIDDEN] * len(sentences1)
+        if self._inputs == "condition":
+            sentences1 = sentences2 = hidden
+        elif self._inputs == "sentences":
+            conditions = hidden
+        scores: FloatArray = self._score(sentences1, sentences2, conditions, scale=scale)
+        return scores
+
 
 TrainingData = Task | NliTask | Triplets
 """What can be trained on."""
@@ -41,31 +116,13 @@ def load_train(recipe: Recipe) -> TrainingData:
 
 
 def load_dev(recipe: Recipe) -> DevData:
-    """Loads the dev file, told from its content.
-
-    Args:
-        recipe: The recipe.
-
-    Returns:
-        Similarities or triplets, whatever the objective.
-
-    Raises:
-        InputError: If the file cannot be read, or holds classes: the encoder that is saved has no
-            classifier to measure, so a recipe on NLI is measured on similarities.
-    """
+    """Loads the dev file, told from its content."""
     path = Path(recipe.dev)
     return load_triplets(path) if is_triplets(column_names(path)) else load_task(path)
 
 
 def dev_pairs(dev: DevData) -> Task:
-    """The dev data as pairs.
-
-    Args:
-        dev: The dev data.
-
-    Returns:
-        A task as it is; triplets as `Triplets.pairs`.
-    """
+    """The dev data as pairs."""
     return dev.pairs() if isinstance(dev, Triplets) else dev
 
 

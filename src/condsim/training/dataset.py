@@ -10,23 +10,13 @@ from typing import Any
 import numpy as np
 from datasets import Dataset
 
-from condsim.encoders.conditioning import conditional_sentences, cross_encoder_pairs
+from condsim.encoders import conditional_sentences, cross_encoder_pairs
 from condsim.errors import InputError
 from condsim.tasks import NliTask, Pairing, pair_rows
-from condsim.training.data import TrainingData
-from condsim.training.inputs import masked
+from condsim.training.data import TrainingData, masked
 from condsim.training.recipe import Recipe
 from condsim.training.siblings import load_siblings, with_siblings
 from condsim.types import IntArray, Task
-
-__all__ = [
-    "TrainingSet",
-    "check_pairs",
-    "epoch_variants",
-    "row_lengths",
-    "training_rows",
-    "training_set",
-]
 
 
 @dataclass(frozen=True)
@@ -87,17 +77,7 @@ def training_set(rows: TrainingData, recipe: Recipe, *, dev: Task, separator: st
 
 
 def check_pairs(rows: Task, pairing: Pairing, recipe: Recipe) -> None:
-    """Checks that the rows have what a pairwise objective compares.
-
-    Args:
-        rows: The labelled training rows.
-        pairing: Their pairs.
-        recipe: The recipe.
-
-    Raises:
-        InputError: If the objective needs pairs and there are none, or an encoder that needs
-            conditions gets none.
-    """
+    """Checks that the rows have what a pairwise objective compares."""
     if rows.conditions is None and recipe.encoder == "tri-encoder":
         raise InputError(f"{rows.name} has no conditions, which a tri-encoder needs.")
     if recipe.pair_terms and (rows.conditions is None or not pairing.pairs):
@@ -109,19 +89,7 @@ def check_pairs(rows: Task, pairing: Pairing, recipe: Recipe) -> None:
 
 
 def epoch_variants(rows: Task, recipe: Recipe, *, dev: Task) -> list[Task]:
-    """Makes the rows of each epoch: all the same, unless the recipe asks for siblings.
-
-    Args:
-        rows: The labelled training rows.
-        recipe: The recipe.
-        dev: The dev data; none of its sentences is ever used as a sibling.
-
-    Returns:
-        One task that serves every epoch, or one for each epoch.
-
-    Raises:
-        InputError: If the file of siblings cannot be read.
-    """
+    """Makes the rows of each epoch: all the same, unless the recipe asks for siblings."""
     if recipe.siblings is None or recipe.sibling_rate == 0:
         return [rows]
     siblings = load_siblings(
@@ -141,16 +109,7 @@ def training_rows(
     """Turns labelled rows into training columns, one variant of the rows after the other.
 
     Args:
-        variants: The labelled training rows, ``n`` each.
         pair_ids: Sentence pair of each row, ``(n,)``, the same in each variant.
-        recipe: Says which encoder the rows are for and which text comes first.
-        separator: What stands between the sentences, for cross-encoders.
-
-    Returns:
-        The data set. Columns for bi- and tri-encoders: ``sentence1``, ``sentence2`` (each a
-        conditional sentence) and ``label``, which is ``[gold in [0, 1], pair id]``. For
-        cross-encoders: ``first`` and ``second``, the two texts of the input, and ``label`` (gold in
-        [0, 1]). Rows without conditions give plain sentences and gold, for every encoder.
     """
     variants = [masked(task, recipe.inputs) for task in variants]
     sentences1 = [text for task in variants for text in task.sentences1]
@@ -184,9 +143,6 @@ def training_rows(
 
 def row_lengths(rows: Task) -> IntArray:
     """Length of the longest text each row makes, for grouping rows of like length.
-
-    Args:
-        rows: The labelled training rows.
 
     Returns:
         Characters of the longer sentence and the condition together, ``(n,)``.

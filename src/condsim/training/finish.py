@@ -2,28 +2,125 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
+import torch
+import yaml
+from safetensors import safe_open
+from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 
-from condsim.evaluation.evaluate import evaluate
-from condsim.evaluation.report import Report
+from condsim.evaluation import Report, evaluate, to_markdown
 from condsim.files import replacing
-from condsim.scorers.baselines import ConditionOnlyScorer
-from condsim.scorers.calibration import fit_calibration
-from condsim.scorers.load import load_scorer
-from condsim.scorers.settings import Settings
+from condsim.scorers import ConditionOnlyScorer, Settings, fit_calibration, load_trained
 from condsim.tasks import Triplets
-from condsim.training.card import model_card
-from condsim.training.data import DevData, TrainingData, dev_pairs
-from condsim.training.evaluator import Model, scorer_of
-from condsim.training.half import store_as_float16
-from condsim.training.inputs import MaskedScorer
+from condsim.training.data import DevData, MaskedScorer, TrainingData, dev_pairs, used_rows
 from condsim.training.recipe import Recipe
+from condsim.training.trainer import Model, scorer_of
 from condsim.types import Task
 
-__all__ = ["write_model"]
+
+def store_as_float16(folder: Path) -> None:
+    """Rewrites the weights of a model folder in float16 and notes that float32 is to be used.
+
+    transformers takes the number format from ``config.json``, so whoever loads the model computes
+    in float32, with weights rounded to 11 significant bits.
+    """
+    for path in sorted(folder.rglob("*.safetensors")):
+        with safe_open(path, framework="pt") as weights:
+            metadata = weights.metadata()
+            tensors = {name: weights.get_tensor(name) for name in weights.keys()}
+        halved = {
+            name: value.to(torch.float16) if value.is_floating_point() else value
+            for name, value in tensors.items()
+        }
+        with replacing(path) as partial:
+            save_file(halved, partial, metadata=metadata)
+    config = folder / "config.json"
+    content = json.loads(config.read_text(encoding="utf-8"))
+    content["dtype"] = "float32"
+    with replacing(config) as partial:
+        partial.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+_INPUTS = {
+    "bi-encoder": "pairs of texts `[{first}, {second}]`; the similarity is the cosine",
+    "tri-encoder": "pairs of texts `[{first}, {second}]`; the similarity is the cosine",
+    "cross-encoder": "`[sentence1 SEP sentence2, condition]`; the similarity is the output",
+}
+
+
+def model_card(
+    recipe: Recipe,
+    report: Report,
+    *,
+    train: TrainingData,
+    runs: int = 1,
+    base_model: str | None = None,
+) -> str:
+    """Writes a model card in Markdown.
+
+    No row of the training data is quoted: C-STS asks that its rows not be published.
+    """
+    rows = len(used_rows(train, recipe))
+    first, second = "condition", "sentence"
+    if recipe.order == "sentence-first":
+        first, second = second, first
+    inputs = _INPUTS[recipe.encoder].format(first=first, second=second)
+    average = ""
+    if runs > 1:
+        average = f"The weights are the mean of {runs} runs; `training.json` has their recipes. "
+    front = yaml.safe_dump(
+        {
+            **({"license": recipe.license} if recipe.license else {}),
+            "library_name": "sentence-transformers",
+            "pipeline_tag": "sentence-similarity",
+            "base_model": base_model or recipe.backbone,
+            "tags": ["condsim", "conditional-similarity", "c-sts", recipe.encoder],
+        },
+        sort_keys=False,
+    )
+    return f"""---
+{front}---
+
+# {recipe.name}
+
+How similar are two texts, *with respect to a condition*? A {recipe.encoder} made with
+[condsim](https://pypi.org/project/condsim/). It takes {inputs}.
+{average}
+
+```python
+import condsim
+
+model = condsim.load("path/of/this/folder")
+model.score("A man throws a ball.", "A girl kicks a ball.", "the sport")
+```
+
+## Data
+
+Trained on `{train.name}` (revision {train.revision}, {rows} labelled rows); the
+epoch was chosen, and the scores calibrated to [0, 1] (0.5 is Likert 3), on `{report.task}`
+(revision {report.task_revision}).
+
+## Scores on the dev data
+
+{to_markdown(report)}
+
+These are the figures the epoch was chosen by, so they flatter the model a little. The
+condition-only line never sees the sentences: what a model is worth is its distance from there.
+
+## Recipe
+
+```yaml
+{yaml.safe_dump(recipe.to_dict(), sort_keys=False)}```
+
+## Limits
+
+It has learnt from short English image captions and the aspects people name there. Elsewhere,
+measure it on rows of your own (`condsim evaluate`) before trusting it.
+"""
 
 
 def write_model(
@@ -37,21 +134,7 @@ def write_model(
     base_model: str | None = None,
     float16: bool = False,
 ) -> Report:
-    """Writes a trained model with its settings and card, and measures what was written.
-
-    Args:
-        model: The trained model.
-        recipe: The recipe it came from.
-        output: The folder to write to.
-        train: The training data; the condition-only baseline is fitted on it.
-        dev: The data to calibrate and measure on; triplets as pairs of label 1 and 0.
-        runs: How many runs the weights are the mean of.
-        base_model: Hub name of what training began from; the recipe's backbone if None.
-        float16: Whether the weights are stored in half the bytes (and used as float32 still).
-
-    Returns:
-        The evaluation on ``dev``, of the model as loaded from the folder.
-    """
+    """Writes a trained model with its settings and card, and measures what was written."""
     pairs = dev_pairs(dev)
     rows = pairs.labelled()
     raw = scorer_of(model, recipe).score(
@@ -85,7 +168,7 @@ def write_model(
     )
     settings.save(output)
     report = evaluate(
-        MaskedScorer(load_scorer(str(output)), recipe.inputs),
+        MaskedScorer(load_trained(str(output)), recipe.inputs),
         pairs,
         baselines=() if pairs.conditions else ("word-overlap",),
         condition_only=ConditionOnlyScorer().fit_task(train)

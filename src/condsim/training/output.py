@@ -9,16 +9,6 @@ from pathlib import Path
 from condsim.errors import InputError
 from condsim.training.recipe import Recipe, load_recipe, save_recipe
 
-__all__ = [
-    "CHECKPOINTS",
-    "HISTORY",
-    "RECIPE",
-    "REPORT",
-    "last_checkpoint",
-    "prepare_output",
-    "withdraw_output",
-]
-
 CHECKPOINTS = "checkpoints"
 HISTORY = "training.json"
 RECIPE = "recipe.yaml"
@@ -63,11 +53,7 @@ def prepare_output(output: Path, recipe: Recipe, *, resume: bool) -> None:
 
 
 def withdraw_output(output: Path) -> None:
-    """Takes back the folder of a run that could not be started, so that it can be started anew.
-
-    Args:
-        output: The folder, as :func:`prepare_output` made it.
-    """
+    """Takes back the folder of a run that could not be started, so that it can be started anew."""
     (output / RECIPE).unlink(missing_ok=True)
     for folder in (output / CHECKPOINTS, output):
         if folder.is_dir() and not any(folder.iterdir()):

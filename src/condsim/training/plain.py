@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from condsim.errors import InputError
-from condsim.tasks import load_task
+from condsim.tasks import (
+    load_task,
+)
 from condsim.training.data import TrainingData
 from condsim.training.dataset import TrainingSet, training_set
 from condsim.training.recipe import Recipe
 from condsim.types import Task
-
-__all__ = ["load_plain", "plain_objective", "plain_set"]
 
 
 def plain_objective(recipe: Recipe) -> dict[str, float]:

@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from condsim.errors import InputError, unknown_name
-from condsim.typed_yaml import override, read_mapping, typed, write_mapping
-
-__all__ = ["Recipe", "load_recipe", "save_recipe"]
+from condsim.settings import override, read_mapping, typed, write_mapping
 
 _ROW_OBJECTIVES = ("mse", "correlation", "cosent", "ranknet", "listnet")
 _ENCODING_OBJECTIVES = ("quad", "fdl", "rdl", "acl", "w-acl")
@@ -110,11 +108,7 @@ class Recipe:
     seed: int = 42
 
     def __post_init__(self) -> None:
-        """Checks the ranges and the combinations that no type can express.
-
-        Raises:
-            InputError: If a value is out of its range or does not apply to the encoder.
-        """
+        """Checks the ranges and the combinations that no type can express."""
         for key in ("epochs", "batch_size", "gradient_accumulation", "max_seq_length", "rank"):
             self._check(key, getattr(self, key) >= 1, "at least 1")
         self._check("learning_rate", self.learning_rate > 0, "above 0")

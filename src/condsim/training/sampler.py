@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from condsim.training.dataset import TrainingSet
 
-__all__ = ["MixedBatchSampler", "PairBatchSampler", "batch_sampler", "group_rows"]
-
 # Batches sorted together: enough to find rows of like length, few enough to stay random.
 _BATCHES_PER_WINDOW = 32
 
@@ -97,11 +95,9 @@ class PairBatchSampler(DefaultBatchSampler):
         self.epoch = epoch
 
     def __len__(self) -> int:
-        """Number of batches, the same in every epoch."""
         return len(self._slots)
 
     def __iter__(self) -> Iterator[list[int]]:
-        """Yields the row indices of each batch of the epoch."""
         generator = np.random.default_rng((self.seed, self.epoch))
         first = self._rows * (self.epoch % self._variants)
         order = self._order(generator)

@@ -19,8 +19,6 @@ import numpy as np
 from condsim.tasks import iter_rows
 from condsim.types import Task
 
-__all__ = ["caption_groups", "load_siblings", "normalised", "with_siblings"]
-
 _LOGGER = logging.getLogger("condsim")
 _OUTSIDE = re.compile(r"[\W_]+")
 

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from datasets import Dataset, DatasetDict
 from sentence_transformers import (
@@ -18,6 +19,7 @@ from sentence_transformers import (
     SentenceTransformerTrainer,
     SentenceTransformerTrainingArguments,
 )
+from sentence_transformers.base.evaluation.evaluator import BaseEvaluator
 from sentence_transformers.base.model_card import BaseModelCardCallback
 from torch import nn
 from transformers import PrinterCallback, TrainerCallback, set_seed
@@ -29,30 +31,72 @@ from condsim.encoders import (
     pair_separator,
 )
 from condsim.errors import InputError
-from condsim.losses import (
-    CrossEncoderSimilarityLoss,
-    SoftmaxLoss,
-    TripletLoss,
-    WeightedSumLoss,
-)
-from condsim.tasks import NLI_CLASSES
-from condsim.training.callbacks import CheckpointCallback, InterruptCallback, ProgressCallback
-from condsim.training.data import DevData, TrainingData, dev_pairs, used_rows
-from condsim.training.dataset import TrainingSet, training_set
-from condsim.training.evaluator import DevEvaluator, Model
-from condsim.training.loss_state import (
+from condsim.evaluation import spearman
+from condsim.losses import CrossEncoderSimilarityLoss, SoftmaxLoss, TripletLoss, WeightedSumLoss
+from condsim.precision import uses_bfloat16
+from condsim.scorers import CrossEncoderScorer, EncoderScorer
+from condsim.tasks import NLI_CLASSES, Triplets
+from condsim.training.callbacks import (
     LOSS_STATE,
+    CheckpointCallback,
+    InterruptCallback,
     LossStateCallback,
+    ProgressCallback,
     load_loss_state,
     loss_state,
 )
+from condsim.training.data import DevData, MaskedScorer, TrainingData, dev_pairs, used_rows
+from condsim.training.dataset import TrainingSet, training_set
 from condsim.training.output import CHECKPOINTS, last_checkpoint
 from condsim.training.plain import load_plain, plain_objective, plain_set
-from condsim.training.precision import uses_bfloat16
 from condsim.training.recipe import Recipe
 from condsim.training.sampler import MixedBatchSampler, PairBatchSampler, batch_sampler
 
-__all__ = ["Run", "build_model", "build_run"]
+Model = SentenceTransformer | CrossEncoder
+
+
+def scorer_of(model: Model, recipe: Recipe) -> MaskedScorer:
+    """Makes a scorer of a model in memory; it gives raw, uncalibrated similarities."""
+    scorer: EncoderScorer | CrossEncoderScorer
+    if isinstance(model, SentenceTransformer):
+        scorer = EncoderScorer(model, name=recipe.name, order=recipe.order)
+    else:
+        scorer = CrossEncoderScorer(model, name=recipe.name, order=recipe.order)
+    return MaskedScorer(scorer, recipe.inputs)
+
+
+class DevEvaluator(BaseEvaluator):
+    """Spearman on the labelled rows of the dev file, as a sentence-transformers evaluator.
+
+    Of triplets it is the Spearman of their pairs, and the epoch is chosen by their accuracy.
+
+    Attributes:
+        metric: Name of the figure that the epoch is chosen by.
+    """
+
+    def __init__(self, dev: DevData, recipe: Recipe) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._triplets = dev if isinstance(dev, Triplets) else None
+        self.metric = self.primary_metric = "accuracy" if self._triplets else "spearman"
+        self._recipe = recipe
+        self._dev = dev_pairs(dev).labelled()
+
+    def __call__(
+        self,
+        model: Model,  # type: ignore[override]
+        output_path: str | None = None,
+        epoch: int = -1,
+        steps: int = -1,
+    ) -> dict[str, float]:
+        """Scores the rows."""
+        dev = self._dev
+        scores = scorer_of(model, self._recipe).score(
+            dev.sentences1, dev.sentences2, dev.conditions, scale="raw"
+        )
+        figures = {"spearman": float(np.nan_to_num(spearman(scores, dev.gold)))}
+        if self._triplets:
+            figures["accuracy"] = self._triplets.accuracy(scores)
+        return figures
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,14 +125,7 @@ class Run:
 
 
 def build_model(recipe: Recipe) -> Model:
-    """Builds the untrained encoder of a recipe; its new layers depend on the recipe's seed.
-
-    Args:
-        recipe: The recipe.
-
-    Returns:
-        A ``SentenceTransformer`` for bi- and tri-encoders, else a ``CrossEncoder``.
-    """
+    """Builds the untrained encoder of a recipe; its new layers depend on the recipe's seed."""
     set_seed(recipe.seed)
     if recipe.encoder == "cross-encoder":
         return build_cross_encoder(

@@ -9,11 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from condsim.construction.annotation.pool import decide_by_hand
-from condsim.construction.annotation.push import push
-from condsim.construction.annotation.store import Store
-from condsim.construction.annotation.works import verification_works
-from condsim.construction.rows import Condition
+from condsim.construction import Condition
+from condsim.construction.annotation import Store, decide_by_hand, push, verification_works
 
 
 def _module() -> ModuleType:

@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
-from condsim.construction.annotation.remote import (
+from condsim.construction.annotation import (
     ITEM,
+    Answer,
     Prediction,
     ProjectState,
     RemoteAnswer,
     RemoteTask,
+    Stage,
 )
-from condsim.construction.annotation.stages import Answer, Stage
 from condsim.errors import InputError
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
-from condsim.cli.build_annotate import app
-from condsim.construction.annotation.server import TOKEN
+from condsim.cli.build.commands import app
+from condsim.construction.annotation import TOKEN
 from condsim.errors import CondSimError
 
 

@@ -4,12 +4,15 @@ import csv
 
 import pytest
 
-from condsim.construction.annotation.mturk import export_mturk, import_mturk
-from condsim.construction.annotation.outcome import outcome_of
-from condsim.construction.annotation.pool import decide_by_hand
-from condsim.construction.annotation.works import verification_works
-from condsim.construction.annotation.written import ratings_of
-from condsim.construction.rows import Condition
+from condsim.construction import Condition
+from condsim.construction.annotation import (
+    decide_by_hand,
+    export_mturk,
+    import_mturk,
+    outcome_of,
+    ratings_of,
+    verification_works,
+)
 from condsim.errors import InputError
 
 HEAD = "AssignmentId,WorkerId,AssignmentStatus,SubmitTime,WorkTimeInSeconds,Input.condsim_item"

@@ -7,11 +7,18 @@ from xml.etree import ElementTree
 
 import pytest
 
-from condsim.construction.annotation.guidelines import guidelines
-from condsim.construction.annotation.labelling import labelling_config, result_of
-from condsim.construction.annotation.mturk_form import mturk_form
-from condsim.construction.annotation.results import answer_of, rating_of
-from condsim.construction.annotation.stages import FIELDS, STAGES, VERDICTS, Answer
+from condsim.construction.annotation import (
+    FIELDS,
+    STAGES,
+    VERDICTS,
+    Answer,
+    answer_of,
+    guidelines,
+    labelling_config,
+    mturk_form,
+    rating_of,
+    result_of,
+)
 
 SHOWN = {
     "qualification": {

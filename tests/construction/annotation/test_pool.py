@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from condsim.construction.annotation.pool import decide_by_hand, score_test
-from condsim.construction.annotation.pull import pull
-from condsim.construction.annotation.push import push
-from condsim.construction.annotation.stages import Answer
-from condsim.construction.annotation.works import qualification_works
+from condsim.construction.annotation import (
+    Answer,
+    decide_by_hand,
+    pull,
+    push,
+    qualification_works,
+    score_test,
+)
 from condsim.errors import InputError
 
 

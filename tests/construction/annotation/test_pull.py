@@ -5,15 +5,18 @@ from contextlib import closing
 
 import pytest
 
-from condsim.construction.annotation.hints import NO_HINTS
-from condsim.construction.annotation.outcome import outcome_of
-from condsim.construction.annotation.progress import progress_of
-from condsim.construction.annotation.pull import give_hints, pull
-from condsim.construction.annotation.push import push
-from condsim.construction.annotation.stages import Answer
-from condsim.construction.annotation.store import Store
-from condsim.construction.annotation.store_rows import PoolMember
-from condsim.construction.annotation.works import condition_works
+from condsim.construction.annotation import (
+    NO_HINTS,
+    Answer,
+    PoolMember,
+    Store,
+    condition_works,
+    give_hints,
+    outcome_of,
+    progress_of,
+    pull,
+    push,
+)
 from condsim.errors import InputError
 
 STAGE = "verification"

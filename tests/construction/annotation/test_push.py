@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from condsim.construction.annotation.pool import decide_by_hand
-from condsim.construction.annotation.push import push
-from condsim.construction.annotation.remote import ITEM
-from condsim.construction.annotation.stages import Answer, Work
-from condsim.construction.annotation.store_rows import Proposal
-from condsim.construction.annotation.works import (
+from condsim.construction.annotation import (
+    ITEM,
+    Answer,
+    Proposal,
+    Work,
     condition_works,
+    decide_by_hand,
+    push,
     qualification_works,
     verification_works,
 )
@@ -64,7 +65,7 @@ def test_push_other_server_is_refused(store, server, another_server, verificatio
 
 
 def test_push_again_hands_out_what_is_not_done(store, server, verification):
-    from condsim.construction.annotation.pull import pull
+    from condsim.construction.annotation import pull
 
     for account in (2, 3):
         server.submit(verification[0], account, Answer(rating=4))

@@ -8,13 +8,18 @@ import time
 import httpx
 import pytest
 
-from condsim.construction.annotation.pull import pull
-from condsim.construction.annotation.push import push
-from condsim.construction.annotation.remote import ITEM, Prediction
-from condsim.construction.annotation.server import TOKEN, LabelStudioServer, open_server
-from condsim.construction.annotation.stages import Answer
-from condsim.construction.annotation.works import verification_works
-from condsim.construction.rows import Condition
+from condsim.construction import Condition
+from condsim.construction.annotation import (
+    ITEM,
+    TOKEN,
+    Answer,
+    LabelStudioServer,
+    Prediction,
+    open_server,
+    pull,
+    push,
+    verification_works,
+)
 from condsim.errors import BackendError, InputError
 
 pytest.importorskip("label_studio_sdk")

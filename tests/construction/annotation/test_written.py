@@ -7,23 +7,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from condsim.construction.annotation.pool import decide_by_hand
-from condsim.construction.annotation.prefill import (
+from condsim.construction import Condition, Rating, read_manifest, read_rows
+from condsim.construction.annotation import (
+    Answer,
+    condition_works,
+    conditions_of,
+    decide_by_hand,
     propose_conditions,
+    pull,
+    push,
     rate_rows,
+    ratings_of,
     read_proposal,
+    verification_works,
+    write_stage,
 )
-from condsim.construction.annotation.pull import pull
-from condsim.construction.annotation.push import push
-from condsim.construction.annotation.stages import Answer
-from condsim.construction.annotation.works import condition_works, verification_works
-from condsim.construction.annotation.written import conditions_of, ratings_of
-from condsim.construction.annotation.written_files import write_stage
-from condsim.construction.rows import Condition, Rating
-from condsim.construction.tables import read_manifest, read_rows
 from condsim.errors import InputError
-from condsim.prompting.asking import Asker
-from condsim.prompting.backends.base import Answer as ModelAnswer
+from condsim.prompting import Asker
+from condsim.prompting.backends import Answer as ModelAnswer
 
 
 class HalfScorer:

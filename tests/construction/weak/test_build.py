@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from condsim.cli.build_weak import app
-from condsim.construction.weak import REGISTRY
-from condsim.construction.weak.agreement import agreement, coverage
+from condsim.cli.build.commands import app
+from condsim.construction.weak import REGISTRY, agreement, coverage
 from condsim.errors import InputError
 from condsim.files import sha256_of
 from condsim.tasks import load_csts

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from condsim.construction.weak import ABSENT, REGISTRY, LabellingFunction, Sentence, answers
+from condsim.construction.weak import (
+    ABSENT,
+    REGISTRY,
+    LabellingFunction,
+    Sentence,
+    answering as answers,
+)
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from condsim.construction.weak import Registry, Sentence, answers, graded, labelling_function
-from condsim.construction.weak.conditions import condition_key
-from condsim.construction.weak.forms import plural, verb_forms
-from condsim.construction.weak.taxonomy import Taxonomy, taxonomy
+from condsim.construction.weak import (
+    Registry,
+    Sentence,
+    Taxonomy,
+    answering as answers,
+    condition_key,
+    graded,
+    labelling_function,
+    plural,
+    taxonomy,
+    verb_forms,
+)
 from condsim.errors import InputError
 
 

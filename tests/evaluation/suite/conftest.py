@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from condsim.scorers.embedding import EmbeddingScorer
-from condsim.tasks.sts import STS_COUNTS
+from condsim.scorers import EmbeddingScorer
+from condsim.tasks import STS_COUNTS
 from condsim.types import FloatArray
 
 WORDS = ("dog", "cat", "bird", "child", "man", "girl")

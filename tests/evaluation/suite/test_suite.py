@@ -7,11 +7,15 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError, ModelError
-from condsim.evaluation import evaluate, spearman, suite_scores
-from condsim.evaluation.suite import evaluate_suite
-from condsim.evaluation.suite_data import load_suite
-from condsim.evaluation.suite_result import SuiteReport
-from condsim.evaluation.suite_tables import suite_markdown
+from condsim.evaluation import evaluate
+from condsim.evaluation.statistics import spearman
+from condsim.evaluation.suite import (
+    SuiteReport,
+    evaluate_suite,
+    load_suite,
+    scores as suite_scores,
+    suite_markdown,
+)
 
 pytest.importorskip("sklearn")
 

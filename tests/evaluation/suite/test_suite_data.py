@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.evaluation.suite_data import load_suite
+from condsim.evaluation.suite import load_suite
 
 
 def test_load_suite_sts_columns_are_those_of_table_2(data_sets):
@@ -98,7 +98,7 @@ def test_load_suite_triplets_are_drawn_from_text_once(data_sets, tmp_path, monke
     cache = tmp_path / "cache"
     (drawn,) = load_suite(data_sets.root, "wiki-sections", triplets_cache=cache)
     assert not drawn.published
-    monkeypatch.setattr("condsim.evaluation.suite_data.draw_section_triplets", None)
+    monkeypatch.setattr("condsim.evaluation.suite.data.draw_section_triplets", None)
     (kept,) = load_suite(data_sets.root, "wiki-sections", triplets_cache=cache)
     assert kept.task.sentences2 == drawn.task.sentences2
     assert kept.revision == drawn.revision

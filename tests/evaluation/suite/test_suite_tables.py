@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from condsim.evaluation.suite import evaluate_suite
-from condsim.evaluation.suite_data import load_suite
-from condsim.evaluation.suite_heat_map import heat_map
-from condsim.evaluation.suite_published import PUBLISHED
-from condsim.evaluation.suite_tables import suite_markdown, suite_tables
+from condsim.evaluation.suite import (
+    PUBLISHED,
+    evaluate_suite,
+    heat_map,
+    load_suite,
+    suite_markdown,
+    suite_tables,
+)
 
 pytest.importorskip("sklearn")
 

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from condsim.errors import BackendError, InputError, ModelError  # noqa: E402
-from condsim.prompting.backends.local import LocalBackend  # noqa: E402
+from condsim.prompting.backends import LocalBackend  # noqa: E402
 
 KINDS = ("tiny_t5", "tiny_gpt2", "tiny_chat_gpt2")
 

@@ -7,8 +7,11 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from condsim.errors import ModelError  # noqa: E402
-from condsim.prompting.backends import local_model  # noqa: E402
-from condsim.prompting.backends.local_model import load_weights, open_checkpoint  # noqa: E402
+from condsim.prompting.backends import (  # noqa: E402
+    load_weights,
+    local_model,
+    open_checkpoint,
+)
 
 CPU = torch.device("cpu")
 

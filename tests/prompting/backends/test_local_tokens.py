@@ -6,13 +6,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from condsim.errors import ModelError  # noqa: E402
-from condsim.prompting.backends.local_tokens import (  # noqa: E402
-    NumberMass,
-    Numbers,
-    PromptTokenizer,
-    longest_prompt,
-    padded,
-)
+from condsim.prompting.backends import NumberMass, Numbers, PromptTokenizer, longest_prompt, padded  # noqa: E402
 
 
 def word_tokenizer(*words):

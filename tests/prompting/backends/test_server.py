@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("openai")
 
 from condsim.errors import BackendError, InputError
-from condsim.prompting.backends.server import ServerBackend
+from condsim.prompting.backends import ServerBackend
 
 KEY = "sk-secret-0123456789"
 

@@ -1,8 +1,7 @@
 import pytest
 
 from condsim.errors import InputError
-from condsim.prompting.backends.server import ServerBackend
-from condsim.prompting.backends.server_address import Address, base_address, environment_key
+from condsim.prompting.backends import Address, ServerBackend, base_address, environment_key
 
 
 @pytest.mark.parametrize(

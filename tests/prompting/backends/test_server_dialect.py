@@ -1,16 +1,9 @@
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from condsim.prompting.backends.base import Answer
-from condsim.prompting.backends.server_dialect import (
-    Dialect,
-    is_completion,
-    read_answer,
-    without,
-)
+from condsim.prompting.backends import Answer, Dialect, is_completion, read_answer, without
 
 
 def body(dialect):

@@ -15,8 +15,7 @@ pytest.importorskip("fastapi", reason="transformers serve needs fastapi")
 pytest.importorskip("uvicorn", reason="transformers serve needs uvicorn")
 
 from condsim.errors import BackendError
-from condsim.prompting.backends.local import LocalBackend
-from condsim.prompting.backends.server import ServerBackend
+from condsim.prompting.backends import LocalBackend, ServerBackend
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,6 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["HINT_RULES", "NO_HINTS", "Hint", "HintRule", "hints_of"]
-
 NO_HINTS = "None so far. Hints never block: edit what you agree with."
 """What a page shows where there are none."""
 
@@ -119,14 +117,6 @@ HINT_RULES = (
 
 def hints_of(condition: str, sentence1: str, sentence2: str) -> tuple[Hint, ...]:
     """Finds what may be wrong with a condition.
-
-    Args:
-        condition: The condition.
-        sentence1: The first sentence of its pair.
-        sentence2: The second sentence.
-
-    Returns:
-        At most one hint a rule, in the order of the rules; often none.
 
     Example:
         >>> [hint.rule for hint in hints_of("The activity.", "A man skis.", "A dog runs.")]

@@ -3,26 +3,122 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta, timezone
 from html import escape
 from pathlib import Path
 
-from condsim.construction.annotation.mturk_form import mturk_form
+from condsim.construction.annotation.hints import HINT_RULES
+from condsim.construction.annotation.labelling import guidelines
 from condsim.construction.annotation.outcome import outcome_of
-from condsim.construction.annotation.pull import Pulled
-from condsim.construction.annotation.push import ANNOTATORS, check_push
+from condsim.construction.annotation.pulling import Pulled
+from condsim.construction.annotation.pushing import ANNOTATORS, check_push
 from condsim.construction.annotation.remote import ITEM
 from condsim.construction.annotation.results import rating_of, text_of
 from condsim.construction.annotation.stages import VERDICTS, Answer, Stage, Work
-from condsim.construction.annotation.store import Store
-from condsim.construction.annotation.store_rows import Annotation, Project
+from condsim.construction.annotation.store import Annotation, Project, Store
 from condsim.errors import InputError
 from condsim.files import replacing
-from condsim.tasks.files import scan_rows
-from condsim.tasks.row import Cell, Row, place, shown
+from condsim.tasks import Cell, Row, place, scan_rows, shown
 
-__all__ = ["MTURK", "export_mturk", "import_mturk"]
+_STYLE = """
+<style>
+  body { font-family: sans-serif; max-width: 50em; margin: 1em auto; line-height: 1.4; }
+  .pair, .given { border: 1px solid #d0d0d8; border-radius: 6px; padding: .2em 1em; }
+  .pair, .given { margin: .7em 0; }
+  .given { border-left: 4px solid #617ada; }
+  label { display: block; margin: .5em 0; }
+  input[type=text] { width: 100%; box-sizing: border-box; padding: .4em; }
+  .hint { background: #fff8e1; color: #6b4e00; margin: .2em 0; padding: .1em .6em; }
+</style>"""
+
+_SCRIPT = """
+<script>
+  // The rules of condsim.construction.annotation.hints; hints never block.
+  const RULES = %s;
+  const matches = (pattern, text) => new RegExp(pattern, "i").test(text);
+  const sentence = (name) => document.getElementById(name).textContent;
+  for (const field of document.querySelectorAll("input[type=text]")) {
+    field.addEventListener("input", () => {
+      const text = field.value.trim().replace(/\\s+/g, " ");
+      const both = [sentence("sentence1"), sentence("sentence2")];
+      const seen = new Set();
+      const hints = document.getElementById("hints-" + field.name);
+      hints.replaceChildren();
+      if (!text) return;
+      for (const rule of RULES) {
+        if (seen.has(rule.rule) || !matches(rule.pattern, text)) continue;
+        if (rule.needed && both.every((one) => matches(rule.needed, one))) continue;
+        seen.add(rule.rule);
+        const line = document.createElement("p");
+        line.className = "hint";
+        line.textContent = rule.rule + ". " + rule.text;
+        hints.append(line);
+      }
+    });
+  }
+</script>"""
+
+
+def _pair(first: str, second: str) -> str:
+    return (
+        f'<div class="pair"><p><b>Sentence 1</b>: <span id="{first}">${{{first}}}</span></p>'
+        f'<p><b>Sentence 2</b>: <span id="{second}">${{{second}}}</span></p></div>'
+    )
+
+
+def _text(name: str, title: str) -> str:
+    return (
+        f'<label>{title}<input type="text" name="{name}" required maxlength="200" '
+        f'autocomplete="off"></label><div id="hints-{name}"></div>'
+    )
+
+
+_WRITE = _text("high", "<b>High</b>: a condition under which they are alike") + _text(
+    "low", "<b>Low</b>: a condition under which they differ"
+)
+
+
+def _rate(shown: str) -> str:
+    choices = "".join(
+        f'<label><input type="radio" name="rating" value="{verdict.label}" required> '
+        f"<b>{f'{verdict.label}: ' if verdict.label > 0 else ''}{escape(verdict.name)}.</b> "
+        f"{escape(verdict.meaning)}</label>"
+        for verdict in VERDICTS
+    )
+    return (
+        f'<div class="given"><p><b>Condition</b>: <span id="{shown}">${{{shown}}}</span></p></div>'
+        f"<p><b>How similar are they under this condition alone?</b></p>{choices}"
+    )
+
+
+_FIELDS: Mapping[Stage, str] = {
+    "qualification": (
+        "<h3>Part 1. Write two conditions</h3>"
+        + _pair("sentence1", "sentence2")
+        + _WRITE
+        + "<h3>Part 2. Rate another pair</h3>"
+        + _pair("test_sentence1", "test_sentence2")
+        + _rate("test_condition")
+    ),
+    "conditions": _pair("sentence1", "sentence2") + _WRITE,
+    "verification": _pair("sentence1", "sentence2") + _rate("condition"),
+}
+
+
+def mturk_form(stage: Stage) -> str:
+    """Makes the page of a stage."""
+    rules = json.dumps([asdict(rule) for rule in HINT_RULES])
+    return (
+        '<script src="https://assets.crowd.aws/crowd-html-elements.js"></script>'
+        f'{_STYLE}\n<crowd-form answer-format="flatten-objects">\n'
+        f"<details open><summary><b>Instructions</b></summary>{guidelines(stage)}</details>\n"
+        f"{_FIELDS[stage]}\n</crowd-form>"
+        f"{'' if stage == 'verification' else _SCRIPT % rules}\n"
+    )
+
 
 MTURK = "mturk"
 """Source of annotations from Mechanical Turk."""
@@ -62,7 +158,7 @@ def export_mturk(
         The CSV file, the HTML file and the number of items written.
 
     Raises:
-        InputError: As `condsim.construction.annotation.push.push`, or if a file cannot be written.
+        InputError: As `push`, or if a file cannot be written.
     """
     works = list(works)
     check_push(store, stage, works, annotators=annotators, anyone=anyone)
@@ -147,8 +243,8 @@ def _annotation(path: Path, row: Row) -> Annotation:
         item=str(cells[f"Input.{ITEM}"]),
         annotator=str(cells["WorkerId"]).casefold(),
         answer=Answer(
-            high=text_of(_text(cells["Answer.high"])),
-            low=text_of(_text(cells["Answer.low"])),
+            high=text_of(_mturk_text(cells["Answer.high"])),
+            low=text_of(_mturk_text(cells["Answer.low"])),
             rating=_rating(cells),
         ),
         seconds=_seconds(path, row),
@@ -183,7 +279,7 @@ def _rating(cells: Mapping[str, Cell]) -> int | None:
     return chosen[0] if len(chosen) == 1 else None
 
 
-def _text(value: Cell) -> str | None:
+def _mturk_text(value: Cell) -> str | None:
     return None if value is None else str(value)
 
 

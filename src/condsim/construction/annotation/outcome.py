@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from condsim.construction.annotation.stages import Answer, Stage
-from condsim.construction.annotation.store import Store
-from condsim.construction.annotation.store_rows import Annotation, PoolMember
-
-__all__ = ["UNKNOWN", "Outcome", "SetAside", "outcome_of"]
+from condsim.construction.annotation.store import Annotation, PoolMember, Store
 
 UNKNOWN = "(unknown)"
 """Annotator whose account is gone and was never seen."""
@@ -44,14 +41,7 @@ class Outcome:
         return sum(self.has_enough(item) for item in self.counted)
 
     def has_enough(self, item: str) -> bool:
-        """Whether an item has as many answers as wanted; never so where there is no limit.
-
-        Args:
-            item: The item.
-
-        Returns:
-            Whether it is done.
-        """
+        """Whether an item has as many answers as wanted; never so where there is no limit."""
         return bool(self.wanted) and len(self.counted.get(item, ())) >= self.wanted
 
 
@@ -62,13 +52,6 @@ def outcome_of(store: Store, stage: Stage) -> Outcome:
     is open to anyone and the annotator was not rejected), did not write the condition that is
     rated (C-STS §2.2.2: "new annotators"), and the item has not yet had as many answers as are
     wanted, the earliest first. Of several by one annotator of one item the latest counts.
-
-    Args:
-        store: The store.
-        stage: The stage.
-
-    Returns:
-        The annotations.
     """
     project = store.project(stage)
     items = store.items(stage)

@@ -13,12 +13,9 @@ from dataclasses import dataclass
 from condsim.construction.annotation.hints import hints_of
 from condsim.construction.annotation.outcome import outcome_of
 from condsim.construction.annotation.stages import Stage, Work
-from condsim.construction.annotation.store import Store
-from condsim.construction.annotation.store_rows import Annotation, PoolMember
+from condsim.construction.annotation.store import Annotation, PoolMember, Store
 from condsim.construction.rows import DOES_NOT_APPLY
 from condsim.errors import InputError
-
-__all__ = ["PREFERENCE", "TestResult", "decide_by_hand", "score_test"]
 
 PREFERENCE = 6
 """The rule that states a preference: a condition that breaks it will do."""

@@ -10,13 +10,10 @@ import numpy as np
 
 from condsim.construction.annotation.results import text_of
 from condsim.construction.annotation.stages import Answer, Stage, Work
-from condsim.construction.annotation.store import Store
-from condsim.construction.annotation.store_rows import Proposal
+from condsim.construction.annotation.store import Proposal, Store
 from condsim.errors import InputError
-from condsim.prompting.asking import Asker
+from condsim.prompting import Asker
 from condsim.types import Scorer
-
-__all__ = ["PROPOSAL_TOKENS", "propose_conditions", "rate_rows", "read_proposal"]
 
 PROPOSAL_TOKENS = 80
 """Longest answer in tokens when a model is asked for two conditions."""
@@ -98,12 +95,6 @@ def propose_conditions(store: Store, asker: Asker, *, model: str) -> tuple[int, 
 def read_proposal(text: str) -> Answer | None:
     r"""Reads two conditions out of an answer.
 
-    Args:
-        text: What the model answered.
-
-    Returns:
-        Both conditions, or None if one is missing, given twice, or they are the same.
-
     Example:
         >>> read_proposal("High: The sport\nLow: The place").low
         'The place'
@@ -140,7 +131,7 @@ def _prompts(works: Sequence[Work]) -> Callable[[int], str]:
 
 
 def _ratings(scorer: Scorer, works: Sequence[Work]) -> Iterator[int | None]:
-    from condsim.scorers.prompt import PromptScorer
+    from condsim.prompting import PromptScorer
 
     texts = [
         [work.shown[name] for work in works] for name in ("sentence1", "sentence2", "condition")

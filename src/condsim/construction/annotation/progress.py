@@ -6,12 +6,10 @@ from collections import Counter
 from dataclasses import dataclass
 
 from condsim.construction.annotation.outcome import outcome_of
-from condsim.construction.annotation.push import project_on
+from condsim.construction.annotation.pushing import project_on
 from condsim.construction.annotation.remote import AnnotationServer
 from condsim.construction.annotation.stages import Stage
 from condsim.construction.annotation.store import Store
-
-__all__ = ["StageProgress", "progress_of"]
 
 
 @dataclass(frozen=True)

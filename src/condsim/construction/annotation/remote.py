@@ -8,8 +8,6 @@ from typing import NamedTuple, Protocol
 
 from condsim.construction.annotation.stages import Answer, Stage
 
-__all__ = ["ITEM", "AnnotationServer", "Prediction", "ProjectState", "RemoteAnswer", "RemoteTask"]
-
 ITEM = "condsim_item"
 """Name of the task variable that holds the id of an item."""
 

@@ -10,19 +10,17 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from condsim.closing import Closing
-from condsim.construction.annotation.exported import task_of
-from condsim.construction.annotation.guidelines import guidelines
-from condsim.construction.annotation.labelling import labelling_config, result_of
+from condsim.construction.annotation.labelling import guidelines, labelling_config, result_of
 from condsim.construction.annotation.remote import Prediction, ProjectState, RemoteTask
+from condsim.construction.annotation.results import task_of
 from condsim.construction.annotation.stages import Stage
 from condsim.errors import BackendError, InputError, require
-from condsim.prompting.backends.server_address import Address
+from condsim.files import Closing
+from condsim.prompting import Address
 
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["TOKEN", "LabelStudioServer", "open_server"]
 
 TOKEN = "LABEL_STUDIO_API_KEY"  # the variable, not its value
 """Environment variable that holds a personal access token."""
@@ -64,22 +62,12 @@ def open_server(url: str) -> LabelStudioServer:
 
 
 class LabelStudioServer(Closing):
-    """A Label Studio server; see `condsim.construction.annotation.remote.AnnotationServer`.
+    """A Label Studio server; see `condsim.construction.annotation.server.AnnotationServer`.
 
     Use it as a context manager: it keeps a connection.
     """
 
     def __init__(self, url: str, token: str, *, client: httpx.Client | None = None) -> None:
-        """Takes address and token; nothing is sent.
-
-        Args:
-            url: Base URL, without a slash at its end.
-            token: A personal access token.
-            client: What sends the requests; made if None.
-
-        Raises:
-            MissingExtraError: If label-studio-sdk is not installed.
-        """
         make_client = require("httpx", extra="build").Client
         library = _part("label_studio_sdk", "LabelStudio")
         self._address = Address(url=url, local=True, key=token)
@@ -99,16 +87,7 @@ class LabelStudioServer(Closing):
         return self._address.url
 
     def create_project(self, stage: Stage, *, title: str, annotators: int) -> int:
-        """Makes the project of a stage.
-
-        Args:
-            stage: The stage.
-            title: Its title, at most 50 characters.
-            annotators: Annotations after which a task is done.
-
-        Returns:
-            Its number.
-        """
+        """Makes the project of a stage."""
         with self._errors():
             project = self._client.projects.create(
                 title=title,
@@ -125,14 +104,7 @@ class LabelStudioServer(Closing):
         return int(project.id)
 
     def state(self, project: int) -> ProjectState:
-        """Asks for the state of a project.
-
-        Args:
-            project: Its number.
-
-        Returns:
-            The state.
-        """
+        """Asks for the state of a project."""
         with self._errors(project):
             found = self._client.projects.get(id=project)
         return ProjectState(
@@ -140,14 +112,7 @@ class LabelStudioServer(Closing):
         )
 
     def tasks(self, project: int) -> list[RemoteTask]:
-        """Fetches all tasks of a project with their annotations, in one request.
-
-        Args:
-            project: Its number.
-
-        Returns:
-            The tasks.
-        """
+        """Fetches all tasks of a project with their annotations, in one request."""
         with self._errors(project):
             chunks = self._client.projects.exports.download_sync(
                 id=project, export_type="JSON", download_all_tasks=True
@@ -163,23 +128,14 @@ class LabelStudioServer(Closing):
                 ) from error
 
     def add_tasks(self, project: int, tasks: Sequence[Mapping[str, str]]) -> None:
-        """Adds tasks, 500 in a request.
-
-        Args:
-            project: The project.
-            tasks: The variables of each.
-        """
+        """Adds tasks, 500 in a request."""
         for start in range(0, len(tasks), _AT_ONCE):
             some = [{"data": dict(task)} for task in tasks[start : start + _AT_ONCE]]
             with self._errors(project):
                 self._client.projects.import_tasks(id=project, request=some)
 
     def accounts(self) -> dict[int, str]:
-        """Fetches the accounts.
-
-        Returns:
-            E-mail address in small letters, or else the user name, by number.
-        """
+        """Fetches the accounts."""
         with self._errors():
             found = self._client.users.list()
         return {
@@ -190,13 +146,7 @@ class LabelStudioServer(Closing):
     def add_predictions(
         self, project: int, stage: Stage, predictions: Sequence[Prediction]
     ) -> None:
-        """Adds predictions and shows those of the last one's model to annotators.
-
-        Args:
-            project: The project.
-            stage: Its stage.
-            predictions: The predictions.
-        """
+        """Adds predictions and shows those of the last one's model to annotators."""
         for start in range(0, len(predictions), _AT_ONCE):
             some = [
                 {
@@ -215,12 +165,7 @@ class LabelStudioServer(Closing):
                 )
 
     def change_task(self, task: int, variables: Mapping[str, str]) -> None:
-        """Replaces the variables of a task.
-
-        Args:
-            task: The task.
-            variables: All of them.
-        """
+        """Replaces the variables of a task."""
         with self._errors():
             self._client.tasks.update(id=str(task), data=dict(variables))
 

@@ -1,4 +1,4 @@
-"""The three stages, and what an annotator is given and gives back in each."""
+"""How far each stage is."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Literal, TypeAlias, get_args
 
 from condsim.construction.rows import DOES_NOT_APPLY
 from condsim.errors import unknown_name
-
-__all__ = ["FIELDS", "STAGES", "VERDICTS", "Answer", "Stage", "Verdict", "Work", "stage_of"]
 
 Stage: TypeAlias = Literal["qualification", "conditions", "verification"]
 """A stage of the annotation (C-STS §2.2.2)."""
@@ -90,14 +88,7 @@ class Answer:
     rating: int | None = None
 
     def missing(self, stage: Stage) -> tuple[str, ...]:
-        """Names what the stage asks for and is not there.
-
-        Args:
-            stage: The stage.
-
-        Returns:
-            Names out of `FIELDS`.
-        """
+        """Names what the stage asks for and is not there."""
         return tuple(name for name in FIELDS[stage] if getattr(self, name) is None)
 
 

@@ -7,20 +7,146 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
-from condsim.closing import Closing
 from condsim.construction.annotation.stages import STAGES, Answer, Stage, Work
-from condsim.construction.annotation.store_rows import (
-    Annotation,
-    PoolMember,
-    Project,
-    Proposal,
-    StoredWork,
-)
-from condsim.construction.annotation.store_schema import SCHEMA, VERSION
 from condsim.errors import InputError
+from condsim.files import Closing
 
-__all__ = ["STORE", "Store"]
+VERSION = 1
+
+SCHEMA = """
+create table if not exists projects (
+    stage text primary key,
+    server text not null,              -- base URL, no secret in it
+    project integer not null,          -- its number on the server
+    source text not null,              -- what its annotations are kept under
+    annotators integer not null,       -- wanted for each item
+    anyone integer not null            -- 1: answers count whoever gives them; 0: the pool's only
+);
+create table if not exists items (
+    stage text not null,
+    item text not null,
+    place integer not null,            -- order in which items were given out
+    shown text not null,               -- JSON: what annotators see
+    facts text not null,               -- JSON: what they must not see
+    task integer,                      -- number on the server; null: not there, or not yet known
+    primary key (stage, item)
+);
+create table if not exists annotations (
+    stage text not null,
+    source text not null,              -- the project on a server, or 'mturk'
+    annotation text not null,          -- its id there
+    item text not null,
+    annotator text not null,
+    high text,
+    low text,
+    rating integer,
+    seconds real,
+    created text not null,             -- ISO 8601
+    updated text not null,
+    prefilled_by text not null,        -- model whose answer was on the page; '' for none
+    cancelled integer not null,        -- 1: the annotator skipped the item
+    removed integer not null,          -- 1: no longer on the server
+    primary key (stage, source, annotation)
+);
+create table if not exists proposals (
+    stage text not null,
+    item text not null,
+    model text not null,
+    high text,
+    low text,
+    rating integer,
+    sent integer not null,             -- 1: on the server
+    primary key (stage, item, model)
+);
+create table if not exists pool (
+    annotator text primary key,
+    accepted integer not null,
+    decided_by text not null,          -- 'test' or 'hand'; the hand goes first
+    condition_score real,              -- share in [0, 1] of written conditions that will do
+    rating_score real                  -- share in [0, 1] of ratings near the right answer
+);
+"""
+
+
+class Project(NamedTuple):
+    """Where a stage is annotated.
+
+    Attributes:
+        server: Base URL of the Label Studio server.
+        project: Number of the project there.
+        source: What its annotations are kept under; two projects never share one, even where a
+            server that was set up anew gives the same number.
+        annotators: Answers wanted for each item.
+        anyone: Whether answers count whoever gives them; else only those of the pool.
+    """
+
+    server: str
+    project: int
+    source: str
+    annotators: int
+    anyone: bool
+
+
+class StoredWork(NamedTuple):
+    """An item that was given out.
+
+    Attributes:
+        work: The item.
+        task: Its number on the server; None where it is not known to be there.
+    """
+
+    work: Work
+    task: int | None
+
+
+class Annotation(NamedTuple):
+    """One answer of one annotator to one item.
+
+    Attributes:
+        source: The project on a server, or ``"mturk"``.
+        annotation: Its id there.
+        item: The item.
+        annotator: Who gave it.
+        answer: What.
+        seconds: Time it took; None where it is not known.
+        created: When it was first given, ISO 8601.
+        updated: When it was last changed.
+        prefilled_by: The model whose answer was on the page, changed or not; empty for none.
+        cancelled: Whether the annotator skipped the item.
+    """
+
+    source: str
+    annotation: str
+    item: str
+    annotator: str
+    answer: Answer
+    seconds: float | None
+    created: str
+    updated: str
+    prefilled_by: str = ""
+    cancelled: bool = False
+
+
+class Proposal(NamedTuple):
+    """What a model says of an item, for annotators to start from."""
+
+    item: str
+    model: str
+    answer: Answer
+    sent: bool = False
+
+
+class PoolMember(NamedTuple):
+    """Whether the answers of an annotator are taken, and why."""
+
+    annotator: str
+    accepted: bool
+    decided_by: str
+    condition_score: float | None = None
+    rating_score: float | None = None
+
 
 STORE = "annotation.sqlite"
 """Name of the file in the folder of a data set."""

@@ -2,18 +2,80 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 from condsim.construction.annotation.hints import hints_of
 from condsim.construction.annotation.outcome import outcome_of
-from condsim.construction.annotation.stages import Work
-from condsim.construction.annotation.store import Store
-from condsim.construction.annotation.store_rows import Annotation, Proposal
+from condsim.construction.annotation.stages import Stage, Work
+from condsim.construction.annotation.store import Annotation, Proposal, Store
 from condsim.construction.rows import HUMAN, Condition, Intended, Rating
+from condsim.construction.tables import write_manifest, write_rows
 
-__all__ = ["WrittenCondition", "conditions_of", "ratings_of"]
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """A file of what counts.
+
+    Attributes:
+        path: The file.
+        rows: Its rows.
+        set_aside: Annotations that do not count: (reason, number), the most frequent first.
+    """
+
+    path: Path
+    rows: int
+    set_aside: tuple[tuple[str, int], ...]
+
+
+def write_stage(
+    store: Store, stage: Stage, folder: Path, output: Path | None = None
+) -> WrittenFile | None:
+    """Writes ``conditions.parquet`` or ``ratings.parquet`` and its manifest.
+
+    Args:
+        store: The store.
+        stage: The stage; a qualification has no file.
+        folder: Where the file goes if no other is named.
+        output: The file, ``.parquet`` or ``.csv``.
+
+    Returns:
+        What was written; None for a qualification.
+
+    Raises:
+        InputError: If the file cannot be written.
+        MissingExtraError: If it is Parquet and pyarrow is not installed.
+    """
+    if stage == "qualification":
+        return None
+    if stage == "conditions":
+        path = output or folder / "conditions.parquet"
+        rows = write_rows(conditions_of(store), path, kind=WrittenCondition)
+    else:
+        path = output or folder / "ratings.parquet"
+        rows = write_rows(ratings_of(store), path, kind=Rating)
+    outcome = outcome_of(store, stage)
+    reasons = tuple(Counter(one.reason for one in outcome.set_aside).most_common())
+    project = store.project(stage)
+    models = Counter(one.model for one in store.proposals(stage))
+    write_manifest(
+        path,
+        {
+            "stage": stage,
+            "rows": rows,
+            "items": len(outcome.counted),
+            "done": outcome.done,
+            "annotators_per_item": outcome.wanted,
+            "pool_only": project is not None and not project.anyone,
+            "pool": sum(member.accepted for member in store.pool().values()),
+            "set_aside": dict(reasons),
+            "proposals_by_model": dict(sorted(models.items())),
+        },
+    )
+    return WrittenFile(path, rows, reasons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +90,7 @@ class WrittenCondition(Condition):
 
 
 def conditions_of(store: Store) -> Iterator[WrittenCondition]:
-    """Gives the conditions that were written and count.
-
-    Args:
-        store: The store.
-
-    Yields:
-        Two rows a pair and annotator, C-High first. The origin of a condition that a model proposed
-        and the annotator left as it was is the model.
-    """
+    """Gives the conditions that were written and count."""
     items = store.items("conditions")
     proposals = {(one.item, one.model): one for one in store.proposals("conditions")}
     for item, counted in outcome_of(store, "conditions").counted.items():
@@ -48,15 +102,7 @@ def conditions_of(store: Store) -> Iterator[WrittenCondition]:
 
 
 def ratings_of(store: Store) -> Iterator[Rating]:
-    """Gives the ratings that count, and those of models.
-
-    Args:
-        store: The store.
-
-    Yields:
-        The rows in the order in which they were given out: of each the people's ratings, whose
-        origin is `HUMAN` also where they saw a model's first, then the models' own.
-    """
+    """Gives the ratings that count, and those of models."""
     items = store.items("verification")
     of_models: dict[str, list[Proposal]] = {}
     for proposal in store.proposals("verification"):

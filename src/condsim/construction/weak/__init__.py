@@ -13,28 +13,70 @@ own.
 
 from __future__ import annotations
 
-from condsim.construction.weak import doings, nouns, people, places
-from condsim.construction.weak.answers import answers
-from condsim.construction.weak.compare import graded, yes_or_no
-from condsim.construction.weak.registry import (
-    ABSENT,
-    REGISTRY,
-    LabellingFunction,
-    Registry,
-    labelling_function,
+from typing import TYPE_CHECKING
+
+from condsim.lazy import face
+
+if TYPE_CHECKING:
+    from condsim.construction.weak.answering import (
+        ANSWER_TOKENS as ANSWER_TOKENS,
+        Answerer as Answerer,
+        AnswerRow as AnswerRow,
+        FunctionAnswerer as FunctionAnswerer,
+        ModelAnswerer as ModelAnswerer,
+        answer_file as answer_file,
+        answers as answers,
+        read_answer as read_answer,
+        with_answers as with_answers,
+    )
+    from condsim.construction.weak.building import (
+        WeakReport as WeakReport,
+        WeakSettings as WeakSettings,
+        build_weak as build_weak,
+    )
+    from condsim.construction.weak.checking import (
+        AgreementReport as AgreementReport,
+        Coverage as Coverage,
+        agreement as agreement,
+        coverage as coverage,
+    )
+    from condsim.construction.weak.compare import graded as graded, yes_or_no as yes_or_no
+    from condsim.construction.weak.conditions import condition_key as condition_key
+    from condsim.construction.weak.forms import plural as plural, verb_forms as verb_forms
+    from condsim.construction.weak.language import Sentence as Sentence
+    from condsim.construction.weak.pool import read_pool as read_pool
+    from condsim.construction.weak.registry import (
+        ABSENT as ABSENT,
+        REGISTRY as REGISTRY,
+        LabellingFunction as LabellingFunction,
+        Registry as Registry,
+        labelling_function as labelling_function,
+    )
+    from condsim.construction.weak.teachers import (
+        TaughtRow as TaughtRow,
+        teach as teach,
+        teach_file as teach_file,
+        teach_pairs as teach_pairs,
+    )
+    from condsim.construction.weak.trees import Taxonomy as Taxonomy, taxonomy as taxonomy
+
+__getattr__, __dir__, __all__ = face(
+    __name__,
+    {
+        "answering": (
+            "ANSWER_TOKENS AnswerRow Answerer FunctionAnswerer ModelAnswerer answer_file answers "
+            "read_answer with_answers"
+        ),
+        "building": "WeakReport WeakSettings build_weak",
+        "checking": "AgreementReport Coverage agreement coverage",
+        "compare": "graded yes_or_no",
+        "conditions": "condition_key",
+        "forms": "plural verb_forms",
+        "language": "Sentence",
+        "pool": "read_pool",
+        "registry": "ABSENT LabellingFunction REGISTRY Registry labelling_function",
+        "teachers": "TaughtRow teach teach_file teach_pairs",
+        "trees": "Taxonomy taxonomy",
+    },
+    extra="build",
 )
-from condsim.construction.weak.sentence import Sentence
-
-__all__ = [
-    "ABSENT",
-    "REGISTRY",
-    "LabellingFunction",
-    "Registry",
-    "Sentence",
-    "answers",
-    "graded",
-    "labelling_function",
-    "yes_or_no",
-]
-
-_BUILT_IN = (people, doings, places, nouns)  # importing them registered their functions

@@ -9,23 +9,14 @@ from importlib import metadata
 from itertools import chain
 from pathlib import Path
 
-from condsim.construction.filters import FilterSettings
-from condsim.construction.pair_filter import PairFilter
+from condsim.construction.candidates import FilterSettings, PairFilter
 from condsim.construction.tables import revisions_of, write_manifest, write_rows
-from condsim.construction.vector_cache import Progress
 from condsim.construction.weak.draw import AnsweredRow, Drawing, WeakRow, absent_rows
-from condsim.construction.weak.pool import (
-    Pool,
-    excluded_keys,
-    near_pairs,
-    read_pool,
-    vectors_of,
-)
+from condsim.construction.weak.pool import Pool, excluded_keys, near_pairs, read_pool, vectors_of
 from condsim.construction.weak.registry import LabellingFunction, Registry
 from condsim.files import sha256_of
+from condsim.progress import Progress
 from condsim.tasks import iter_csts
-
-__all__ = ["WeakReport", "WeakSettings", "build_weak", "weights_like"]
 
 
 @dataclass(frozen=True)
@@ -83,18 +74,7 @@ class WeakReport:
 
 
 def weights_like(path: Path, registry: Registry) -> dict[str, float]:
-    """Counts how often each function's conditions are written in a data set.
-
-    Args:
-        path: A C-STS file; its labels and sentences are not used.
-        registry: The functions.
-
-    Returns:
-        Rows by name of the function.
-
-    Raises:
-        InputError: If the file cannot be read.
-    """
+    """Counts how often each function's conditions are written in a data set."""
     found = (registry.find(row.condition) for row in iter_csts(path, labels=False))
     return dict(Counter(function.name for function in found if function is not None))
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Set
 
-from condsim.construction.weak.taxonomy import Node, Taxonomy, taxonomy
+from condsim.construction.weak.trees import Node, Taxonomy, taxonomy
 from condsim.errors import InputError
-
-__all__ = ["HIGHEST", "LOWEST", "by_tree", "graded", "say_nodes", "steps", "yes_or_no"]
 
 LOWEST, HIGHEST = 1.0, 5.0
 
@@ -15,29 +13,12 @@ _STEPS = (5.0, 4.0, 3.0, 2.0, 1.0)
 
 
 def yes_or_no(one: Hashable, two: Hashable) -> float:
-    """Compares values that are equal or not.
-
-    Args:
-        one: A value.
-        two: Another.
-
-    Returns:
-        5 or 1.
-    """
+    """Compares values that are equal or not."""
     return HIGHEST if one == two else LOWEST
 
 
 def graded(*values: str) -> Callable[[str, str], float]:
     """Makes a comparison of values that have an order.
-
-    Args:
-        *values: The values from the lowest to the highest, at least two, each once.
-
-    Returns:
-        A comparison: 5 for the same, 1 for the lowest with the highest, between in equal steps.
-
-    Raises:
-        InputError: If there are fewer than two values or one occurs twice.
 
     Example:
         >>> graded("none", "mild", "severe")("mild", "severe")
@@ -55,14 +36,7 @@ def graded(*values: str) -> Callable[[str, str], float]:
 
 
 def steps(*labels: float) -> Callable[[int, int], float]:
-    """Makes a comparison of whole numbers by how far they are apart.
-
-    Args:
-        *labels: Label for 0, 1, 2 … apart; the last holds beyond.
-
-    Returns:
-        The comparison.
-    """
+    """Makes a comparison of whole numbers by how far they are apart."""
     table = labels or _STEPS
     return lambda one, two: table[min(abs(one - two), len(table) - 1)]
 
@@ -74,14 +48,6 @@ def by_tree(
 
     Each node is held against the most similar one of the other sentence; the result is the mean
     over both directions.
-
-    Args:
-        tree: One of the trees that come with condsim, by name, or one's own.
-        floor: The label of what is least alike, from 1 to 5: people who rate near sentences seldom
-            call two foods or two activities entirely different.
-
-    Returns:
-        The comparison of two sets of nodes, none empty.
     """
 
     def compare(one: Set[Node], two: Set[Node]) -> float:
@@ -93,14 +59,7 @@ def by_tree(
 
 
 def say_nodes(nodes: Set[Node]) -> str:
-    """Says nodes as a short answer.
-
-    Args:
-        nodes: The nodes.
-
-    Returns:
-        Their names in the order of the tree, such as ``"dog and cat"``.
-    """
+    """Says nodes as a short answer."""
     names = [node.name for node in sorted(nodes, key=lambda node: node.order)]
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 

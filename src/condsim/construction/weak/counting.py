@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from condsim.construction.weak.forms import plural
-from condsim.construction.weak.sentence import Sentence
-from condsim.construction.weak.taxonomy import Found, Node, taxonomy
-
-__all__ = ["Count", "compare_counts", "count", "say_count"]
+from condsim.construction.weak.language import Sentence
+from condsim.construction.weak.trees import Found, Node, taxonomy
 
 _NAMES = "no one two three four five six seven eight nine ten eleven twelve".split()
 _EXACT = {name: number for number, name in enumerate(_NAMES)} | {
@@ -89,15 +87,7 @@ class Count:
 
 
 def count(sentence: Sentence, found: Sequence[Found]) -> Count | None:
-    """Counts things that a sentence mentions.
-
-    Args:
-        sentence: The sentence.
-        found: The mentions of them.
-
-    Returns:
-        The number; None if nothing is mentioned.
-    """
+    """Counts things that a sentence mentions."""
     total, exact = 0.0, True
     single: set[Node] = set()
     many = False  # a plural came before: "two dogs, one of them black" counts them once
@@ -125,17 +115,7 @@ def count(sentence: Sentence, found: Sequence[Found]) -> Count | None:
 
 
 def compare_counts(one: Count, two: Count) -> float:
-    """Compares two numbers.
-
-    Args:
-        one: A number.
-        two: Another.
-
-    Returns:
-        From 1 to 5: 5 for the same, 4 for what is told in the same vague way, 3 for near ones (two
-        and three), 2 for one and two, or where a number that is told may be the one that is not, 1
-        for one and many.
-    """
+    """Compares two numbers."""
     low, high = sorted((one.number, two.number))
     if one.exact and two.exact:
         if low == high:
@@ -153,12 +133,6 @@ def compare_counts(one: Count, two: Count) -> float:
 
 def say_count(value: Count) -> str:
     """Says a number as a short answer.
-
-    Args:
-        value: The number.
-
-    Returns:
-        Such as ``"two"``, ``"several"`` or ``"many"``.
 
     Example:
         >>> say_count(Count(2, exact=True)), say_count(Count(20, exact=False))

@@ -10,11 +10,9 @@ from itertools import islice
 import numpy as np
 
 from condsim.construction.rows import DOES_NOT_APPLY, Candidate, TableRow
+from condsim.construction.weak.language import Sentence
 from condsim.construction.weak.registry import ABSENT, LabellingFunction
-from condsim.construction.weak.sentence import Sentence
 from condsim.errors import InputError
-
-__all__ = ["AnsweredRow", "Drawing", "WeakRow", "absent_rows", "nearest_label"]
 
 _LABELS = (1, 2, 3, 4, 5)
 _LOOSER = (1.5, 5.0, 30.0)  # times what a function may have of a label, pass by pass
@@ -59,14 +57,7 @@ class AnsweredRow(WeakRow):
 
 
 def nearest_label(score: float) -> int:
-    """Rounds a score to a label.
-
-    Args:
-        score: From 1 to 5.
-
-    Returns:
-        The nearest whole number; the higher of two.
-    """
+    """Rounds a score to a label."""
     return min(max(int(score + 0.5), 1), 5)
 
 
@@ -89,17 +80,6 @@ class Drawing:
         weights: Mapping[str, float] | None = None,
         seed: int = 0,
     ) -> None:
-        """Takes what is wanted.
-
-        Args:
-            functions: The functions.
-            rows: Rows to draw, two a pair.
-            weights: How often a function is drawn, by its name; its own weight if there is none.
-            seed: Seed of the wordings and the order of the two rows.
-
-        Raises:
-            InputError: If there are fewer than two rows to draw, or no weight above 0.
-        """
         if rows < 2:
             raise InputError(f"Rows come two a pair, so there must be 2 or more. Got {rows}.")
         given = _weights(functions, weights)
@@ -117,15 +97,7 @@ class Drawing:
         self.seen = 0
 
     def rows(self, pairs: Iterable[Candidate]) -> Iterator[AnsweredRow]:
-        """Draws rows.
-
-        Args:
-            pairs: Pairs in random order; those that no row is drawn from are looked at again.
-
-        Yields:
-            Two adjacent rows a pair, the higher first or second at random, until there are enough
-            or the pairs are used up.
-        """
+        """Draws rows."""
         waiting: list[Candidate] = []
         source: Iterator[Candidate] = islice(pairs, _LOOKED_AT * self._rows)
         for looser in _LOOSER:
@@ -223,18 +195,7 @@ def absent_rows(
     weights: Mapping[str, float] | None = None,
     seed: int = 0,
 ) -> Iterator[AnsweredRow]:
-    """Draws rows whose condition does not apply: the attribute is absent in a sentence, or in both.
-
-    Args:
-        pairs: Pairs in random order.
-        functions: The functions.
-        rows: Rows to draw, one a pair.
-        weights: How often a function is drawn, by its name; its own weight if there is none.
-        seed: Seed of what is drawn.
-
-    Yields:
-        Rows with the label -1, until there are enough or the pairs are used up.
-    """
+    """Draws rows whose condition does not apply to one sentence or to both."""
     rng = np.random.default_rng(seed)
     given = list(_weights(functions, weights).values())
     drawn: Counter[str] = Counter()

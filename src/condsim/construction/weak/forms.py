@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-__all__ = ["plural", "verb_forms", "words_of"]
-
 _WORD = re.compile(r"[a-z0-9]+|[,.;:!?&]")
+
 
 _PLURALS = {
     "person": "people",
@@ -39,6 +38,7 @@ _PLURALS = {
     "tomato": "tomatoes",
     "skis": "skis",
 }
+
 
 _PASTS = {
     "run": "ran",
@@ -94,6 +94,8 @@ _PASTS = {
     "get": "got",
     "ski": "skis skiing skied",
 }
+
+
 _DOUBLED = set(
     "run sit swim jog hug cut dig hit chop skip grab bat put get tag lap hop grin trim nap tap "
     "shop stop rub pet drag pat drum set spin step slip flip wrap scrub mop".split()
@@ -102,12 +104,6 @@ _DOUBLED = set(
 
 def words_of(text: str) -> tuple[str, ...]:
     """Cuts a text into words in small letters and marks that part clauses.
-
-    Args:
-        text: The text.
-
-    Returns:
-        Words, numbers, and the marks ``,.;:!?&``; hyphens and apostrophes part words.
 
     Example:
         >>> words_of("A T-shirt, red.")
@@ -118,12 +114,6 @@ def words_of(text: str) -> tuple[str, ...]:
 
 def plural(noun: str) -> str:
     """Gives the plural of a noun or of a phrase that ends in one.
-
-    Args:
-        noun: In the singular.
-
-    Returns:
-        The plural.
 
     Example:
         >>> plural("fire truck"), plural("woman"), plural("puppy"), plural("bus")
@@ -145,12 +135,6 @@ def plural(noun: str) -> str:
 
 def verb_forms(verb: str) -> Iterator[str]:
     """Gives the inflections of a verb, or of a phrase that starts with one.
-
-    Args:
-        verb: In the infinitive, without "to".
-
-    Yields:
-        Infinitive, third person, present participle, past.
 
     Example:
         >>> sorted(verb_forms("jump over"))

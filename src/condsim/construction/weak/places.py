@@ -5,11 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from condsim.construction.weak.compare import by_tree, graded, say_nodes, yes_or_no
+from condsim.construction.weak.language import Sentence
 from condsim.construction.weak.registry import ABSENT, Absent, labelling_function
-from condsim.construction.weak.sentence import Sentence
-from condsim.construction.weak.taxonomy import Node, taxonomy
-
-__all__: list[str] = []
+from condsim.construction.weak.trees import Node, taxonomy
 
 _PLACES = taxonomy("places")
 _SIZES = ("tiny", "small", "medium", "large")

@@ -8,22 +8,23 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.construction.groups import sentence_key
-from condsim.construction.items import Collection, read_items, read_texts
-from condsim.construction.neighbours import nearest_pairs
-from condsim.construction.rows import Candidate, pair_id_of
-from condsim.construction.text_vectors import (
+from condsim.construction.candidates import (
     DEFAULT_TEXT_ENCODER,
+    Collection,
     TextEncoder,
     caption_vectors,
     load_text_encoder,
+    nearest_pairs,
+    read_items,
+    read_texts,
+    unit_length,
 )
-from condsim.construction.vector_cache import Progress, unit_length
+from condsim.construction.dataset import sentence_key
+from condsim.construction.rows import Candidate, pair_id_of
 from condsim.errors import InputError, require
-from condsim.tasks.files import scan_rows
+from condsim.progress import Progress
+from condsim.tasks import scan_rows
 from condsim.types import FloatArray
-
-__all__ = ["WORDS", "Pool", "excluded_keys", "near_pairs", "read_pool", "vectors_of"]
 
 WORDS = "words"
 """Names the vectors of `vectors_of` that need no model."""
@@ -49,17 +50,7 @@ class Pool:
 
 
 def excluded_keys(paths: Sequence[Path]) -> frozenset[str]:
-    """Reads the sentences that must not be used.
-
-    Args:
-        paths: Files with the columns ``sentence1`` and ``sentence2``.
-
-    Returns:
-        Their keys, as `sentence_key` makes them.
-
-    Raises:
-        InputError: If a file cannot be read or has no such columns.
-    """
+    """Reads the sentences that must not be used."""
     return frozenset(
         sentence_key(str(cell))
         for path in paths
@@ -148,22 +139,8 @@ def vectors_of(
 ) -> tuple[FloatArray, str | None]:
     """Embeds sentences.
 
-    Args:
-        collection: The sentences.
-        text_encoder: A model (see `load_text_encoder`); the default one if None; or `WORDS`: latent
-            semantic analysis of the sentences' own words (Deerwester et al., 1990), which takes
-            seconds.
-        cache: Folder where vectors of a model are kept.
-        progress: Is told the sentences done.
-        seed: Seed of the analysis.
-        device: Where torch runs; it chooses if None.
-
     Returns:
         Vectors of length 1, ``(n, width)``, and the model's revision.
-
-    Raises:
-        InputError: If the sentences have too few words, or the cache cannot be written.
-        MissingExtraError: If an optional library is not installed.
     """
     if text_encoder != WORDS:
         encoder: TextEncoder = load_text_encoder(
@@ -191,19 +168,7 @@ def near_pairs(
     """Gives near pairs in random order.
 
     Args:
-        pool: The sentences.
         vectors: Theirs, of length 1, ``(n, width)``.
-        k: Neighbours of a sentence.
-        cache: Folder where they are kept.
-        progress: Is told the sentences done.
-        seed: Seed of the order, also of the two sentences.
-
-    Yields:
-        Pairs of sentences of different items, each once.
-
-    Raises:
-        InputError: If ``k`` is below 1 or the cache cannot be written.
-        MissingExtraError: If FAISS is not installed.
     """
     pairs = nearest_pairs(vectors, k, cache=cache, progress=progress)
     rng = np.random.default_rng(seed)

@@ -19,20 +19,9 @@ from enum import Enum
 from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar
 
 from condsim.construction.weak.compare import HIGHEST, LOWEST, yes_or_no
-from condsim.construction.weak.conditions import condition_key
-from condsim.construction.weak.sentence import Sentence
-from condsim.construction.weak.wordings import wordings_of
+from condsim.construction.weak.conditions import condition_key, wordings_of
+from condsim.construction.weak.language import Sentence
 from condsim.errors import CondSimError, InputError
-
-__all__ = [
-    "ABSENT",
-    "REGISTRY",
-    "Absent",
-    "LabellingFunction",
-    "Reader",
-    "Registry",
-    "labelling_function",
-]
 
 
 class Absent(Enum):
@@ -80,30 +69,11 @@ class LabellingFunction:
     none_is_a_value: bool = False
 
     def score(self, sentence1: Sentence, sentence2: Sentence) -> float | None:
-        """Compares two sentences.
-
-        Args:
-            sentence1: A sentence.
-            sentence2: Another.
-
-        Returns:
-            From 1 to 5; None unless both values are read.
-        """
+        """Compares two sentences."""
         return self.score_values(self.read(sentence1), self.read(sentence2))
 
     def score_values(self, one: Any, two: Any) -> float | None:  # noqa: ANN401  (any value)
-        """Compares what was read from two sentences.
-
-        Args:
-            one: A value, None or `ABSENT`.
-            two: Another.
-
-        Returns:
-            From 1 to 5; None unless both are values, or one is and the other is none of it.
-
-        Raises:
-            InputError: If the comparison gives anything else.
-        """
+        """Compares what was read from two sentences."""
         if one is None or two is None:
             return None
         absent = (one is ABSENT) + (two is ABSENT)
@@ -118,14 +88,7 @@ class LabellingFunction:
         return label
 
     def say(self, value: Any) -> str:  # noqa: ANN401  (any value)
-        """Says what was read.
-
-        Args:
-            value: A value, None or `ABSENT`.
-
-        Returns:
-            A few words; ``"none"`` or nothing if absent, nothing if not understood.
-        """
+        """Says what was read."""
         if value is None:
             return ""
         if value is ABSENT:
@@ -133,15 +96,7 @@ class LabellingFunction:
         return self.answer(value)
 
     def void(self, one: Any, two: Any) -> bool:  # noqa: ANN401  (any value)
-        """Tells whether the condition applies to neither sentence, or not to both.
-
-        Args:
-            one: A value, None or `ABSENT`.
-            two: Another.
-
-        Returns:
-            Whether it is void; False where a value is not understood.
-        """
+        """Tells whether the condition applies to neither sentence, or not to both."""
         absent = (one is ABSENT) + (two is ABSENT)
         return absent == 2 or (
             absent == 1 and one is not None and two is not None and not self.none_is_a_value
@@ -152,22 +107,15 @@ class Registry:
     """Labelling functions by name, and by the conditions they understand."""
 
     def __init__(self, functions: Iterable[LabellingFunction] = ()) -> None:
-        """Takes functions.
-
-        Args:
-            functions: See `add`.
-        """
         self._functions: dict[str, LabellingFunction] = {}
         self._keys: dict[frozenset[str], LabellingFunction] = {}
         for function in functions:
             self.add(function)
 
     def __iter__(self) -> Iterator[LabellingFunction]:
-        """Gives the functions in the order they were added."""
         return iter(self._functions.values())
 
     def __len__(self) -> int:
-        """Number of functions."""
         return len(self._functions)
 
     def add(self, function: LabellingFunction) -> None:
@@ -175,12 +123,6 @@ class Registry:
 
         Its name and wordings are its own from now on; a condition in ``also`` stays with the
         function that understands it already, if there is one.
-
-        Args:
-            function: The function.
-
-        Raises:
-            InputError: If the name is taken.
         """
         if function.name in self._functions:
             raise InputError(
@@ -194,14 +136,7 @@ class Registry:
             self._keys.setdefault(condition_key(condition), function)
 
     def find(self, condition: str) -> LabellingFunction | None:
-        """Finds the function that understands a condition.
-
-        Args:
-            condition: In whatever wording.
-
-        Returns:
-            The function, or None.
-        """
+        """Finds the function that understands a condition."""
         return self._keys.get(condition_key(condition))
 
 
@@ -222,23 +157,6 @@ def labelling_function(
     registry: Registry = REGISTRY,
 ) -> Callable[[ReaderT], ReaderT]:
     """Registers a function that reads an attribute from a sentence.
-
-    Args:
-        name: The condition in plain words, such as ``"severity of the incident"``.
-        compare: Takes two values and gives a label from 1 to 5; equal or not by default.
-        family: What it belongs to in reports.
-        answer: Says a value in a few words.
-        wordings: Other ways to write the condition, added to those that `wordings_of` makes.
-        also: Further conditions it understands, which are not written.
-        weight: How often it is drawn, relative to others, at least 0.
-        none_is_a_value: See `LabellingFunction`.
-        registry: Where to.
-
-    Returns:
-        A decorator that leaves the function as it is.
-
-    Raises:
-        InputError: If the name is empty or taken, or the weight is not at least 0.
 
     Example:
         >>> mine = Registry()

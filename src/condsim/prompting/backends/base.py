@@ -6,8 +6,6 @@ from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-__all__ = ["MAX_NEW_TOKENS", "Answer", "Backend"]
-
 MAX_NEW_TOKENS = 20
 """Longest answer in tokens (Deshpande et al., 2023, A.3)."""
 

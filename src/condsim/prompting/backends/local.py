@@ -11,24 +11,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from condsim.errors import BackendError, InputError, require
 from condsim.prompting.backends.base import MAX_NEW_TOKENS, Answer
-
-# Before the imports below: a missing extra is then one clear line.
-require("torch", extra="llm")
-require("transformers", extra="llm")
-require("safetensors", extra="llm")
-
-import torch  # noqa: E402
-from torch import Tensor  # noqa: E402
-
-from condsim.prompting.backends.local_model import (  # noqa: E402
-    device_for,
-    load_weights,
-    open_checkpoint,
-    quiet,
-)
-from condsim.prompting.backends.local_tokens import (  # noqa: E402
+from condsim.prompting.backends.local_model import device_for, load_weights, open_checkpoint, quiet
+from condsim.prompting.backends.local_tokens import (
     NumberMass,
     Numbers,
     PromptTokenizer,
@@ -36,7 +25,11 @@ from condsim.prompting.backends.local_tokens import (  # noqa: E402
     padded,
 )
 
-__all__ = ["LocalBackend"]
+# Before the imports below: a missing extra is then one clear line.
+require("torch", extra="llm")
+require("transformers", extra="llm")
+require("safetensors", extra="llm")
+
 
 _BATCH_TOKENS = 16_384
 _CPU_BATCH_TOKENS = 4096

@@ -28,11 +28,9 @@ from transformers.models.auto.modeling_auto import (
 )
 from transformers.utils import logging
 
-from condsim.encoders.quiet import without_progress_bars
+from condsim.encoders import without_progress_bars
 from condsim.errors import InputError, ModelError
 from condsim.files import sha256_of
-
-__all__ = ["Checkpoint", "device_for", "load_weights", "open_checkpoint", "quiet"]
 
 # What decides an answer, beside the code: weights, config, end tokens, tokenizer, chat template.
 _REVISION_FILES = (
@@ -67,11 +65,7 @@ class Checkpoint:
         return bool(self.config.is_encoder_decoder)
 
     def revision(self) -> str:
-        """Tells which version of the model this is; reads the weights of a folder once through.
-
-        Returns:
-            The commit, or 12 hexadecimal digits of a SHA-256 over the files that decide an answer.
-        """
+        """Tells which version of the model this is; reads the weights of a folder once through."""
         if self.commit is not None:
             return self.commit
         digest = hashlib.sha256()
@@ -80,14 +74,7 @@ class Checkpoint:
         return digest.hexdigest()[:12]
 
     def dtype_on(self, device: torch.device) -> torch.dtype:
-        """Number format to compute in.
-
-        Args:
-            device: Where the model is to run.
-
-        Returns:
-            That of the checkpoint; float32 on a CPU that does not multiply it natively.
-        """
+        """Number format to compute in."""
         stored = self.config.dtype or self.config.get_text_config(decoder=True).dtype
         dtype = stored if isinstance(stored, torch.dtype) else torch.float32
         if device.type != "cpu":
@@ -98,11 +85,7 @@ class Checkpoint:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keeps bars, log lines and Python warnings of transformers from the screen.
-
-    Yields:
-        Nothing; all is as before afterwards.
-    """
+    """Keeps bars, log lines and Python warnings of transformers from the screen."""
     verbosity = logging.get_verbosity()
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     try:
@@ -114,17 +97,7 @@ def quiet() -> Iterator[None]:
 
 
 def device_for(name: str | None) -> torch.device:
-    """Finds where to run.
-
-    Args:
-        name: ``"cpu"``, ``"cuda"``, ``"cuda:1"`` ...; a GPU if there is one where None.
-
-    Returns:
-        The device.
-
-    Raises:
-        InputError: If there is no such device.
-    """
+    """Finds where to run."""
     if name is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -139,18 +112,7 @@ def device_for(name: str | None) -> torch.device:
 
 
 def open_checkpoint(model: str | Path) -> Checkpoint:
-    """Reads config and tokenizer, and makes sure that the model generates text.
-
-    Args:
-        model: A folder, or a name on the Hugging Face Hub.
-
-    Returns:
-        The model without its weights.
-
-    Raises:
-        ModelError: If there is no such model, it is no generating one, its tokenizer is missing or
-            its weights are not in the safetensors format.
-    """
+    """Reads config and tokenizer, and makes sure that the model generates text."""
     if not str(model).strip():
         raise ModelError("The model must have a name: a folder, or a name on the Hub (owner/name).")
     folder = Path(model).expanduser()
@@ -176,19 +138,7 @@ def open_checkpoint(model: str | Path) -> Checkpoint:
 def load_weights(
     checkpoint: Checkpoint, *, device: torch.device, max_new_tokens: int
 ) -> PreTrainedModel:
-    """Loads a model for greedy generation, whatever its generation_config.json says.
-
-    Args:
-        checkpoint: The model.
-        device: Where it is to run.
-        max_new_tokens: Longest answer in tokens.
-
-    Returns:
-        The model, in evaluation mode; of its generation config only the special tokens are kept.
-
-    Raises:
-        ModelError: If the weights cannot be loaded or are not all there.
-    """
+    """Loads a model for greedy generation, whatever its generation_config.json says."""
     loader: Any = AutoModelForSeq2SeqLM if checkpoint.seq2seq else AutoModelForCausalLM
     with quiet():
         try:

@@ -12,8 +12,6 @@ from transformers import LogitsProcessor, PretrainedConfig, PreTrainedTokenizerB
 
 from condsim.errors import ModelError
 
-__all__ = ["NumberMass", "Numbers", "PromptTokenizer", "longest_prompt", "padded"]
-
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 _NO_LIMIT = 10**9  # tokenizers without a limit of their own say 10**30
@@ -27,15 +25,6 @@ class PromptTokenizer:
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, *, name: str) -> None:
-        """Tries the chat template.
-
-        Args:
-            tokenizer: The model's tokenizer.
-            name: The model's name, for the error.
-
-        Raises:
-            ModelError: If the chat template does not take a single message of a user.
-        """
         self._tokenizer: Any = tokenizer  # its call takes more than the base class says
         self.chat = bool(tokenizer.chat_template)
         self._start = next(
@@ -53,12 +42,6 @@ class PromptTokenizer:
         """Tokenises prompts, whole.
 
         A template that can leave out a model's thinking is told to: 20 tokens are too few for it.
-
-        Args:
-            prompts: Prompts, length n.
-
-        Returns:
-            Token ids of each, with the special tokens, at least one.
         """
         texts = list(prompts)
         if self.chat:
@@ -76,14 +59,7 @@ class PromptTokenizer:
         return [ids or [self._start] for ids in encoded["input_ids"]]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Text of generated tokens.
-
-        Args:
-            ids: Token ids.
-
-        Returns:
-            The text, without special tokens.
-        """
+        """Text of generated tokens."""
         return str(self._tokenizer.decode(list(ids), skip_special_tokens=True))
 
 
@@ -94,14 +70,6 @@ def longest_prompt(
 
     T5 and its kin have relative positions and no last one. The 512 of their tokenizers is the
     length they were first trained at; few-shot prompts are longer, and FLAN was trained on those.
-
-    Args:
-        config: The model's config.
-        tokenizer: Its tokenizer.
-        max_new_tokens: Longest answer in tokens, which shares the positions of a causal model.
-
-    Returns:
-        The number of tokens; None if there is no limit.
     """
     if getattr(config, "relative_attention_num_buckets", None):
         return None
@@ -117,17 +85,7 @@ def longest_prompt(
 def padded(
     rows: Sequence[Sequence[int]], *, pad: int, left: bool, device: torch.device
 ) -> tuple[Tensor, Tensor]:
-    """Lays rows of tokens beside each other.
-
-    Args:
-        rows: Token ids of n prompts.
-        pad: Id of the padding token.
-        left: Whether padding stands before the tokens; else behind.
-        device: Where the tensors are to be.
-
-    Returns:
-        Ids and attention mask, (n, longest) each.
-    """
+    """Lays rows of tokens beside each other."""
     longest = max(map(len, rows))
     ids = torch.full((len(rows), longest), pad, dtype=torch.long)  # (n, longest)
     mask = torch.zeros_like(ids)
@@ -147,12 +105,6 @@ class Numbers:
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, *, vocabulary: int) -> None:
-        """Decodes the tokens that have a digit.
-
-        Args:
-            tokenizer: The model's tokenizer.
-            vocabulary: Number of tokens the model gives scores for.
-        """
         special = set(tokenizer.all_special_ids)
         self.value_of: dict[int, float] = {}
         for token, id_ in tokenizer.get_vocab().items():
@@ -178,12 +130,6 @@ class NumberMass(LogitsProcessor):
     """
 
     def __init__(self, numbers: Numbers, *, device: torch.device) -> None:
-        """Prepares for one batch.
-
-        Args:
-            numbers: The tokens to watch.
-            device: Where the model runs.
-        """
         column = {value: number for number, value in enumerate(numbers.values)}
         columns = [column[value] for value in numbers.value_of.values()]
         self._ids = torch.tensor(list(numbers.value_of), dtype=torch.long, device=device)
@@ -192,15 +138,7 @@ class NumberMass(LogitsProcessor):
         self.steps: list[Tensor] = []
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """Notes one step.
-
-        Args:
-            input_ids: Tokens so far, (batch, length).
-            scores: Scores of the next token, (batch, vocabulary), float32.
-
-        Returns:
-            The scores as they are.
-        """
+        """Notes one step."""
         total = scores.logsumexp(dim=-1, keepdim=True)  # (batch, 1)
         mass = (scores[:, self._ids] - total).exp()  # (batch, tokens)
         by_value = mass.new_zeros(len(mass), self._values)  # (batch, values)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from urllib.parse import quote, urlsplit
 
 import httpx2
 import openai
 
-from condsim.errors import BackendError
+from condsim.errors import BackendError, InputError
 from condsim.prompting.backends.base import Answer
-from condsim.prompting.backends.server_address import Address
 from condsim.prompting.backends.server_dialect import (
     Dialect,
     is_completion,
@@ -21,7 +24,91 @@ from condsim.prompting.backends.server_dialect import (
     without,
 )
 
-__all__ = ["Asker", "failure", "listed_models"]
+_OPENAI = "https://api.openai.com/v1"
+_LONGEST = 300
+
+
+@dataclass(frozen=True)
+class Address:
+    """A server and its key.
+
+    Attributes:
+        url: The base URL, without a slash at its end.
+        local: Whether it is on this machine.
+        key: The key, or a placeholder for a server on this machine; not in the ``repr``.
+    """
+
+    url: str
+    local: bool
+    key: str = field(default="", repr=False)
+
+    def clean(self, text: str) -> str:
+        """A text of the server as one line of at most 300 characters, without the key.
+
+        Args:
+            text: What the server said.
+        """
+        if self.key:
+            # A short key, such as the "x" of a server that wants none, may be part of other words.
+            edges = ("", "") if len(self.key) >= 8 else (r"(?<!\w)", r"(?!\w)")
+            forms = {self.key, json.dumps(self.key)[1:-1], quote(self.key, safe="")}
+            shown = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
+            text = re.sub(f"{edges[0]}(?:{shown}){edges[1]}", "***", text)
+        line = " ".join(text.split())
+        return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
+
+
+def base_address(base_url: str | None) -> Address:
+    """Checks a base URL."""
+    where = "base_url"
+    if base_url is None:
+        base_url, where = os.environ.get("OPENAI_BASE_URL") or _OPENAI, "OPENAI_BASE_URL"
+    url = base_url.strip().rstrip("/")
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    if not host or parts.scheme not in ("http", "https"):
+        shown = "" if "@" in url else f" Got {url!r}."
+        raise InputError(
+            f"The {where} must be an http:// or https:// URL such as 'http://localhost:8000/v1'."
+            f"{shown}"
+        )
+    if parts.username is not None or parts.query or parts.fragment:
+        raise InputError(
+            f"The {where} must hold no user name, password or query: the key goes into "
+            "OPENAI_API_KEY."
+        )
+    return Address(url=url, local=_is_local(host))
+
+
+def environment_key(address: Address) -> Address:
+    """Adds the key of the environment to an address."""
+    key = os.environ.get("OPENAI_API_KEY", "").strip()
+    if not key and not address.local:
+        raise InputError(
+            f"No key for {address.url}: set OPENAI_API_KEY in the environment (any text if the "
+            "server wants none)."
+        )
+    if not all("!" <= letter <= "~" for letter in key):
+        raise InputError(
+            "OPENAI_API_KEY must be ASCII letters, digits and signs without spaces: what is set "
+            "holds something else; copy it again."
+        )
+    return Address(url=address.url, local=address.local, key=key or "none")
+
+
+def _is_local(host: str) -> bool:
+    """Whether a host is this machine."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        ip = ip_address(host)
+    except ValueError:
+        return False
+    return ip.is_loopback or ip.is_unspecified
+
 
 _CONNECT_S = 10.0
 _CHECK_S = 10.0
@@ -59,14 +146,7 @@ class Asker:
     async def open(
         self, *, probabilities: bool
     ) -> AsyncIterator[Callable[[str], Awaitable[Answer]]]:
-        """Opens the client.
-
-        Args:
-            probabilities: Whether to ask for log-probabilities.
-
-        Yields:
-            What answers a prompt; it raises ``BackendError`` if the request fails for good.
-        """
+        """Opens the client."""
         count = self.concurrency
         timeout = httpx2.Timeout(self.timeout_s, connect=min(self.timeout_s, _CONNECT_S))
         http = openai.DefaultAsyncHttpxClient(
@@ -136,18 +216,7 @@ class Asker:
 
 
 def listed_models(address: Address, *, model: str) -> list[str] | None:
-    """Asks the server for its models, quickly.
-
-    Args:
-        address: The server and its key.
-        model: The model that will be asked, for the error's text.
-
-    Returns:
-        Their names; None if the server has no list, or none that can be read to its end.
-
-    Raises:
-        BackendError: If nothing that speaks HTTP answers, or the key is refused.
-    """
+    """Asks the server for its models, quickly."""
     with openai.OpenAI(
         api_key=address.key,
         base_url=address.url,
@@ -174,18 +243,7 @@ def failure(
     timeout_s: float,
     checking: bool = False,
 ) -> BackendError:
-    """Says in one line what went wrong, after how many tries, and what to do.
-
-    Args:
-        error: The client's last error.
-        address: The server; its key is taken out of the text.
-        model: The model that was asked.
-        timeout_s: Seconds that a try was given.
-        checking: Whether no prompt was sent yet, so that the URL is in doubt first.
-
-    Returns:
-        The error to raise.
-    """
+    """Says in one line what went wrong, after how many tries, and what to do."""
     tries = _tries(error)
     times = f"after {tries} {'try' if tries == 1 else 'tries'}"
     if isinstance(error, openai.APIStatusError):

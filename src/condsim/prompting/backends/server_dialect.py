@@ -11,8 +11,6 @@ from typing import Any
 
 from condsim.prompting.backends.base import Answer
 
-__all__ = ["Dialect", "is_completion", "read_answer", "refused_content", "without"]
-
 _LOGGER = logging.getLogger("condsim")
 _NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 _LEAST = -700.0  # below it, a probability is 0 as a float
@@ -39,17 +37,7 @@ class Dialect:
     def body(
         self, prompt: str, *, model: str, max_new_tokens: int, probabilities: bool
     ) -> dict[str, object]:
-        """Writes a request.
-
-        Args:
-            prompt: The prompt, sent as one message of the user.
-            model: The model's name on the server.
-            max_new_tokens: Longest answer in tokens.
-            probabilities: Whether to ask for log-probabilities.
-
-        Returns:
-            The JSON object of ``POST /chat/completions``.
-        """
+        """Writes a request."""
         body: dict[str, object] = {
             "model": model,
             "messages": [{"role": "user", "content": prompt}],
@@ -63,16 +51,7 @@ class Dialect:
 
 
 def without(dialect: Dialect, body: Mapping[str, object], refusal: str) -> Dialect | None:
-    """Changes the dialect after a refusal, by what the server says is wrong.
-
-    Args:
-        dialect: The dialect in use; another refusal may have changed it since ``body`` was sent.
-        body: The request that was refused.
-        refusal: What the server said, with the name of the field if it gave one.
-
-    Returns:
-        The dialect to ask again in; None if no change of it would help.
-    """
+    """Changes the dialect after a refusal, by what the server says is wrong."""
     if "max_tokens" in body and "max_completion_tokens" in refusal:
         changed = replace(dialect, length="max_completion_tokens")
         now = "max_completion_tokens for max_tokens"
@@ -95,11 +74,7 @@ def without(dialect: Dialect, body: Mapping[str, object], refusal: str) -> Diale
 
 
 def refused_content(error: object) -> bool:
-    """Whether a refusal is about what the prompt says, so that it counts as an answer.
-
-    Args:
-        error: The server's error object.
-    """
+    """Whether a refusal is about what the prompt says, so that it counts as an answer."""
     if not isinstance(error, Mapping):
         return False
     inner = error.get("innererror")
@@ -108,11 +83,7 @@ def refused_content(error: object) -> bool:
 
 
 def is_completion(answer: object) -> bool:
-    """Whether the JSON a server sent has a first choice with a message.
-
-    Args:
-        answer: The decoded body.
-    """
+    """Whether the JSON a server sent has a first choice with a message."""
     if not isinstance(answer, dict) or not isinstance(answer.get("choices"), list):
         return False
     first = answer["choices"][0] if answer["choices"] else None
@@ -120,15 +91,7 @@ def is_completion(answer: object) -> bool:
 
 
 def read_answer(completion: Mapping[str, Any], *, probabilities: bool) -> Answer:
-    """Reads an answer.
-
-    Args:
-        completion: A body that ``is_completion``.
-        probabilities: Whether log-probabilities were asked for.
-
-    Returns:
-        The answer; its text is empty if the server withheld it.
-    """
+    """Reads an answer."""
     choice = completion["choices"][0]
     withheld = choice.get("finish_reason") == "content_filter"
     usage = completion.get("usage")

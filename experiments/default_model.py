@@ -1,0 +1,246 @@
+"""The model that ships, from the data files to the folder: weak labels, distillation, averaging.
+
+```
+captions ──► weak rows ───┐
+train ──► sibling rows ───┴─► taught rows ──► first stage ──► tuned runs ──► mean ──► int8, head
+train ──► teacher (large) ─┘  and train        on train
+                              with plain pairs  with plain pairs
+```
+
+Each step is kept in the folder and skipped where it is finished; a killed training goes on.
+`docs/experiments.md` says what each step brings.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from condsim.applicability import fit_head, load_extra
+from condsim.construction import REGISTRY, WeakSettings, build_weak, teach_file
+from condsim.encoders import resolve_backbone
+from condsim.errors import InputError
+from condsim.evaluation import Report
+from condsim.files import replacing, sha256_of
+from condsim.loading import load_scorer
+from condsim.scorers import OnnxScorer
+from condsim.tasks import load_applicability
+from condsim.training import (
+    REPORT,
+    Recipe,
+    average_models,
+    export_onnx,
+    load_recipe,
+    run_or_resume,
+    samples_of,
+)
+from experiments.backbones import packaged_recipe
+from experiments.default_data import PLAIN, write_joined, write_pairs, write_sibling_rows
+
+WEAK = WeakSettings(
+    rows=60_000, absent=10_000, k=24, sample=60_000, text_encoder="words", answers=False
+)
+"""How the weak rows are made."""
+
+_NAME = "condsim-minilm"
+_GIVEN = {"weak": 0.4, "sibling": 0.5}  # share in a taught label of the one that was there
+_ALSO = "captions, labelled by functions and the teacher; NLI pairs, scored by the base model"
+_EXTRA = 10_000  # weak rows the applicability head is fitted on
+
+
+class Stages(Protocol):
+    """Shows how far a step is."""
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Tells of a stage that so much of it is done."""
+
+    def say(self, line: str) -> None:
+        """Prints a line."""
+
+
+@dataclass(frozen=True)
+class DefaultModelFiles:
+    """What the model is made from.
+
+    Attributes:
+        train: C-STS rows to train on.
+        dev: C-STS rows that epochs are chosen and scores calibrated on.
+        captions: Files with the columns ``image_id`` and ``caption``.
+        nli: Folder of the NLI files that plain pairs are drawn from.
+        backbone: Hub name or folder.
+        teacher: Hub name or folder of the backbone of the teacher, which is trained on ``train``
+            and labels rows beside the functions; a larger one than ``backbone``.
+        seeds: Seeds of the runs that are averaged.
+    """
+
+    train: Path
+    dev: Path
+    captions: tuple[Path, ...]
+    nli: Path
+    backbone: str = "sentence-transformers/all-MiniLM-L6-v2"
+    teacher: str = "sentence-transformers/all-mpnet-base-v2"
+    seeds: tuple[int, ...] = (1, 2)
+
+    def __post_init__(self) -> None:
+        """Refuses a mean of fewer than two runs.
+
+        Raises:
+            InputError: If there are fewer seeds.
+        """
+        if len(self.seeds) < 2:
+            raise InputError(f"The model is a mean of two runs or more. Got {len(self.seeds)}.")
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """All files that are read."""
+        plain = (self.nli / name for name, _ in PLAIN)
+        return (self.train, self.dev, *self.captions, *plain)
+
+    def to_dict(self) -> dict[str, object]:
+        """What must not change while a model is half made: revisions of files, and settings."""
+        return {
+            "files": {f"{p.parent.name}/{p.name}": sha256_of(p)[:12] for p in self.paths},
+            "backbone": self.backbone,
+            "teacher": self.teacher,
+            "seeds": list(self.seeds),
+            "given": _GIVEN,
+        }
+
+
+def make_default_model(
+    files: DefaultModelFiles, work: Path, stages: Stages, *, weak: WeakSettings = WEAK
+) -> Report:
+    """Makes the model, or goes on with it.
+
+    The folder ``exported`` is what ships inside the package, ``mean`` its float32 form.
+
+    Args:
+        files: What it is made from.
+        work: Folder of all steps.
+        stages: Told of each.
+        weak: How the weak rows are made.
+
+    Returns:
+        The evaluation of the float32 model on dev.
+
+    Raises:
+        InputError: If a file is missing, or ``work`` holds a model of other files.
+        KeyboardInterrupt: If Ctrl-C ended a training; the same call goes on with it.
+        MissingExtraError: If an extra is missing: ``train`` and ``build`` are needed.
+    """
+    _begin(files, work, weak)
+    making = _Making(files, work, stages)
+    weak_rows, absent = making.weak_rows(weak)
+    pairs = making.step("pairs.csv", lambda output: write_pairs(files.nli, weak_rows, output))
+    plain = str(making.taught(pairs, "plain.csv", resolve_backbone(files.backbone), given=0))
+    siblings = making.step(
+        "sibling.csv",
+        lambda output: write_sibling_rows(files.captions, files.train, files.dev, output),
+    )
+    teacher = making.run("teacher", making.recipe("mpnet/teacher", files.teacher))
+    taught = [
+        making.taught(rows, "taught-" + rows.name, teacher, given=_GIVEN[rows.stem])
+        for rows in (weak_rows, siblings)
+    ]
+    joined = making.step("joined.csv", lambda output: write_joined(taught, files.train, output))
+    recipe = replace(making.recipe("minilm/weak", files.backbone), train=str(joined), plain=plain)
+    first = making.run("first", recipe)
+    recipe = replace(making.recipe("minilm/finetune", str(first)), plain=plain)
+    runs = [making.run(f"tuned-{seed}", replace(recipe, seed=seed)) for seed in files.seeds]
+    mean = making.mean(runs)
+    making.export(mean, extra=(weak_rows, absent))
+    return Report.from_json(mean / "report.json")
+
+
+@dataclass(frozen=True)
+class _Making:
+    """The steps, each skipped where it is finished."""
+
+    files: DefaultModelFiles
+    work: Path
+    stages: Stages
+
+    def weak_rows(self, settings: WeakSettings) -> tuple[Path, Path]:
+        weak, absent = self.work / "weak.csv", self.work / "absent.csv"
+        if not absent.is_file():  # written last
+            build_weak(
+                self.files.captions,
+                weak,
+                REGISTRY,
+                settings=settings,
+                cache=self.work / "weak.cache",
+                progress=self.stages,
+                exclude=(self.files.dev,),
+                like=self.files.train,
+                absent_output=absent,
+            )
+        return weak, absent
+
+    def step(self, name: str, make: Callable[[Path], None]) -> Path:
+        output = self.work / name
+        if not output.is_file():
+            self.stages.say(name)
+            make(output)
+        return output
+
+    def taught(self, rows: Path, name: str, teacher: Path | str, *, given: float) -> Path:
+        def teach(output: Path) -> None:
+            scorer = load_scorer(str(teacher))
+            teach_file(rows, output, [scorer], given=given, progress=self.stages)
+
+        return self.step(name, teach)
+
+    def recipe(self, name: str, backbone: str) -> Recipe:
+        return replace(
+            load_recipe(packaged_recipe(f"{name}.yaml")),
+            train=str(self.files.train),
+            dev=str(self.files.dev),
+            backbone=backbone,
+        )
+
+    def run(self, name: str, recipe: Recipe) -> Path:
+        folder = self.work / name
+        if not (folder / REPORT).is_file():
+            self.stages.say(name)
+        run_or_resume(recipe, folder)
+        return folder
+
+    def mean(self, runs: Sequence[Path]) -> Path:
+        mean, partial = self.work / "mean", self.work / "mean.partial"
+        if not mean.is_dir():
+            shutil.rmtree(partial, ignore_errors=True)
+            average_models(runs, partial, name=_NAME, base_model=self.files.backbone, float16=True)
+            partial.rename(mean)
+        return mean
+
+    def export(self, mean: Path, *, extra: tuple[Path, Path]) -> None:
+        output = self.work / "exported"
+        head = output / "applicability.json"
+        if head.is_file():  # written last
+            return
+        facts = {"also_trained_on": _ALSO, "teacher": self.files.teacher}
+        export_onnx(mean, output, samples=samples_of(self.files.train), facts=facts)
+        labelled = load_applicability(self.files.dev)
+        more = load_extra(extra, sample=_EXTRA, exclude=labelled)
+        fit_head(OnnxScorer(output), labelled, extra=more).save(head)
+
+
+def _begin(files: DefaultModelFiles, work: Path, weak: WeakSettings) -> None:
+    for path in files.paths:
+        if not path.is_file():
+            raise InputError(f"{path} is missing, and the default model is made from it.")
+    facts = {**files.to_dict(), "weak": asdict(weak)}
+    known = work / "inputs.json"
+    if not known.is_file():
+        work.mkdir(parents=True, exist_ok=True)
+        with replacing(known) as partial:
+            partial.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+    elif json.loads(known.read_text(encoding="utf-8")) != json.loads(json.dumps(facts)):
+        raise InputError(
+            f"{work} holds a model that was begun with other files or settings ({known.name} "
+            "names them). Give another folder with --runs, or remove that one."
+        )

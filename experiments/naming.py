@@ -1,0 +1,162 @@
+"""Folder names of runs: readable, and the same for the same run of any experiment."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from condsim.files import sha256_of
+from condsim.prompting import PromptSettings
+from condsim.training import PLACE_KEYS, Recipe
+
+_CCL = {"w-acl", "bcl", "mse", "c-mse"}
+_PROMPT_KEYS = (  # what decides the scores of a prompted model, beside its data
+    "model",
+    "backend",
+    "instruction",
+    "shots",
+    "seed",
+    "scoring",
+    "parsing",
+    "max_new_tokens",
+)
+_SHOWN = ("inputs", "train_rows", "tau", "sigma")  # what rows of one table differ in
+
+
+def canonical(recipe: Recipe) -> Recipe:
+    """Drops the terms of weight 0, in the order of their names.
+
+    Args:
+        recipe: Any recipe.
+
+    Returns:
+        A recipe of the same run.
+    """
+    terms = {term: weight for term, weight in sorted(recipe.objective.items()) if weight}
+    return dataclasses.replace(recipe, objective=terms)
+
+
+def digest(values: Mapping[str, Any]) -> str:
+    """Hashes plain values, independent of their order.
+
+    Args:
+        values: Numbers, texts, None and mappings of them.
+
+    Returns:
+        8 hexadecimal digits of the SHA-256 of their JSON.
+    """
+    text = json.dumps(values, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def slug(model: str) -> str:
+    """Shortens the name of a model to what may stand in the name of a folder.
+
+    Args:
+        model: Hub name or folder.
+
+    Returns:
+        Lower-case letters, digits, points and hyphens; may be empty.
+
+    Example:
+        >>> slug("google/flan-t5-XL")
+        'flan-t5-xl'
+    """
+    return re.sub(r"[^a-z0-9.]+", "-", Path(model).name.lower()).strip("-.")
+
+
+def run_hash(recipe: Recipe, *, train_revision: str, dev_revision: str) -> str:
+    """Hashes what decides a run: its recipe's values other than the defaults, and its data.
+
+    A new recipe key with a default therefore changes no hash.
+
+    Args:
+        recipe: The recipe; terms of weight 0 do not count.
+        train_revision: Revision of the training file.
+        dev_revision: Revision of the dev file.
+
+    Returns:
+        8 hexadecimal digits.
+    """
+    values = canonical(recipe).to_dict()
+    default = Recipe(name="", train="", dev="").to_dict()
+    chosen = {
+        key: value
+        for key, value in values.items()
+        if key not in PLACE_KEYS and value != default[key]
+    }
+    return digest({"recipe": chosen, "train": train_revision, "dev": dev_revision})
+
+
+def run_folder(runs: Path, recipe: Recipe, *, train_revision: str, dev_revision: str) -> Path:
+    """Names the folder of a run.
+
+    Args:
+        runs: The folder of all runs.
+        recipe: The recipe.
+        train_revision: Revision of the training file.
+        dev_revision: Revision of the dev file.
+
+    Returns:
+        Such as ``runs/all-minilm-l6-v2-bi-mse-quad-s0-1a2b3c4d``.
+    """
+    terms = sorted(term for term, weight in recipe.objective.items() if weight)
+    objective = "ccl" if set(terms) == _CCL else "-".join(terms)
+    backbone = slug(recipe.backbone)
+    encoder = recipe.encoder.removesuffix("-encoder")
+    default = Recipe(name="", train="", dev="")
+    shown = "".join(
+        f"-{key.replace('_', '-')}-{value}"
+        for key in _SHOWN
+        if (value := getattr(recipe, key)) != getattr(default, key)
+    )
+    code = run_hash(recipe, train_revision=train_revision, dev_revision=dev_revision)
+    return runs / f"{backbone}-{encoder}-{objective}{shown}-s{recipe.seed}-{code}"
+
+
+def deciding(settings: PromptSettings) -> dict[str, Any]:
+    """Those settings of a prompted model that decide its scores.
+
+    Args:
+        settings: The settings.
+
+    Returns:
+        Their values, without where the model is served and what may be spent.
+    """
+    return {key: getattr(settings, key) for key in _PROMPT_KEYS}
+
+
+def prompt_folder(
+    runs: Path, settings: PromptSettings, *, train_revision: str, dev_revision: str
+) -> Path:
+    """Names the folder of a prompted model.
+
+    Args:
+        runs: The folder of all runs.
+        settings: The settings.
+        train_revision: Revision of the file the examples are drawn from.
+        dev_revision: Revision of the dev file.
+
+    Returns:
+        Such as ``runs/flan-t5-small-short-4-shot-s0-1a2b3c4d``.
+    """
+    default = deciding(PromptSettings(model=""))
+    chosen = {key: value for key, value in deciding(settings).items() if value != default[key]}
+    where = {"base_url": settings.base_url} if settings.base_url else {}
+    model = {"weights": _weights(Path(settings.model))} if settings.backend == "local" else {}
+    data = {"train": train_revision, "dev": dev_revision}
+    code = digest({"prompt": chosen, **data, **where, **model})
+    shown = "" if settings.scoring == "text" else f"-{settings.scoring}"
+    name = f"{slug(settings.model)}-{settings.instruction}-{settings.shots}-shot{shown}"
+    return runs / f"{name}-s{settings.seed}-{code}"
+
+
+def _weights(model: Path) -> str:
+    """Stands for the weights in a folder, which may be trained further; empty for a Hub name."""
+    files = sorted(model.expanduser().glob("*.safetensors"))
+    return digest({file.name: sha256_of(file) for file in files}) if files else ""

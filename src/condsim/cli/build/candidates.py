@@ -1,0 +1,331 @@
+"""``condsim build``: a data set of one's own, made the way C-STS was."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from condsim.cli.running import check_output
+from condsim.errors import InputError, require
+
+if TYPE_CHECKING:
+    from condsim.construction import CandidateReport, FilterCounts, FilterSettings
+
+PRESET = typer.Option(help="Filters of the paper: coco or flickr30k.", show_default=False)
+MAX_IOU = typer.Option(help="Highest overlap of the bags of words, 0 to 1.", show_default=False)
+MIN_COSINE = typer.Option(help="Lowest cosine of the text encoder.", show_default=False)
+MIN_RATIO = typer.Option(help="Lowest ratio of the word counts, 0 to 1.", show_default=False)
+MIN_LENGTH = typer.Option(help="Fewest characters of the shorter.", show_default=False)
+STOP_WORDS = typer.Option(
+    help="File of stop words, separated by white space.", show_default="an English list"
+)
+TEXT_ENCODER = typer.Option(
+    help="Model for texts: a folder, a name on the Hub, or 'default' for the bundled one.",
+    show_default="all-MiniLM-L6-v2",
+)
+NO_TEXT_COSINE = typer.Option("--no-text-cosine", help="Leave the cosine of texts out.")
+
+
+def filter_settings(
+    name: str | None, bounds: Mapping[str, float | int | None], *, cosine: bool
+) -> FilterSettings:
+    """Puts a preset and single bounds together.
+
+    Args:
+        name: The preset; no bound if None.
+        bounds: By the name of the filter; None leaves the preset's.
+        cosine: Whether the cosine of the texts may be used.
+
+    Returns:
+        The bounds.
+
+    Raises:
+        InputError: If there is no such preset or a bound is out of range.
+    """
+    from condsim.construction import FilterSettings, preset
+
+    if not cosine and bounds["min_text_cosine"] is not None:
+        raise InputError("--no-text-cosine and --min-cosine contradict each other; give one.")
+    settings = FilterSettings() if name is None else preset(name)[1]
+    settings = settings.changed(bounds)
+    return settings if cosine else replace(settings, min_text_cosine=None)
+
+
+def stop_words_of(path: Path | None) -> frozenset[str]:
+    """Gives the stop words of an option.
+
+    Args:
+        path: The file; the English list if None.
+
+    Returns:
+        The words.
+
+    Raises:
+        InputError: If the file cannot be read.
+    """
+    from condsim.construction import ENGLISH_STOP_WORDS, read_stop_words
+
+    return ENGLISH_STOP_WORDS if path is None else read_stop_words(path)
+
+
+def show_counts(counts: FilterCounts, settings: FilterSettings) -> None:
+    """Prints how many pairs each filter rejects.
+
+    Args:
+        counts: How many.
+        settings: The filters.
+    """
+    table = Table(title="Sentence pairs")
+    table.add_column("")
+    table.add_column("pairs", justify="right")
+    table.add_column("share", justify="right")
+    rows = [
+        ("seen", counts.pairs),
+        ("rejected: a sentence with itself", counts.same_text),
+        (f"rejected: IOU above {settings.max_iou}", counts.max_iou),
+        (f"rejected: cosine below {settings.min_text_cosine}", counts.min_text_cosine),
+        (f"rejected: length ratio below {settings.min_length_ratio}", counts.min_length_ratio),
+        (f"rejected: fewer characters than {settings.min_length}", counts.min_length),
+        ("pass all", counts.passed),
+    ]
+    for what, count in rows:
+        if not what.endswith(" None"):
+            table.add_row(what, f"{count:,}", f"{count / max(counts.pairs, 1):.1%}")
+    Console().print(table)
+
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
+
+_DEVICE = typer.Option(help="Where torch runs, such as cpu or cuda.", show_default="torch chooses")
+
+
+@app.callback()
+def build() -> None:
+    """Build a conditional-similarity data set: candidate pairs, annotation, splits."""
+
+
+@app.command()
+def candidates(
+    items: Annotated[
+        Path, typer.Argument(help="File with a row a caption, or a text.", show_default=False)
+    ],
+    output: Annotated[Path, typer.Option(help="Parquet file to write.", show_default=False)],
+    preset: Annotated[str | None, PRESET] = None,
+    k: Annotated[
+        int | None, typer.Option(min=1, help="Neighbours of an item.", show_default="preset's, 64")
+    ] = None,
+    texts: Annotated[
+        bool, typer.Option("--texts", help="A plain text collection: each text is an item.")
+    ] = False,
+    item_column: Annotated[str, typer.Option(help="Column that names the item.")] = "item_id",
+    caption_column: Annotated[
+        str | None,
+        typer.Option(help="Column of the text.", show_default="caption; sentence with --texts"),
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option(help="Name of the collection.", show_default="the file's")
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option(help="Folder of images, named as the items.", show_default=False),
+    ] = None,
+    image_encoder: Annotated[
+        str | None,
+        typer.Option(help="CLIP model of sentence-transformers.", show_default="clip-ViT-B-32"),
+    ] = None,
+    embeddings: Annotated[
+        Path | None, typer.Option(help=".npy file with a row an item.", show_default=False)
+    ] = None,
+    text_encoder: Annotated[str | None, TEXT_ENCODER] = None,
+    no_text_cosine: Annotated[bool, NO_TEXT_COSINE] = False,
+    max_iou: Annotated[float | None, MAX_IOU] = None,
+    min_cosine: Annotated[float | None, MIN_COSINE] = None,
+    min_ratio: Annotated[float | None, MIN_RATIO] = None,
+    min_length: Annotated[int | None, MIN_LENGTH] = None,
+    stop_words: Annotated[Path | None, STOP_WORDS] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="Write this many at random.", show_default="all")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the sample.")] = 0,
+    exact_up_to: Annotated[
+        int, typer.Option(min=0, help="Most items for exact search; HNSW beyond.")
+    ] = 200_000,
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Folder of what is kept.", show_default="beside the output, .cache"),
+    ] = None,
+    device: Annotated[str | None, _DEVICE] = None,
+) -> None:
+    """Pair the captions of near items and filter the pairs.
+
+    Items are embedded by their images, by vectors of your own, or by the mean of their captions.
+    A run that was stopped goes on with the same command. Run each collection by itself.
+
+    **Examples**
+
+    `condsim build candidates captions.csv --images photos --preset coco --output pairs.parquet`
+
+    `condsim build candidates tickets.csv --texts --caption-column title --output pairs.parquet`
+    """
+    for module in ("faiss", "filelock", "pyarrow.parquet"):
+        require(module, extra="build")
+    from condsim.construction import (
+        CandidateSettings,
+        embed,
+        make_candidates,
+        preset as preset_of,
+        read_items,
+        read_texts,
+    )
+    from condsim.progress import StageProgress
+
+    logging.basicConfig(format="%(message)s")
+    check_output("--output", output)
+    _check_sources(texts=texts, images=images, embeddings=embeddings, image_encoder=image_encoder)
+    bounds = {
+        "max_iou": max_iou,
+        "min_text_cosine": min_cosine,
+        "min_length_ratio": min_ratio,
+        "min_length": min_length,
+    }
+    settings = CandidateSettings(
+        k=k or (64 if preset is None else preset_of(preset)[0]),
+        filters=filter_settings(preset, bounds, cosine=not no_text_cosine),
+        exact_up_to=exact_up_to,
+        sample=sample,
+        seed=seed,
+    )
+    words = stop_words_of(stop_words)
+    collection = (
+        read_texts(items, text_column=caption_column or "sentence", source=source)
+        if texts
+        else read_items(
+            items,
+            item_column=item_column,
+            caption_column=caption_column or "caption",
+            source=source,
+        )
+    )
+    given = images is not None or embeddings is not None
+    kept = cache or output.with_suffix(".cache")
+    with StageProgress() as progress:
+        try:
+            found = embed(
+                collection,
+                images=images,
+                image_encoder=image_encoder,
+                embeddings=embeddings,
+                text_encoder=text_encoder,
+                cosine=not no_text_cosine
+                and not (
+                    text_encoder is None and settings.filters.min_text_cosine is None and given
+                ),
+                cache=kept,
+                device=device,
+                progress=progress,
+            )
+            report = make_candidates(
+                collection,
+                found.items,
+                output,
+                settings=settings,
+                cache=kept,
+                progress=progress,
+                caption_vectors=found.captions,
+                stop_words=words,
+                provenance=found.provenance,
+            )
+        except KeyboardInterrupt:
+            progress.clear()
+            typer.echo("Stopped. The same command goes on from here.", err=True)
+            raise typer.Exit(130) from None
+    _show(report, settings.filters)
+    typer.echo(f"{output}: {report.written:,} pairs")
+
+
+@app.command("filter")
+def filter_(
+    pairs: Annotated[
+        list[Path],
+        typer.Argument(help="Files with the columns sentence1, sentence2.", show_default=False),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(help="Parquet or CSV file to write.", show_default="only count"),
+    ] = None,
+    preset: Annotated[str | None, PRESET] = None,
+    text_encoder: Annotated[str | None, TEXT_ENCODER] = None,
+    no_text_cosine: Annotated[bool, NO_TEXT_COSINE] = False,
+    max_iou: Annotated[float | None, MAX_IOU] = None,
+    min_cosine: Annotated[float | None, MIN_COSINE] = None,
+    min_ratio: Annotated[float | None, MIN_RATIO] = None,
+    min_length: Annotated[int | None, MIN_LENGTH] = None,
+    stop_words: Annotated[Path | None, STOP_WORDS] = None,
+    device: Annotated[str | None, _DEVICE] = None,
+) -> None:
+    """Filter pairs that there are already, and say how many each filter rejects.
+
+    Several files become one: no pair is written twice.
+
+    **Examples**
+
+    `condsim build filter csts_train.csv --preset flickr30k --no-text-cosine`
+
+    `condsim build filter coco.parquet flickr.parquet --max-iou 0.1 --output pairs.parquet`
+    """
+    from condsim.construction import (
+        DEFAULT_TEXT_ENCODER,
+        PairFilter,
+        filter_files,
+        load_text_encoder,
+    )
+
+    check_output("--output", output)
+    bounds = {
+        "max_iou": max_iou,
+        "min_text_cosine": min_cosine,
+        "min_length_ratio": min_ratio,
+        "min_length": min_length,
+    }
+    settings = filter_settings(preset, bounds, cosine=not no_text_cosine)
+    words = stop_words_of(stop_words)
+    wanted = settings.min_text_cosine is not None or text_encoder is not None
+    encoder = None
+    if wanted and not no_text_cosine:
+        encoder = load_text_encoder(text_encoder or DEFAULT_TEXT_ENCODER, device=device)
+    rules = PairFilter(settings, encoder=encoder, stop_words=words)
+    passed = filter_files(pairs, rules, output=output)
+    if rules.repeated:
+        typer.echo(f"left out, the pair came before: {rules.repeated:,}")
+    show_counts(rules.counts, settings)
+    typer.echo(f"{passed:,} pairs pass" if output is None else f"{output}: {passed:,} pairs")
+
+
+def _check_sources(
+    *, texts: bool, images: Path | None, embeddings: Path | None, image_encoder: str | None
+) -> None:
+    """Refuses options that say two things about the items."""
+    if images is not None and embeddings is not None:
+        raise InputError("--images and --embeddings both embed the items; give one of them.")
+    if texts and images is not None:
+        raise InputError("--texts has no items with images; leave --images out.")
+    if image_encoder is not None and images is None:
+        raise InputError("--image-encoder is for --images; give the folder of images too.")
+
+
+def _show(report: CandidateReport, settings: FilterSettings) -> None:
+    """Prints what there was and what became of it."""
+    typer.echo(
+        f"{report.items:,} items, {report.captions:,} captions "
+        f"({report.repeated_captions:,} repeated ones left out), "
+        f"{report.item_pairs:,} pairs of near items"
+    )
+    show_counts(report.counts, settings)
+    typer.echo(f"left out, the same two texts came before: {report.repeated:,}")

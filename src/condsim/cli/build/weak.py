@@ -1,0 +1,378 @@
+"""``condsim build answers``: short answers to the conditions, as text to train on."""
+
+from __future__ import annotations
+
+import json as json_module
+import runpy
+from pathlib import Path
+from traceback import extract_tb
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from condsim.cli.running import check_output
+from condsim.errors import InputError
+
+if TYPE_CHECKING:
+    from condsim.construction import AgreementReport, Answerer, Coverage, WeakReport
+    from condsim.progress import Progress
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
+
+
+@app.command()
+def weak(
+    captions: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Files with a row a sentence.", show_default=False),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="CSV or Parquet file to write.", show_default=False)
+    ] = None,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            help="A labelled C-STS file: print the agreement with it instead.", show_default=False
+        ),
+    ] = None,
+    rows: Annotated[int, typer.Option(min=2, help="Rows with a label from 1 to 5.")] = 60_000,
+    absent: Annotated[
+        int, typer.Option(min=0, help="Rows with the label -1: the condition does not apply.")
+    ] = 0,
+    absent_output: Annotated[
+        Path | None,
+        typer.Option(help="File for the rows with the label -1.", show_default="the same file"),
+    ] = None,
+    exclude: Annotated[
+        list[Path] | None,
+        typer.Option(help="C-STS file whose sentences are left out.", show_default=False),
+    ] = None,
+    like: Annotated[
+        Path | None,
+        typer.Option(
+            help="C-STS file whose conditions say how often each function is drawn.",
+            show_default="the functions' own weights",
+        ),
+    ] = None,
+    functions: Annotated[
+        list[Path] | None,
+        typer.Option(help="Python file with labelling functions of your own.", show_default=False),
+    ] = None,
+    answers: Annotated[
+        bool, typer.Option("--answers", help="Keep the columns answer1 and answer2.")
+    ] = False,
+    item_column: Annotated[
+        str | None,
+        typer.Option(
+            help="Column that names what several sentences describe; such are not paired.",
+            show_default="each sentence is by itself",
+        ),
+    ] = None,
+    caption_column: Annotated[str, typer.Option(help="Column of the sentence.")] = "caption",
+    sample: Annotated[
+        int | None,
+        typer.Option(min=2, help="Sentences to draw pairs from.", show_default="all"),
+    ] = None,
+    k: Annotated[int, typer.Option(min=1, help="Neighbours of a sentence.")] = 32,
+    text_encoder: Annotated[
+        str | None,
+        typer.Option(
+            help="What tells which sentences are near: a model, or 'words', which needs none.",
+            show_default="all-MiniLM-L6-v2",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")] = 0,
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Folder of what is kept.", show_default="beside the output, .cache"),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(help="Where torch runs, such as cpu or cuda.", show_default="torch chooses"),
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="Also write the report as JSON.", show_default=False)
+    ] = None,
+) -> None:
+    """Label pairs of raw sentences by functions that read attributes, such as how many people.
+
+    **Examples**
+
+    `condsim build weak captions.csv --output weak.csv --exclude dev.csv --answers`
+
+    `condsim build weak --check train.csv`
+    """
+    from condsim.construction import REGISTRY
+
+    check_output("--json", json)
+    check_output("--output", output)
+    check_output("--absent-output", absent_output)
+    for path in functions or ():
+        load_functions(path)
+    if check is not None:
+        if captions or output:
+            raise InputError("--check reads one labelled file and writes no rows; leave the rest.")
+        _check(check, REGISTRY, json)
+        return
+    if not captions:
+        raise InputError("Files of sentences are needed, or --check FILE. Name at least one file.")
+    if output is None:
+        _cover(captions, caption_column, REGISTRY, sample=sample, seed=seed, json=json)
+        return
+    from condsim.construction import WeakSettings, build_weak
+    from condsim.progress import StageProgress
+
+    settings = WeakSettings(
+        rows=rows,
+        absent=absent,
+        seed=seed,
+        k=k,
+        sample=sample,
+        text_encoder=text_encoder,
+        answers=answers,
+    )
+    with StageProgress() as progress:
+        report = build_weak(
+            captions,
+            output,
+            REGISTRY,
+            functions=functions or (),
+            settings=settings,
+            cache=cache or output.with_suffix(".cache"),
+            progress=progress,
+            caption_column=caption_column,
+            item_column=item_column,
+            exclude=exclude or (),
+            like=like,
+            absent_output=absent_output,
+            device=device,
+        )
+    _write(json, report)
+    _show(report)
+    if report.rows < rows:
+        typer.echo(
+            f"Only {report.rows:,} of {rows:,} rows: give more sentences, a higher --k, or "
+            "functions for what the sentences tell.",
+            err=True,
+        )
+    typer.echo(f"{output}: {report.rows:,} rows")
+
+
+def load_functions(path: Path) -> None:
+    """Runs a file of labelling functions, which registers them.
+
+    Args:
+        path: The Python file.
+
+    Raises:
+        InputError: If there is no such file, or running it raises.
+    """
+    if not path.is_file():
+        raise InputError(f"--functions: {path} is no file. Give a Python file.")
+    try:
+        runpy.run_path(str(path))
+    except SyntaxError as error:
+        raise _fails(path, error.lineno, error.msg) from error
+    except Exception as error:
+        lines = [at.lineno for at in extract_tb(error.__traceback__) if at.filename == str(path)]
+        reason = f"{type(error).__name__}: {error}"
+        raise _fails(path, lines[-1] if lines else None, reason) from error
+
+
+def _fails(path: Path, line: int | None, reason: str | None) -> InputError:
+    """Says why a file of functions cannot be run; the line is not always known."""
+    where = path if line is None else f"{path}, line {line}"
+    return InputError(f"--functions: {where}: {reason}.")
+
+
+def _check(path: Path, registry: Any, json: Path | None) -> None:  # noqa: ANN401
+    from condsim.construction import agreement
+    from condsim.tasks import load_csts
+
+    report = agreement(load_csts(path, require_labels=True), registry)
+    _write(json, report)
+    _show_agreement(report)
+
+
+def _cover(
+    captions: list[Path],
+    column: str,
+    registry: Any,  # noqa: ANN401
+    *,
+    sample: int | None,
+    seed: int,
+    json: Path | None,
+) -> None:
+    from condsim.construction import coverage, read_pool
+
+    pool = read_pool(captions, caption_column=column, sample=sample, seed=seed)
+    found = coverage(pool.collection.captions, registry)
+    _write(json, found)
+    _show_coverage(found, len(pool.collection.captions))
+
+
+def _write(path: Path | None, report: Any) -> None:  # noqa: ANN401
+    if path is None:
+        return
+    from condsim.construction import plain_values
+    from condsim.files import replacing
+
+    values = [plain_values(one) for one in report] if isinstance(report, tuple) else None
+    content = plain_values(report) if values is None else values
+    with replacing(path) as partial:
+        partial.write_text(json_module.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def _show(report: WeakReport) -> None:
+    typer.echo(
+        f"{report.sentences:,} sentences ({report.excluded:,} left out as they are in a file to "
+        f"be kept apart, {report.repeated:,} repeated), {report.pairs:,} pairs looked at"
+    )
+    typer.echo("labels: " + ", ".join(f"{name}: {n:,}" for name, n in report.labels.items()))
+    table = Table("family", "rows")
+    for name, number in report.families.items():
+        table.add_row(name, f"{number:,}")
+    Console().print(table)
+
+
+def _show_agreement(report: AgreementReport) -> None:
+    table = Table("function", "rows", "read", "Spearman", "error")
+    for one in (report.all, *report.families):
+        table.add_row(
+            one.name,
+            f"{one.rows:,}",
+            f"{one.read:,}",
+            f"{one.spearman:.1f}",
+            f"{one.mean_absolute_error:.2f}",
+        )
+    Console().print(table)
+    typer.echo(f"{report.understood:.1%} of {report.rows:,} labelled rows: condition understood")
+    missed = ", ".join(f"{condition} ({rows})" for condition, rows in report.not_understood)
+    typer.echo(f"not understood most often: {missed or 'none'}")
+
+
+def _show_coverage(found: tuple[Coverage, ...], sentences: int) -> None:
+    table = Table("function", "family", "read", "absent")
+    for one in found[:60]:
+        table.add_row(one.name, one.family, f"{one.read:.1%}", f"{one.absent:.1%}")
+    Console().print(table)
+    typer.echo(
+        f"{sentences:,} sentences, {len(found):,} functions; without --output none is paired"
+    )
+
+
+@app.command()
+def teach(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Rows in the C-STS columns, labelled or not, or pairs without a condition.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[Path, typer.Option(help="CSV or Parquet file to write.", show_default=False)],
+    model: Annotated[
+        list[str],
+        typer.Option(
+            help="Teacher, as for `condsim score`; may be repeated, and the labels are the mean.",
+            show_default=False,
+        ),
+    ],
+    given: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Share of a row's own label, below 1, in the new one."),
+    ] = 0.0,
+    device: Annotated[
+        str | None, typer.Option(help="Where torch runs: cpu, cuda ...", show_default=False)
+    ] = None,
+) -> None:
+    """Label rows by models, so that a smaller model can learn from them (distillation).
+
+    The teachers' own training rows are poor teaching: give rows that they have not seen, such as
+    those of `condsim build weak`. A file without the column `condition` is scored from 0 to 1, for
+    the key `plain` of a recipe.
+
+    **Examples**
+
+    `condsim build teach weak.csv --model runs/cross --model runs/bi --output taught.csv`
+
+    `condsim build teach weak.csv --model default --given 0.3 --output taught.csv`
+
+    `condsim build teach pairs.csv --model runs/backbone --output plain.csv`
+    """
+    check_output("--output", output)
+    from condsim.construction import teach_file
+    from condsim.loading import load_scorer
+    from condsim.progress import StageProgress
+
+    teachers = [load_scorer(name, device=device) for name in model]
+    with StageProgress() as progress:
+        rows = teach_file(file, output, teachers, given=given, progress=progress)
+    typer.echo(f"{output}: {rows:,} rows labelled by {', '.join(one.name for one in teachers)}")
+
+
+@app.command()
+def answers(
+    file: Annotated[
+        Path, typer.Argument(help="Labelled rows in the C-STS columns.", show_default=False)
+    ],
+    output: Annotated[Path, typer.Option(help="CSV or Parquet file to write.", show_default=False)],
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            help="Language model that answers, the YAML file of `condsim prompt --save`.",
+            show_default="the labelling functions",
+        ),
+    ] = None,
+    functions: Annotated[
+        list[Path] | None,
+        typer.Option(help="Python file with labelling functions of your own.", show_default=False),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of which sentence is replaced.")] = 0,
+) -> None:
+    """Add rows in which a sentence's short answer to the condition takes its place.
+
+    "Two men talk." answers "number of people" with "two". Such rows tell a model what of a sentence
+    counts under a condition. The labelled rows come too: a training file.
+
+    **Examples**
+
+    `condsim build answers train.csv --output train-answers.csv`
+
+    `condsim build answers train.csv --model flan.yaml --output train-answers.csv`
+    """
+    check_output("--output", output)
+    if model is not None and functions:
+        raise InputError("--functions and --model both answer; give one of them.")
+    from condsim.construction import answer_file
+    from condsim.progress import StageProgress
+
+    with StageProgress() as progress:
+        answerer = _answerer(model, functions or [], progress)
+        written = answer_file(
+            file, output, answerer, progress=progress, seed=seed, functions=functions or ()
+        )
+    given, unlabelled = written.pop("given"), written.pop("unlabelled")
+    typer.echo(
+        f"{output}: {given:,} labelled rows ({unlabelled:,} unlabelled left out), "
+        f"{written.total():,} added with answers of {answerer.name}"
+    )
+
+
+def _answerer(model: Path | None, functions: list[Path], progress: Progress) -> Answerer:
+    from condsim.construction import ANSWER_TOKENS, FunctionAnswerer, ModelAnswerer
+
+    for path in functions:
+        load_functions(path)
+    if model is None:
+        return FunctionAnswerer()
+    from condsim.prompting import open_asker
+
+    asker, name = open_asker(
+        model,
+        new_tokens=ANSWER_TOKENS,
+        progress=lambda done, total: progress("answers", done, total),
+    )
+    return ModelAnswerer(asker, name=name)

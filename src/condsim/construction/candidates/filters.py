@@ -1,0 +1,305 @@
+"""The filters on pairs that there are already, whoever made them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condsim.construction.candidates.embedding import TextEncoder
+from condsim.construction.candidates.measures import ENGLISH_STOP_WORDS, Measures, text_facts
+from condsim.construction.rows import Candidate, pair_id_of
+from condsim.construction.tables import write_manifest, write_rows
+from condsim.errors import InputError, unknown_name
+from condsim.files import sha256_of
+from condsim.tasks import place, scan_rows, score_of, stem_of, text_cell
+
+
+@dataclass(frozen=True)
+class FilterSettings:
+    """Bounds; a pair that is outside one of them is rejected. None turns a filter off.
+
+    Attributes:
+        max_iou: Highest intersection over union of the bags of words, 0 to 1.
+        min_text_cosine: Lowest cosine of the two sentences' vectors, -1 to 1.
+        min_length_ratio: Lowest ratio of the word counts, 0 to 1.
+        min_length: Fewest characters of the shorter sentence.
+    """
+
+    max_iou: float | None = None
+    min_text_cosine: float | None = None
+    min_length_ratio: float | None = None
+    min_length: int | None = None
+
+    def __post_init__(self) -> None:
+        """Checks the ranges."""
+        for name, low, high in (
+            ("max_iou", 0, 1),
+            ("min_text_cosine", -1, 1),
+            ("min_length_ratio", 0, 1),
+            ("min_length", 0, None),
+        ):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if not low <= value or (high is not None and not value <= high):
+                rule = f"from {low} to {high}" if high is not None else f"{low} or more"
+                raise InputError(f"The filter {name!r} must be {rule}. Got {value!r} instead.")
+
+    def changed(self, changes: Mapping[str, float | int | None]) -> FilterSettings:
+        """Replaces some bounds.
+
+        Args:
+            changes: New bounds by name; None leaves the bound as it is.
+
+        Returns:
+            The settings.
+
+        Raises:
+            InputError: If a bound is out of range.
+        """
+        return replace(self, **{k: v for k, v in changes.items() if v is not None})  # type: ignore[arg-type]
+
+
+PRESETS: dict[str, tuple[int, FilterSettings]] = {
+    "coco": (64, FilterSettings(0.12, 0.4, 0.7, 50)),
+    "flickr30k": (128, FilterSettings(0.2, 0.4, 0.7, 48)),
+}
+"""Neighbours an item and filters, Table 6; "d_text" is read as a similarity (READING.md)."""
+
+
+@dataclass
+class FilterCounts:
+    """How many pairs were seen, rejected and kept.
+
+    A pair that breaks several rules counts at each of them, so the rejections do not add up.
+
+    Attributes:
+        pairs: Sentence pairs seen.
+        same_text: Pairs of a sentence with itself.
+        max_iou: Pairs that this filter rejects; likewise the next three.
+        min_text_cosine: See above.
+        min_length_ratio: See above.
+        min_length: See above.
+        passed: Pairs that no rule rejects.
+    """
+
+    pairs: int = 0
+    same_text: int = 0
+    max_iou: int = 0
+    min_text_cosine: int = 0
+    min_length_ratio: int = 0
+    min_length: int = 0
+    passed: int = 0
+
+    def add(self, other: FilterCounts) -> None:
+        """Adds the counts of further pairs.
+
+        Args:
+            other: Their counts.
+        """
+        for name in self.to_dict():
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def keep(self, measures: Measures, settings: FilterSettings) -> NDArray[np.bool_]:
+        """Applies the filters and counts.
+
+        Args:
+            measures: What is known of the pairs.
+            settings: The bounds.
+
+        Returns:
+            Which pairs pass, in the shape of the measures.
+
+        Raises:
+            InputError: If there is a bound for the cosine and none was measured.
+        """
+        broken = {"same_text": measures.same_text}
+        if settings.max_iou is not None:
+            broken["max_iou"] = measures.iou > settings.max_iou
+        if settings.min_text_cosine is not None:
+            if measures.text_cosine is None:
+                raise InputError(
+                    "The filter 'min_text_cosine' needs a text encoder; name one, or turn the "
+                    "filter off."
+                )
+            broken["min_text_cosine"] = measures.text_cosine < settings.min_text_cosine
+        if settings.min_length_ratio is not None:
+            broken["min_length_ratio"] = measures.length_ratio < settings.min_length_ratio
+        if settings.min_length is not None:
+            broken["min_length"] = measures.min_length < settings.min_length
+        passes: NDArray[np.bool_] = ~np.logical_or.reduce(list(broken.values()))
+        for name, rejected in broken.items():
+            setattr(self, name, getattr(self, name) + int(rejected.sum()))
+        self.pairs += passes.size
+        self.passed += int(passes.sum())
+        return passes
+
+    def to_dict(self) -> dict[str, int]:
+        """Gives the counts as plain values, in order."""
+        return asdict(self)
+
+
+def preset(name: str) -> tuple[int, FilterSettings]:
+    """Gives the settings of the paper for a collection.
+
+    Args:
+        name: ``coco`` or ``flickr30k``.
+
+    Returns:
+        Neighbours of an item, and the filters.
+
+    Raises:
+        InputError: If there is no such preset.
+    """
+    if name not in PRESETS:
+        raise unknown_name("preset", name, PRESETS)
+    return PRESETS[name]
+
+
+_BATCH = 10_000  # pairs
+
+
+class PairFilter:
+    """Measures and filters pairs in batches, and counts.
+
+    Attributes:
+        settings: The bounds.
+        counts: What was seen, rejected and passed so far.
+        repeated: Pairs that came up again and were left out before the filters.
+    """
+
+    def __init__(
+        self,
+        settings: FilterSettings,
+        *,
+        encoder: TextEncoder | None = None,
+        stop_words: frozenset[str] = ENGLISH_STOP_WORDS,
+    ) -> None:
+        """Takes the rules.
+
+        Args:
+            settings: The bounds.
+            encoder: Gives the vectors of the sentences; None for no cosine.
+            stop_words: Words left out of the bags of words.
+
+        Raises:
+            InputError: If there is a bound for the cosine and no encoder.
+        """
+        if settings.min_text_cosine is not None and encoder is None:
+            raise InputError(
+                "The filter 'min_text_cosine' needs a text encoder; name one, or turn the filter "
+                "off."
+            )
+        self.settings = settings
+        self.counts = FilterCounts()
+        self.repeated = 0
+        self._encoder = encoder
+        self._stop_words = stop_words
+        self._seen: set[str] = set()
+
+    def passing(self, pairs: Iterator[Candidate]) -> Iterator[Candidate]:
+        """Filters pairs.
+
+        Args:
+            pairs: The pairs.
+
+        Yields:
+            Those that pass, once each, with their measures.
+        """
+        fresh = self._fresh(pairs)
+        while batch := list(islice(fresh, _BATCH)):
+            measures = self._measures(batch)
+            for number in np.flatnonzero(self.counts.keep(measures, self.settings)):
+                yield _measured(batch[number], measures, int(number))
+
+    def _fresh(self, pairs: Iterator[Candidate]) -> Iterator[Candidate]:
+        for pair in pairs:
+            if pair.pair_id in self._seen:
+                self.repeated += 1
+            else:
+                self._seen.add(pair.pair_id)
+                yield pair
+
+    def _measures(self, batch: Sequence[Candidate]) -> Measures:
+        known: dict[str, int] = {}
+        first = [known.setdefault(pair.sentence1, len(known)) for pair in batch]
+        second = [known.setdefault(pair.sentence2, len(known)) for pair in batch]
+        texts = list(known)
+        return text_facts(texts, stop_words=self._stop_words).paired(
+            np.array(first),
+            np.array(second),
+            vectors=None if self._encoder is None else self._encoder.encode(texts),
+        )
+
+
+def read_pairs(path: Path) -> Iterator[Candidate]:
+    """Reads sentence pairs: candidates, or any file with two columns of sentences."""
+    optional = ("source", "item1", "item2", "similarity")
+    for row in scan_rows(path, columns=("sentence1", "sentence2"), optional=optional):
+        sentence1, sentence2 = text_cell(path, row, "sentence1"), text_cell(path, row, "sentence2")
+        source = str(row.cells["source"] or stem_of(path))
+        similarity = row.cells["similarity"]
+        where = place(path, row=row.number, line=row.line, column="similarity")
+        yield Candidate(
+            pair_id=pair_id_of(source, sentence1, sentence2),
+            source=source,
+            item1=str(row.cells["item1"] or _text_name(sentence1)),
+            item2=str(row.cells["item2"] or _text_name(sentence2)),
+            sentence1=sentence1,
+            sentence2=sentence2,
+            similarity=None
+            if similarity is None or similarity == ""
+            else score_of(similarity, where, label_range=(-1, 1), fix="Correct or remove it."),
+        )
+
+
+def filter_files(paths: Sequence[Path], rules: PairFilter, *, output: Path | None) -> int:
+    """Filters files of pairs into one, with a manifest beside it.
+
+    Args:
+        paths: The files.
+        rules: The filters; it counts.
+        output: A ``.parquet`` or ``.csv`` file; None to count only.
+
+    Returns:
+        Pairs that pass.
+
+    Raises:
+        InputError: If a file cannot be read or written.
+        MissingExtraError: If a file is Parquet and pyarrow is not installed.
+    """
+    passing = rules.passing(pair for path in paths for pair in read_pairs(path))
+    if output is None:
+        return sum(1 for _ in passing)
+    written = write_rows(passing, output, kind=Candidate)
+    content = {
+        "kind": "filtered pairs",
+        "files": [{"name": path.name, "sha256": sha256_of(path)[:12]} for path in paths],
+        "settings": asdict(rules.settings),
+        "counts": rules.counts.to_dict(),
+        "repeated": rules.repeated,
+        "written": written,
+    }
+    write_manifest(output, content)
+    return written
+
+
+def _measured(pair: Candidate, measures: Measures, number: int) -> Candidate:
+    cosine = measures.text_cosine
+    return replace(
+        pair,
+        iou=float(measures.iou[number]),
+        text_cosine=None if cosine is None else float(cosine[number]),
+        length_ratio=float(measures.length_ratio[number]),
+        min_length=int(measures.min_length[number]),
+    )
+
+
+def _text_name(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

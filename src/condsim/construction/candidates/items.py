@@ -1,0 +1,156 @@
+"""What candidates are made from: items with captions, or plain texts.
+
+A file of captions has one row a caption and names its item, such as an image; the captions of an
+item need not be adjacent. In a plain text collection each text is an item with one caption, itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from condsim.errors import InputError
+from condsim.files import sha256_of
+from condsim.tasks import Row, place, scan_rows, shown, stem_of, text_cell
+from condsim.types import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """Items and their captions.
+
+    Attributes:
+        source: Name of the collection.
+        revision: First 12 hex digits of the SHA-256 of the file.
+        item_ids: Names of the items in the order of their first row, length n.
+        captions: Captions, those of an item side by side in file order, length m.
+        starts: Where the captions of each item start, and m at the end, ``(n + 1,)``.
+        repeated: Rows left out since their item, or in a plain collection another row, has the
+            same text already.
+    """
+
+    source: str
+    revision: str
+    item_ids: tuple[str, ...]
+    captions: tuple[str, ...]
+    starts: IntArray
+    repeated: int
+
+    def __len__(self) -> int:
+        return len(self.item_ids)
+
+    def fingerprint(self) -> str:
+        """Hashes the items and captions, whatever the format they were read from."""
+        digest = hashlib.sha256()
+        for item, (start, stop) in zip(self.item_ids, pairwise(self.starts), strict=True):
+            digest.update("\0".join([item, *self.captions[start:stop], "\n"]).encode())
+        return digest.hexdigest()[:16]
+
+
+def read_items(
+    path: Path | str,
+    *,
+    item_column: str = "item_id",
+    caption_column: str = "caption",
+    source: str | None = None,
+) -> Collection:
+    """Reads items with captions.
+
+    Args:
+        path: File with one row a caption; formats as `condsim.tasks.iter_rows` reads them.
+        item_column: The column that names the item.
+        caption_column: The column with the caption.
+        source: Name of the collection; the file's stem by default.
+
+    Returns:
+        The items.
+
+    Raises:
+        InputError: If the file cannot be read, a caption or an item's name is empty, or there are
+            fewer than two items.
+        MissingExtraError: If the file is Parquet and pyarrow is not installed.
+    """
+    path = Path(path)
+    captions: dict[str, dict[str, None]] = {}
+    rows = 0
+    for row in scan_rows(path, columns=(item_column, caption_column)):
+        item = _item_name(path, row, item_column)
+        captions.setdefault(item, {})[_caption(path, row, caption_column, item)] = None
+        rows += 1
+    return _collected(path, source, {item: list(texts) for item, texts in captions.items()}, rows)
+
+
+def read_texts(
+    path: Path | str, *, text_column: str = "sentence", source: str | None = None
+) -> Collection:
+    """Reads a plain text collection: each distinct text is an item.
+
+    Args:
+        path: File with one row a text; formats as `condsim.tasks.iter_rows` reads them.
+        text_column: The column with the text.
+        source: Name of the collection; the file's stem by default.
+
+    Returns:
+        Items named ``row-1`` and so on by the first row that has the text.
+
+    Raises:
+        InputError: If the file cannot be read, a text is empty, or fewer than two are distinct.
+        MissingExtraError: If the file is Parquet and pyarrow is not installed.
+    """
+    path = Path(path)
+    first: dict[str, int] = {}
+    rows = 0
+    for text in _texts(path, text_column):
+        rows += 1
+        first.setdefault(text, rows)
+    return _collected(path, source, {f"row-{row}": [text] for text, row in first.items()}, rows)
+
+
+def _texts(path: Path, column: str) -> Iterator[str]:
+    for row in scan_rows(path, columns=(column,)):
+        yield text_cell(path, row, column)
+
+
+def _item_name(path: Path, row: Row, column: str) -> str:
+    value = row.cells[column]
+    if value is None or value == "":
+        where = place(path, row=row.number, line=row.line, column=column)
+        raise InputError(f"{where}: must not be empty. Name the item of the caption.")
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _caption(path: Path, row: Row, column: str, item: str) -> str:
+    if row.cells[column] in (None, ""):
+        where = place(path, row=row.number, line=row.line, column=column)
+        raise InputError(
+            f"{where}: the item {shown(item)} has no caption here. Every row must have one; write "
+            "it, or remove the row."
+        )
+    return text_cell(path, row, column)
+
+
+def _collected(
+    path: Path, source: str | None, captions: dict[str, list[str]], rows: int
+) -> Collection:
+    if len(captions) < 2:
+        raise InputError(
+            f"{path}: pairs need at least two items with different texts, got {len(captions)}. "
+            "Add rows, or check which column names the item."
+        )
+    sizes = [0, *map(len, captions.values())]
+    texts = tuple(text for some in captions.values() for text in some)
+    return Collection(
+        source=stem_of(path) if source is None else source,
+        revision=sha256_of(path)[:12],
+        item_ids=tuple(captions),
+        captions=texts,
+        starts=np.cumsum(sizes, dtype=np.int64),
+        repeated=rows - len(texts),
+    )

@@ -1,0 +1,352 @@
+"""The card of a data set: what it is, how it was made, how good it is, what it gives away."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import yaml
+
+from condsim.construction.dataset.figures import (
+    agreement_cells,
+    blind_cells,
+    model_cells,
+    number,
+    shared_cells,
+)
+from condsim.construction.dataset.labels import Dropped, LabelRules, OrderCheck
+from condsim.construction.dataset.leakage import LeakageReport
+from condsim.construction.dataset.quality import RatingReport
+from condsim.construction.dataset.splits import SplitRules, Splitting
+from condsim.construction.rows import HUMAN, Candidate, DatasetRow, columns_of
+from condsim.errors import InputError
+from condsim.tasks import TaskStatistics
+
+
+@dataclass(frozen=True)
+class Source:
+    """A collection that the sentences are from.
+
+    Attributes:
+        name: The name, as the candidates have it.
+        licence: What its owners allow, in their words; empty where it was not said.
+    """
+
+    name: str
+    licence: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Source:
+        """Reads a source from the command line.
+
+        Args:
+            text: Such as ``"tickets=internal use only"``; without ``=`` the licence is not stated.
+
+        Returns:
+            The source.
+
+        Raises:
+            InputError: If it has no name.
+        """
+        name, _, licence = text.partition("=")
+        if not name.strip():
+            raise InputError(f"A source is written NAME=LICENCE. Got {text!r}.")
+        return cls(name.strip(), licence.strip())
+
+
+@dataclass(frozen=True)
+class Description:
+    """What the maker says of a data set.
+
+    Attributes:
+        name: Its name.
+        license: Its licence as the Hub names it, such as ``cc-by-4.0``; None where it is not said.
+        sources: Where the sentences are from.
+        language: Language code of the texts.
+        made_from: First 12 hex digits of the SHA-256 of each input, by the name of its file.
+    """
+
+    name: str
+    license: str | None = None
+    sources: tuple[Source, ...] = ()
+    language: str = "en"
+    made_from: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DatasetFacts:
+    """All that the card and the manifest tell.
+
+    Attributes:
+        description: What the maker says.
+        revision: First 12 hex digits of the SHA-256 of the hashes of the split files.
+        files: SHA-256 of each split file by its name.
+        statistics: Statistics of each split by its name (C-STS §3).
+        rows_by_origin: Rows by their origin, people first.
+        pairs_by_source: Sentence pairs by the source of their candidates; empty if not known.
+        dropped: Rows left out, by reason, the most frequent first.
+        label_rules: How ratings became labels; None if the labels were given.
+        order: Whether conditions turned out as meant; None if the labels were given.
+        ratings: Agreement and quality; None if the labels were given.
+        split_rules: How rows were split.
+        splitting: What came of it.
+        leakage: What the splits give away.
+    """
+
+    description: Description
+    revision: str
+    files: Mapping[str, str]
+    statistics: Mapping[str, TaskStatistics]
+    rows_by_origin: Mapping[str, int]
+    pairs_by_source: Mapping[str, int]
+    dropped: Mapping[str, int]
+    label_rules: LabelRules | None
+    order: OrderCheck | None
+    ratings: RatingReport | None
+    split_rules: SplitRules
+    splitting: Splitting
+    leakage: LeakageReport
+
+    def summary(self) -> str:
+        """Says what was made."""
+        counts = ", ".join(f"{name} {one.rows:,}" for name, one in self.statistics.items())
+        dropped = ", ".join(f"{reason} {count:,}" for reason, count in self.dropped.items())
+        lines = [f"revision {self.revision}; rows: {counts}", f"left out: {dropped or 'none'}"]
+        if self.order and self.order.pairs:
+            order = self.order
+            lines.append(
+                f"of {order.pairs:,} pairs the high condition is rated above the low one in "
+                f"{order.as_intended:,}, alike in {order.ties:,}, below in {order.reversed:,}"
+            )
+        if self.ratings:
+            one = self.ratings.agreement
+            lines.append(
+                f"agreement: Fleiss' kappa {number(one.kappa.value, 3)}, Krippendorff's alpha "
+                f"(ordinal) {number(one.alpha, 3)}"
+            )
+        lines += [f"warning: {text}" for text in self.leakage.warnings]
+        return "\n".join(lines)
+
+
+def pairs_by_source(rows: Iterable[DatasetRow], candidates: Iterable[Candidate]) -> dict[str, int]:
+    """Counts the sentence pairs of a data set by their source."""
+    pairs = {row.pair_id for row in rows}
+    source = {one.pair_id: one.source for one in candidates if one.pair_id in pairs}
+    if not source:
+        return {}
+    counts = dict(sorted(Counter(source.values()).items()))
+    return counts | ({"not known": len(pairs - set(source))} if pairs - set(source) else {})
+
+
+def reasons(dropped: Iterable[Dropped]) -> dict[str, int]:
+    """Counts dropped rows by reason."""
+    return dict(Counter(one.reason for one in dropped).most_common())
+
+
+def origins(rows: Iterable[DatasetRow]) -> dict[str, int]:
+    """Counts rows by origin."""
+    counts = Counter(row.origin for row in rows)
+    return {name: counts[name] for name in sorted(counts, key=lambda one: (one != HUMAN, one))}
+
+
+HISTOGRAM = "label-histogram.png"
+"""File of the plot beside the card."""
+
+
+def data_card(facts: DatasetFacts) -> str:
+    """Writes a data card in Markdown, with the front matter that ``datasets`` and the Hub read.
+
+    No row is quoted and no annotator named.
+    """
+    sections = [
+        _front_matter(facts),
+        f"# {facts.description.name}",
+        "Conditional similarity: two sentences, a condition, and how similar the sentences are "
+        "with respect to it, from 1 (different) to 5 (alike). Made with "
+        "[condsim](https://pypi.org/project/condsim/), the way C-STS (Deshpande et al., 2023) was.",
+        f"Revision {facts.revision}. {_warnings_line(facts)}",
+        "## Rows",
+        _split_table(facts),
+        f"![Share of each label in each split]({HISTOGRAM})",
+        _columns(),
+        "## Sources",
+        _sources(facts),
+        "## How it was made",
+        _making(facts),
+        *_agreement(facts),
+        "## What it gives away",
+        *_leakage(facts),
+        "## Revisions",
+        _revisions(facts),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def pipe_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Lays out a Markdown table."""
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    cells = ([cell.replace("|", r"\|") for cell in line] for line in lines)
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
+
+
+def _front_matter(facts: DatasetFacts) -> str:
+    description = facts.description
+    kinds = {"label": "float32"}
+    front = {
+        **({"license": description.license} if description.license else {}),
+        "language": [description.language],
+        "pretty_name": description.name,
+        "task_categories": ["sentence-similarity"],
+        "tags": ["condsim", "conditional-similarity", "c-sts"],
+        "configs": [
+            {
+                "config_name": "default",
+                "data_files": [
+                    {"split": split, "path": file}
+                    for split, file in zip(facts.statistics, facts.files, strict=True)
+                ],
+            }
+        ],
+        "dataset_info": {
+            "features": [
+                {"name": name, "dtype": kinds.get(name, "string")}
+                for name in columns_of(DatasetRow)
+            ]
+        },
+    }
+    return f"---\n{yaml.safe_dump(front, sort_keys=False, allow_unicode=True)}---"
+
+
+def _warnings_line(facts: DatasetFacts) -> str:
+    count = len(facts.leakage.warnings)
+    if not count:
+        return "Nothing was found that gives labels away."
+    return f"Mind the {count} {'warning' if count == 1 else 'warnings'} below."
+
+
+def _split_table(facts: DatasetFacts) -> str:
+    per_split = facts.statistics.values()
+    rows = [
+        ("rows", [f"{one.rows:,}" for one in per_split]),
+        ("sentence pairs", [f"{one.sentence_pairs:,}" for one in per_split]),
+        ("pairs with a high and a low row", [f"{one.high_low_pairs:,}" for one in per_split]),
+        ("unique sentences", [f"{one.unique_sentences:,}" for one in per_split]),
+        ("distinct conditions", [f"{one.distinct_conditions:,}" for one in per_split]),
+        ("words in a sentence, mean", [number(one.sentence_words.mean) for one in per_split]),
+        (
+            "words in a condition, mean",
+            [number(_mean_words(one)) for one in per_split],
+        ),
+        ("high minus low label, mean", [number(one.mean_gap, 2) for one in per_split]),
+    ]
+    labels = sorted({label for one in per_split for label, _ in one.label_histogram})
+    for label in labels:
+        shares = [dict(one.label_histogram).get(label, 0) / one.rows for one in per_split]
+        rows.append((f"label {label:g}", [f"{share:.1%}" for share in shares]))
+    return pipe_table(["", *facts.statistics], [[name, *cells] for name, cells in rows])
+
+
+def _mean_words(one: TaskStatistics) -> float | None:
+    return one.condition_words.mean if one.condition_words else None
+
+
+def _columns() -> str:
+    return (
+        "Columns: `sentence1`, `sentence2`, `condition`, `label` as in the release of C-STS; "
+        "`pair_id`, the sentence pair; `origin`, `human` or the models that had a hand in the row: "
+        "proposed its condition, or gave a rating that counts or that a person was shown first; "
+        "`split`. Rows of a pair stand together in random order."
+    )
+
+
+def _sources(facts: DatasetFacts) -> str:
+    licence = {source.name: source.licence for source in facts.description.sources}
+    names = list(dict.fromkeys([*licence, *facts.pairs_by_source]))
+    if not names:
+        return "Not stated. Whoever publishes this must say where its sentences are from."
+    pairs = facts.pairs_by_source
+    rows = [
+        [
+            name,
+            f"{pairs[name]:,}" if name in pairs else "-",
+            licence.get(name) or "not stated",
+        ]
+        for name in names
+    ]
+    return pipe_table(["source", "sentence pairs", "licence"], rows)
+
+
+def _making(facts: DatasetFacts) -> str:
+    lines = []
+    if facts.label_rules:
+        lines.append(_label_rules(facts.label_rules))
+    else:
+        lines.append("The labels were given.")
+    if facts.order and facts.order.pairs:
+        order = facts.order
+        lines.append(
+            f"Of {order.pairs:,} pairs with both conditions rated, the one written for high "
+            f"similarity got the higher label in {order.as_intended / order.pairs:.1%}, the "
+            f"same in {order.ties / order.pairs:.1%} and the lower in "
+            f"{order.reversed / order.pairs:.1%}."
+        )
+    rules = facts.split_rules
+    kept = "no sentence" if rules.group == "sentence" else "no sentence pair"
+    lines.append(
+        f"Splits {':'.join(f'{ratio:g}' for ratio in rules.ratios)}, seed {rules.seed}, such that "
+        f"{kept} is in two (letter case and punctuation ignored): {facts.splitting.groups:,} "
+        f"groups, the largest of {facts.splitting.largest:,} rows"
+        + (f"; {facts.splitting.cut} were cut." if facts.splitting.cut else ".")
+    )
+    lines.append("Rows by origin: " + _counted(facts.rows_by_origin) + ".")
+    dropped = _counted(facts.dropped) if facts.dropped else "none"
+    lines.append(f"Rows left out, listed in `dropped.csv`: {dropped}.")
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _label_rules(rules: LabelRules) -> str:
+    how = "median" if rules.how == "median" else "most frequent one"
+    who = "people and models" if rules.count_models else "people"
+    return (
+        f"The label is the {how} of the ratings by {who}, of which each row has at least "
+        f"{rules.min_ratings}; a row is left out if {rules.invalid_share:.0%} of them or more say "
+        "that the condition does not apply."
+    )
+
+
+def _agreement(facts: DatasetFacts) -> list[str]:
+    report = facts.ratings
+    if report is None:
+        return []
+    sections = ["## Agreement", pipe_table(*agreement_cells(report))]
+    if report.models:
+        sections += [
+            "Models that rated, against the median of the people, and beside them one person "
+            "against the others:",
+            pipe_table(*model_cells(report)),
+        ]
+    return sections
+
+
+def _leakage(facts: DatasetFacts) -> list[str]:
+    report = facts.leakage
+    return [
+        *(f"**Warning.** {text}" for text in report.warnings),
+        "Texts in two splits; `of rows`: rows of the second that have one of the first:",
+        pipe_table(*shared_cells(report)),
+        "What a ridge regression reaches that sees only a part of each row, fitted on train:",
+        pipe_table(*blind_cells(report)),
+    ]
+
+
+def _revisions(facts: DatasetFacts) -> str:
+    rows = [[f"`{name}`", f"`{sha[:12]}`"] for name, sha in facts.files.items()]
+    rows += [
+        [f"made from `{name}`", f"`{sha}`"] for name, sha in facts.description.made_from.items()
+    ]
+    return pipe_table(["file", "SHA-256, first 12"], rows)
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items())

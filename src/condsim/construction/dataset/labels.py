@@ -1,0 +1,347 @@
+"""One label for each row from its ratings; what gets none is listed with the reason.
+
+C-STS takes one rating a row, in which the annotator may say that the condition does not apply
+(§2.2.2, stage 3). With several ratings condsim takes their median or the label most voted for.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal
+
+import numpy as np
+
+from condsim.construction.rows import DOES_NOT_APPLY, HUMAN, Condition, Intended, Rating, row_id_of
+from condsim.errors import InputError
+from condsim.types import IntArray
+
+LABELS = (1, 2, 3, 4, 5)
+"""The Likert scale."""
+
+VERDICTS = (DOES_NOT_APPLY, *LABELS)
+"""All that a rating can say."""
+
+
+@dataclass(frozen=True, slots=True)
+class RatedRow:
+    """A pair under a condition, with all ratings of it.
+
+    Attributes:
+        row_id: See `condsim.construction.rows.row_id_of`.
+        pair_id: The pair.
+        sentence1: Its first sentence.
+        sentence2: Its second sentence.
+        condition: The condition.
+        intended: What the condition was written for; None if it was written for both.
+        people: Ratings by people, by annotator in the order of the alphabet.
+        models: Ratings by models, likewise.
+    """
+
+    row_id: str
+    pair_id: str
+    sentence1: str
+    sentence2: str
+    condition: str
+    intended: Intended | None
+    people: tuple[Rating, ...]
+    models: tuple[Rating, ...]
+
+
+def collect_votes(ratings: Iterable[Rating]) -> tuple[RatedRow, ...]:
+    """Brings the ratings of each row together.
+
+    Args:
+        ratings: The ratings, in any order.
+
+    Returns:
+        The rows by id; the same whatever the order of the ratings.
+
+    Raises:
+        InputError: If there are none, two ratings of a row have one annotator, or the ratings of a
+            row differ in their texts.
+    """
+    of_row: dict[str, dict[str, Rating]] = defaultdict(dict)
+    for rating in ratings:
+        others = of_row[rating.row_id]
+        if rating.annotator in others:
+            raise InputError(
+                f"Ratings: an annotator rates a row once. Got two of the row {rating.row_id} by "
+                f"{rating.annotator!r} (labels {others[rating.annotator].label} and "
+                f"{rating.label}): two people under one name, or a file joined from two pulls. "
+                "Rename one of the two, or remove the outdated rating."
+            )
+        others[rating.annotator] = rating
+    if not of_row:
+        raise InputError("Ratings: one row or more is needed. Got none.")
+    return tuple(
+        _rated(row_id, [votes[name] for name in sorted(votes)])
+        for row_id, votes in sorted(of_row.items())
+    )
+
+
+def _rated(row_id: str, votes: list[Rating]) -> RatedRow:
+    first = votes[0]
+    for vote in votes:
+        for column in ("pair_id", "sentence1", "sentence2", "condition"):
+            if getattr(vote, column) != getattr(first, column):
+                raise InputError(
+                    f"Ratings: all ratings of a row are of the same texts. Those of the row "
+                    f"{row_id} by {first.annotator!r} and {vote.annotator!r} differ in {column!r}; "
+                    "pull them again, or give the rows their own ids."
+                )
+    intended = {vote.intended for vote in votes}
+    return RatedRow(
+        row_id=row_id,
+        pair_id=first.pair_id,
+        sentence1=first.sentence1,
+        sentence2=first.sentence2,
+        condition=first.condition,
+        intended=first.intended if len(intended) == 1 else None,
+        people=tuple(vote for vote in votes if vote.origin == HUMAN),
+        models=tuple(vote for vote in votes if vote.origin != HUMAN),
+    )
+
+
+def vote_counts(votes: Sequence[Sequence[Rating]]) -> IntArray:
+    """Counts how often each row was given each verdict.
+
+    Returns:
+        The counts, ``(n, 6)``, columns as in :data:`VERDICTS`.
+    """
+    counts = np.zeros((len(votes), len(VERDICTS)), np.int64)
+    column = {verdict: number for number, verdict in enumerate(VERDICTS)}
+    for row, ratings in enumerate(votes):
+        for rating in ratings:
+            counts[row, column[rating.label]] += 1
+    return counts
+
+
+def plurality(labels: Sequence[int]) -> int | None:
+    """Gives the verdict that more voted for than for any other.
+
+    Example:
+        >>> plurality([2, 2, 5]), plurality([2, 5])
+        (2, None)
+    """
+    counts = {label: labels.count(label) for label in set(labels)}
+    most = [label for label, count in counts.items() if count == max(counts.values())]
+    return most[0] if len(most) == 1 else None
+
+
+@dataclass(frozen=True)
+class LabelRules:
+    """How ratings become labels, and what is left out.
+
+    Attributes:
+        how: ``median``: with an even number of labels it may lie between two, such as 2.5;
+            ``majority``: the label that more voted for than for any other, and the row is dropped
+            if several tie.
+        min_ratings: Rows with fewer ratings are dropped.
+        invalid_share: Rows are dropped of which at least this share in (0, 1] of the ratings says
+            that the condition does not apply.
+        order: What becomes of pairs whose C-High condition is not rated above their C-Low one:
+            ``report`` counts them, ``drop-reversed`` drops pairs rated the other way round,
+            ``drop-unordered`` also ties. The label is what people rated either way.
+        keep_lone: Whether to keep a row whose pair has lost its other row. The released C-STS has
+            every pair twice.
+        count_models: Whether ratings by models count as votes.
+    """
+
+    how: Literal["median", "majority"] = "median"
+    min_ratings: int = 1
+    invalid_share: float = 0.5
+    order: Literal["report", "drop-reversed", "drop-unordered"] = "report"
+    keep_lone: bool = False
+    count_models: bool = False
+
+    def __post_init__(self) -> None:
+        """Checks the ranges."""
+        if self.min_ratings < 1:
+            raise InputError(
+                f"The 'min_ratings' parameter must be at least 1. Got {self.min_ratings} instead."
+            )
+        if not 0 < self.invalid_share <= 1:
+            raise InputError(
+                "The 'invalid_share' parameter must be above 0 and at most 1. Got "
+                f"{self.invalid_share} instead."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledRow:
+    """A row with its label.
+
+    Attributes:
+        row: The row and its ratings.
+        label: Similarity from 1 to 5.
+        origins: Who had a hand in the ratings that made the label, and in the condition, sorted:
+            ``human``, names of models that rated, whose rating a person was shown first, or that
+            proposed the condition.
+    """
+
+    row: RatedRow
+    label: float
+    origins: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A row that is not in the data set.
+
+    Attributes:
+        pair_id: The pair.
+        sentence1: Its first sentence.
+        sentence2: Its second sentence.
+        condition: The condition.
+        reason: Why, one of a few.
+        detail: The ratings, or what else tells of the case.
+    """
+
+    pair_id: str
+    sentence1: str
+    sentence2: str
+    condition: str
+    reason: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class OrderCheck:
+    """Whether conditions turned out as they were meant; pairs with both rows labelled.
+
+    Attributes:
+        as_intended: Pairs whose C-High row has the higher label.
+        ties: Pairs whose labels are equal.
+        reversed: Pairs whose C-Low row has the higher label.
+    """
+
+    as_intended: int
+    ties: int
+    reversed: int
+
+    @property
+    def pairs(self) -> int:
+        """All pairs that were checked."""
+        return self.as_intended + self.ties + self.reversed
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What became of the rated rows.
+
+    Attributes:
+        labelled: Rows with a label, by pair.
+        dropped: The others.
+        order: How conditions turned out, before any pair was dropped for it.
+    """
+
+    labelled: tuple[LabelledRow, ...]
+    dropped: tuple[Dropped, ...]
+    order: OrderCheck
+
+
+def decide_labels(rows: Sequence[RatedRow], rules: LabelRules) -> Decision:
+    """Gives each row its label, or the reason why it has none.
+
+    Args:
+        rows: The rows with their ratings.
+        rules: How.
+
+    Returns:
+        The labelled and the dropped rows; together they are all rows.
+    """
+    labelled: dict[str, list[LabelledRow]] = defaultdict(list)  # by pair
+    dropped: list[Dropped] = []
+    for row in rows:
+        outcome = _label(row, rules)
+        if isinstance(outcome, Dropped):
+            dropped.append(outcome)
+        else:
+            labelled[row.pair_id].append(outcome)
+    gaps = {pair: _gap(pair_rows) for pair, pair_rows in labelled.items()}
+    kept: list[LabelledRow] = []
+    for pair in sorted(labelled):
+        reason, detail = _fault(labelled[pair], gaps[pair], rules)
+        if reason:
+            dropped += [_dropped(one.row, reason, detail) for one in labelled[pair]]
+        else:
+            kept += labelled[pair]
+    known = [gap for gap in gaps.values() if gap is not None]
+    order = OrderCheck(
+        as_intended=sum(gap > 0 for gap in known),
+        ties=sum(gap == 0 for gap in known),
+        reversed=sum(gap < 0 for gap in known),
+    )
+    return Decision(tuple(kept), tuple(dropped), order)
+
+
+def unrated_conditions(
+    conditions: Iterable[Condition], rows: Sequence[RatedRow]
+) -> tuple[Dropped, ...]:
+    """Lists the conditions that were written and never rated.
+
+    Args:
+        conditions: All that were written.
+        rows: The rows that have ratings.
+
+    Returns:
+        The others, in their order.
+    """
+    rated = {row.row_id for row in rows}
+    return tuple(
+        Dropped(one.pair_id, one.sentence1, one.sentence2, one.condition, "not rated", one.intended)
+        for one in conditions
+        if row_id_of(one.pair_id, one.condition) not in rated
+    )
+
+
+def _label(row: RatedRow, rules: LabelRules) -> LabelledRow | Dropped:
+    votes = (*row.people, *row.models) if rules.count_models else row.people
+    verdicts = [vote.label for vote in votes]
+    if len(verdicts) < rules.min_ratings:
+        return _dropped(row, "too few ratings", f"{len(verdicts)} of {rules.min_ratings}")
+    shown = "ratings " + " ".join(map(str, sorted(verdicts)))
+    if row.intended is None:
+        return _dropped(row, "one condition is both high and low", shown)
+    if verdicts.count(DOES_NOT_APPLY) >= rules.invalid_share * len(verdicts):
+        return _dropped(row, "the condition does not apply", shown)
+    labels = [verdict for verdict in verdicts if verdict != DOES_NOT_APPLY]
+    label = plurality(labels) if rules.how == "majority" else median(labels)
+    if label is None:
+        return _dropped(row, "no majority", shown)
+    hands = {
+        name
+        for vote in votes
+        if vote.label != DOES_NOT_APPLY
+        for name in (vote.origin, vote.prefilled_by, vote.condition_origin)
+    }
+    return LabelledRow(row, float(label), tuple(sorted(hands - {""})))
+
+
+def _gap(rows: list[LabelledRow]) -> float | None:
+    """Label of the C-High row minus that of the C-Low row; None without exactly one of each."""
+    of: dict[Intended | None, float] = {one.row.intended: one.label for one in rows}
+    if len(rows) != 2 or len(of) != 2:
+        return None
+    return of["high"] - of["low"]
+
+
+def _fault(rows: list[LabelledRow], gap: float | None, rules: LabelRules) -> tuple[str, str]:
+    """Why a pair is dropped, and the detail; two empty texts if it is not."""
+    if len(rows) == 1 and not rules.keep_lone:
+        return "the other row of the pair was dropped", f"label {rows[0].label:g}"
+    if gap is None or gap > 0 or rules.order == "report":
+        return "", ""
+    labels = ", ".join(f"C-{one.row.intended} {one.label:g}" for one in rows)
+    if gap < 0:
+        return "the high condition is rated lower than the low one", labels
+    if rules.order == "drop-unordered":
+        return "both conditions are rated alike", labels
+    return "", ""
+
+
+def _dropped(row: RatedRow, reason: str, detail: str) -> Dropped:
+    return Dropped(row.pair_id, row.sentence1, row.sentence2, row.condition, reason, detail)

@@ -1,0 +1,258 @@
+"""Train, validation and test split, 60 : 15 : 25 as in C-STS §3, with no sentence in two of them.
+
+The released C-STS keeps sentence pairs whole and lets single sentences cross: 718 sentences of the
+re-annotated train file are in its validation file. Here groups of connected pairs are kept whole;
+the pair-only grouping is an option.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from condsim.errors import InputError, require
+from condsim.types import IntArray
+
+_NO_WORD = re.compile(r"\W+")
+
+
+def sentence_key(sentence: str) -> str:
+    """Makes sentences equal that differ in letter case, punctuation or white space only.
+
+    Example:
+        >>> sentence_key("A dog  runs.") == sentence_key("a Dog runs")
+        True
+    """
+    return _NO_WORD.sub(" ", sentence.casefold()).strip() or sentence
+
+
+def pair_groups(pairs: Sequence[tuple[str, str]]) -> IntArray:
+    """Groups rows by their sentence pair alone, in either order, as the paper's splits do.
+
+    Returns:
+        Group of each row from 0, ``(n,)``; groups are numbered by the alphabet of their sentences,
+        whatever the order of the rows.
+    """
+    keys = [tuple(sorted(map(sentence_key, pair))) for pair in pairs]
+    number = {key: place for place, key in enumerate(sorted(set(keys)))}
+    return np.array([number[key] for key in keys], np.int64)
+
+
+def sentence_groups(pairs: Sequence[tuple[str, str]]) -> IntArray:
+    """Groups rows so that no sentence, as `sentence_key` has it, is in two groups.
+
+    Returns:
+        Group of each row from 0, ``(n,)``, numbered by the first of their sentences.
+    """
+    sparse = require("scipy.sparse", extra="build")
+    graph = require("scipy.sparse.csgraph", extra="build")
+    sentences, ends = _ends(pairs)
+    links = sparse.coo_array(
+        (np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(len(sentences), len(sentences))
+    )
+    _, component = graph.connected_components(links, directed=False)  # (sentences,)
+    return _by_first(component[ends[:, 0]], ends)
+
+
+def communities(pairs: Sequence[tuple[str, str]], *, seed: int) -> IntArray:
+    """Divides sentences into communities with few pairs between them, by Louvain's method.
+
+    Blondel et al., "Fast unfolding of communities in large networks", 2008, as networkx has it.
+
+    Returns:
+        Community of each row's first and second sentence, ``(n, 2)``, from 0.
+    """
+    networkx = require("networkx", extra="build")
+    sentences, ends = _ends(pairs)
+    graph = networkx.Graph()
+    graph.add_nodes_from(range(len(sentences)))
+    edges, rows = np.unique(np.sort(ends, axis=1), axis=0, return_counts=True)
+    graph.add_weighted_edges_from(
+        (first, second, count)
+        for (first, second), count in zip(edges.tolist(), rows.tolist(), strict=True)
+        if first != second
+    )
+    of_sentence = np.zeros(len(sentences), np.int64)
+    found = networkx.community.louvain_communities(graph, seed=seed)
+    for number, members in enumerate(sorted(found, key=min)):
+        of_sentence[list(members)] = number
+    return np.asarray(of_sentence[ends])
+
+
+def _ends(pairs: Sequence[tuple[str, str]]) -> tuple[list[str], IntArray]:
+    """All sentence keys by the alphabet, and the places of each row's two, ``(n, 2)``."""
+    keys = [(sentence_key(first), sentence_key(second)) for first, second in pairs]
+    sentences = sorted({key for pair in keys for key in pair})
+    place = {key: number for number, key in enumerate(sentences)}
+    ends = np.array([[place[first], place[second]] for first, second in keys], np.int64)
+    return sentences, ends.reshape(-1, 2)
+
+
+def _by_first(groups: IntArray, ends: IntArray) -> IntArray:
+    """Numbers groups ``(n,)`` by the lowest sentence of their rows."""
+    lowest = ends.min(axis=1)
+    first: dict[int, int] = {}
+    for group, sentence in zip(groups.tolist(), lowest.tolist(), strict=True):
+        first[group] = min(sentence, first.get(group, sentence))
+    number = {group: place for place, group in enumerate(sorted(first, key=first.__getitem__))}
+    return np.array([number[group] for group in groups.tolist()], np.int64)
+
+
+SPLITS = ("train", "validation", "test")
+"""The splits, in the order of the ratios."""
+
+RATIOS = (60.0, 15.0, 25.0)
+"""C-STS §3."""
+
+OFF_BY = 0.02
+"""A split that is this share of all rows from its ratio is warned of."""
+
+_LOGGER = logging.getLogger("condsim")
+
+
+@dataclass(frozen=True)
+class SplitRules:
+    """How rows are split.
+
+    Attributes:
+        ratios: Train, validation and test, in any unit.
+        seed: Seed of the draw.
+        group: ``sentence``: no sentence is in two splits; ``pair``: no sentence pair is, which is
+            what the paper's splits keep to.
+        oversize: What becomes of a group with more rows than the smallest split should have, by
+            ``sentence``: ``keep`` leaves it whole, so the ratios may be missed; ``cut`` divides it
+            into communities and drops the rows whose two sentences end in different splits.
+    """
+
+    ratios: tuple[float, float, float] = RATIOS
+    seed: int = 0
+    group: Literal["sentence", "pair"] = "sentence"
+    oversize: Literal["keep", "cut"] = "keep"
+
+    def __post_init__(self) -> None:
+        """Checks the ranges."""
+        if not all(0 < ratio < np.inf for ratio in self.ratios) or self.seed < 0:
+            raise InputError(
+                "A split needs three 'ratios' above 0 and a 'seed' of 0 or more. Got "
+                f"{':'.join(f'{ratio:g}' for ratio in self.ratios)} and {self.seed}."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Splitting:
+    """Which row is in which split.
+
+    Attributes:
+        split: Number of each row's split in :data:`SPLITS`, ``(n,)``; -1 where the row is dropped
+            because its sentences are in two.
+        groups: How many groups there were, before any was cut.
+        largest: Rows of the largest of them.
+        cut: Groups that were cut.
+    """
+
+    split: IntArray
+    groups: int
+    largest: int
+    cut: int
+
+    def rows(self, split: int) -> int:
+        """Counts the rows of a split."""
+        return int((self.split == split).sum())
+
+
+def split_rows(pairs: Sequence[tuple[str, str]], rules: SplitRules) -> Splitting:
+    """Splits rows by their sentence pairs.
+
+    The larger groups are placed first, each in the split that is furthest below its share and has
+    room for it, in an order that the seed decides among groups of one size. The order of the rows
+    does not matter. A split that misses its ratio by more than 2 % of all rows is warned of
+    (logger ``condsim``).
+    """
+    groups = pair_groups(pairs) if rules.group == "pair" else sentence_groups(pairs)
+    sizes = np.bincount(groups, minlength=1)
+    targets = np.array(rules.ratios) / sum(rules.ratios) * len(pairs)  # (3,), rows
+    cut: IntArray = np.zeros(0, np.int64)
+    if rules.oversize == "cut" and rules.group == "sentence":
+        cut = np.flatnonzero(sizes > targets.min())
+    if len(cut):
+        split = _cut_and_place(pairs, groups, cut, targets, seed=rules.seed)
+    else:
+        split = _place(sizes, targets, seed=rules.seed)[groups]
+    made = Splitting(split, groups=len(sizes), largest=int(sizes.max()), cut=len(cut))
+    _check(made, targets, rules)
+    return made
+
+
+def _place(sizes: IntArray, targets: np.ndarray, *, seed: int) -> IntArray:
+    """The split of each group from its rows, ``(groups,)``."""
+    drawn = np.random.default_rng(seed).permutation(len(sizes))
+    order = drawn[np.argsort(-sizes[drawn], kind="stable")]
+    filled = np.zeros(len(targets))
+    split = np.zeros(len(sizes), np.int64)
+    for group in order.tolist():
+        missing = targets - filled
+        has_room = missing >= sizes[group]
+        wanting = missing / targets + 2.0 * has_room  # one with room goes before any without
+        best = np.flatnonzero(wanting >= wanting.max() - 1e-12)
+        split[group] = best[np.argmax(targets[best])]
+        filled[split[group]] += sizes[group]
+    return split
+
+
+def _cut_and_place(
+    pairs: Sequence[tuple[str, str]],
+    groups: IntArray,
+    cut: IntArray,
+    targets: np.ndarray,
+    *,
+    seed: int,
+) -> IntArray:
+    """The split of each row when some groups are placed community by community, ``(n,)``."""
+    first, second = groups.copy(), groups.copy()  # the part of each sentence
+    parts = int(groups.max()) + 1
+    for group in cut.tolist():
+        rows = np.flatnonzero(groups == group)
+        found = communities([pairs[row] for row in rows.tolist()], seed=seed)  # (rows, 2)
+        first[rows], second[rows] = found[:, 0] + parts, found[:, 1] + parts
+        parts += int(found.max()) + 1
+    # A row between two communities counts for its first: most such rows are kept or lost in both.
+    split = _place(np.bincount(first, minlength=parts), targets, seed=seed)
+    return np.where(split[first] == split[second], split[first], -1)
+
+
+def _check(made: Splitting, targets: np.ndarray, rules: SplitRules) -> None:
+    kept = len(made.split) - made.rows(-1)
+    for number, name in enumerate(SPLITS):
+        rows = made.rows(number)
+        share = rows / max(1, kept)
+        wanted = targets[number] / targets.sum()
+        if not rows:
+            raise InputError(
+                f"Splits: {name} would have no rows. {len(made.split)} rows are {made.groups} "
+                f"groups that must stay whole, the largest of {made.largest} rows"
+                f"{_advice(made, rules)}."
+            )
+        if abs(share - wanted) > OFF_BY:
+            _LOGGER.warning(
+                "%s has %.1f %% of the rows, not %.1f %%: the largest of %d groups that must stay "
+                "whole has %d rows%s",
+                name,
+                100 * share,
+                100 * wanted,
+                made.groups,
+                made.largest,
+                _advice(made, rules),
+            )
+
+
+def _advice(made: Splitting, rules: SplitRules) -> str:
+    if made.cut:
+        return f", and cutting groups lost {made.rows(-1)} rows; give more sentence pairs"
+    if rules.group == "sentence" and rules.oversize == "keep" and made.largest > 2:
+        return "; give --oversize cut, or --group pair, or more sentence pairs"
+    return "; give more sentence pairs"

@@ -1,0 +1,167 @@
+"""How far the labelling functions read, and whether their labels are those that people gave."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from condsim.construction.tables import plain_values
+from condsim.construction.weak.language import Sentence
+from condsim.construction.weak.registry import ABSENT, Registry
+from condsim.evaluation import spearman
+from condsim.types import Task
+
+_FEWEST = 3  # rows for a correlation
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What some rows say of the functions that understand their conditions.
+
+    Attributes:
+        name: The function, the family, or ``all``.
+        rows: Labelled rows whose condition is understood.
+        read: Those of them in which both sentences are read.
+        spearman: Rank correlation x100 of score and label on the rows read; NaN below three rows or
+            where one of the two is constant.
+        mean_absolute_error: Of the score, in labels, on the rows read; NaN without any.
+    """
+
+    name: str
+    rows: int
+    read: int
+    spearman: float
+    mean_absolute_error: float
+
+
+@dataclass(frozen=True)
+class AgreementReport:
+    """Agreement with a labelled data set.
+
+    Attributes:
+        rows: Labelled rows.
+        understood: Share in [0, 1] of them whose condition a function understands.
+        all: Over all functions.
+        families: By family, the most rows first.
+        functions: By function, the most rows first.
+        not_understood: The most frequent conditions that no function understands, with their rows.
+    """
+
+    rows: int
+    understood: float
+    all: Agreement
+    families: tuple[Agreement, ...]
+    functions: tuple[Agreement, ...]
+    not_understood: tuple[tuple[str, int], ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """Gives the report as JSON can hold it.
+
+        Returns:
+            The attributes by name; NaN is None.
+        """
+        return plain_values(self)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How many sentences a function reads.
+
+    Attributes:
+        name: The function.
+        family: Its family.
+        read: Share in [0, 1] of the sentences in which it reads a value.
+        absent: Share in which it says that the attribute is absent.
+    """
+
+    name: str
+    family: str
+    read: float
+    absent: float
+
+
+def agreement(task: Task, registry: Registry, *, shown: int = 20) -> AgreementReport:
+    """Compares the functions with labels that were given.
+
+    Args:
+        task: Rows with conditions and labels from 1 to 5, such as C-STS.
+        registry: The functions.
+        shown: Conditions that are not understood to list, at most.
+
+    Returns:
+        The report; rows without a label are left out.
+    """
+    scores: list[tuple[str, str, float, float]] = []
+    missed: Counter[str] = Counter()
+    sentences: dict[str, Sentence] = {}
+    rows = zip(task.sentences1, task.sentences2, task.conditions or (), task.labels, strict=True)
+    labelled = [row for row in rows if not math.isnan(row[3])]
+    for one, two, condition, label in labelled:
+        function = registry.find(condition)
+        if function is None:
+            missed[condition.lower().strip(" .")] += 1
+            continue
+        cut = [sentences.setdefault(text, Sentence(text)) for text in (one, two)]
+        score = function.score(*cut)
+        scores.append(
+            (function.name, function.family, math.nan if score is None else score, float(label))
+        )
+    return AgreementReport(
+        rows=len(labelled),
+        understood=len(scores) / max(len(labelled), 1),
+        all=_agreement("all", [row[2:] for row in scores]),
+        families=_by(scores, 1),
+        functions=_by(scores, 0),
+        not_understood=tuple(missed.most_common(shown)),
+    )
+
+
+def coverage(sentences: Sequence[str], registry: Registry) -> tuple[Coverage, ...]:
+    """Counts what the functions read.
+
+    Args:
+        sentences: Any number, at least one.
+        registry: The functions.
+
+    Returns:
+        A row a function; those that read the most come first.
+    """
+    read: Counter[str] = Counter()
+    absent: Counter[str] = Counter()
+    for text in sentences:
+        sentence = Sentence(text)
+        for function in registry:
+            value = function.read(sentence)
+            absent[function.name] += value is ABSENT
+            read[function.name] += value is not None and value is not ABSENT
+    total = max(len(sentences), 1)
+    found = [
+        Coverage(f.name, f.family, read[f.name] / total, absent[f.name] / total) for f in registry
+    ]
+    return tuple(sorted(found, key=lambda one: (-one.read, one.name)))
+
+
+def _by(scores: Iterable[tuple[str, str, float, float]], column: int) -> tuple[Agreement, ...]:
+    groups: dict[str, list[tuple[float, float]]] = {}
+    for row in scores:
+        groups.setdefault(str(row[column]), []).append((row[2], row[3]))
+    found = (_agreement(name, rows) for name, rows in groups.items())
+    return tuple(sorted(found, key=lambda one: (-one.rows, one.name)))
+
+
+def _agreement(name: str, rows: Sequence[tuple[float, float]]) -> Agreement:
+    both = np.array([row for row in rows if not math.isnan(row[0])]).reshape(-1, 2)
+    varied = len(both) >= _FEWEST and bool((np.ptp(both, axis=0) > 0).all())
+    return Agreement(
+        name=name,
+        rows=len(rows),
+        read=len(both),
+        spearman=100 * spearman(both[:, 0], both[:, 1]) if varied else math.nan,
+        mean_absolute_error=float(np.abs(both[:, 0] - both[:, 1]).mean())
+        if len(both)
+        else math.nan,
+    )

@@ -1,0 +1,128 @@
+"""The coherence model: does a sentence fit its context? (Sun et al., 2022, section 3.2.1, Eq. 1).
+
+A sentence vector is the last state of a single-layer LSTM read forwards, joined to that of one
+read backwards. The vectors of the sentence and of those around it are concatenated and mapped to
+one number, whose sigmoid is p(y = 1 | s_i, s_<i, s_>i).
+
+A linear map of a concatenation is a sum of one map for each place. So the projection of a vector
+at each place is computed once for each sentence, and a context is a sum of four of them. That is
+exact for both heads, and it is why a sentence can be scored in 20,000 contexts at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from condsim.contexts.coherence.settings import CoherenceSettings
+from condsim.types import IntArray
+
+_GROUP = 64  # sentences of near length that pass through the LSTM together
+
+
+class CoherenceModel(nn.Module):
+    """Eq. 1: an LSTM over the tokens of each sentence, and a head over those of a context."""
+
+    def __init__(self, settings: CoherenceSettings, *, tokens: int, pad: int) -> None:
+        super().__init__()
+        self.settings = settings
+        self.pad = pad
+        self.places = settings.left + 1 + settings.right  # the centre is place `left`
+        size = 2 * settings.hidden
+        self.embeddings = nn.Embedding(tokens, settings.embedding, padding_idx=pad)
+        self.forwards = nn.LSTM(settings.embedding, settings.hidden, batch_first=True)
+        self.backwards = nn.LSTM(settings.embedding, settings.hidden, batch_first=True)
+        self.missing = nn.Parameter(torch.zeros(size))  # the neighbour beyond a document's end
+        self.width = settings.head_size if settings.head == "mlp" else 1
+        bound = (size * self.places) ** -0.5
+        self.project = nn.Parameter(torch.empty(self.places, size, self.width))
+        nn.init.uniform_(self.project, -bound, bound)
+        self.bias = nn.Parameter(torch.zeros(self.width))
+        self.output = nn.Linear(self.width, 1) if settings.head == "mlp" else None
+        nn.init.normal_(self.embeddings.weight, std=0.1)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.missing.device
+
+    def encode(self, tokens: Sequence[IntArray]) -> Tensor:
+        """Computes sentence vectors.
+
+        Sentences are sorted by length and go through the LSTM in groups. Both directions read
+        from the left (the second one a reversed sentence), and the state after the last token of
+        each is taken, so what fills a group up behind it has no effect.
+
+        Returns:
+            The vectors, ``(m, 2 * hidden)``.
+        """
+        most = self.settings.max_tokens
+        cut = [ids[:most] if len(ids) else np.array([self.pad]) for ids in tokens]
+        order = np.argsort([len(ids) for ids in cut], kind="stable")
+        groups = [order[first : first + _GROUP] for first in range(0, len(order), _GROUP)]
+        states = [self._encode_group([cut[row] for row in group]) for group in groups]
+        if not states:
+            return self.missing.new_zeros(0, len(self.missing))
+        back = torch.from_numpy(np.argsort(order)).to(self.device)
+        return F.dropout(torch.cat(states)[back], self.settings.dropout, self.training)
+
+    def _encode_group(self, tokens: list[IntArray]) -> Tensor:
+        lengths = np.array([len(ids) for ids in tokens])
+        filled = np.full((2, len(tokens), lengths.max()), self.pad, dtype=np.int64)
+        for row, ids in enumerate(tokens):
+            filled[0, row, : len(ids)] = ids
+            filled[1, row, : len(ids)] = ids[::-1]
+        ways = torch.from_numpy(filled).to(self.device)
+        last = torch.from_numpy(lengths - 1).to(self.device)
+        rows = torch.arange(len(tokens), device=self.device)
+        ends = []
+        for lstm, way in zip((self.forwards, self.backwards), ways, strict=True):
+            embedded = F.dropout(self.embeddings(way), self.settings.dropout, self.training)
+            states, _ = lstm(embedded)  # (group, length, hidden)
+            ends.append(states[rows, last])
+        return torch.cat(ends, dim=-1).float()
+
+    def projections(self, vectors: Tensor) -> Tensor:
+        """Projects sentence vectors for every place of a context.
+
+        Args:
+            vectors: Sentence vectors, ``(m, 2 * hidden)``.
+
+        Returns:
+            ``(places, m + 1, width)``; the last row is that of a missing neighbour.
+        """
+        rows = torch.cat([vectors, self.missing[None].to(vectors.dtype)])
+        return torch.matmul(rows, self.project)
+
+    def context(self, projections: Tensor, neighbours: Tensor) -> Tensor:
+        """Sums the projections of the sentences around a centre, and the bias.
+
+        Args:
+            neighbours: Rows of the vectors, ``(k, left + right)``; -1 for none.
+
+        Returns:
+            What a context adds to each unit, ``(k, width)``.
+        """
+        left = self.settings.left
+        places = [place if place < left else place + 1 for place in range(neighbours.shape[1])]
+        total = self.bias.expand(len(neighbours), -1)
+        for column, place in enumerate(places):
+            total = total + projections[place][neighbours[:, column]]  # -1 is the last row
+        return total
+
+    def logits(self, contexts: Tensor, centres: Tensor) -> Tensor:
+        """Finishes Eq. 1 up to the sigmoid.
+
+        Args:
+            contexts: As :meth:`context` gave them, ``(k, width)``.
+            centres: Projections of the sentences at the centre, ``(k, width)``.
+
+        Returns:
+            The logits, ``(k,)``.
+        """
+        total = contexts + centres
+        return total[:, 0] if self.output is None else self.output(F.relu(total))[:, 0]

@@ -1,0 +1,178 @@
+"""Scoring with a trained coherence model: one product for a sentence and all its contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+
+from condsim.contexts.coherence.model import CoherenceModel
+from condsim.contexts.coherence.settings import CoherenceSettings
+from condsim.contexts.corpus import SentenceCorpus, Vocabulary
+from condsim.contexts.model_weights import (
+    MODEL,
+    VOCABULARY,
+    best_device,
+    load_weights,
+    open_finished,
+    read_tensors,
+)
+from condsim.files import sha256_of
+from condsim.kept import kept_rows
+from condsim.precision import uses_bfloat16
+from condsim.settings import typed
+from condsim.types import FloatArray, IntArray
+
+_BLOCK = 2_048  # contexts at a time: their units stay in the processor's cache
+_ENCODED = 4_096  # sentences at a time
+
+
+class CoherenceScorer:
+    """Log p(y = 1 | s, context) of any sentence in any context of a corpus (Eq. 1).
+
+    The vectors of all sentences of the corpus, and what each context adds to the units of the
+    head, are computed once and kept beside the model as float16.
+    """
+
+    def __init__(
+        self,
+        model: CoherenceModel,
+        vocabulary: Vocabulary,
+        vectors: NDArray[np.float16],
+        contexts: NDArray[np.float16],
+    ) -> None:
+        """Takes what :meth:`open` opened.
+
+        Args:
+            model: The trained model.
+            vocabulary: Its tokenizer.
+            vectors: Sentence vectors of the corpus, ``(n, 2 * hidden)``.
+            contexts: What the context around each adds, ``(n, width)``.
+        """
+        self._model, self._vocabulary = model.eval(), vocabulary
+        self.vectors, self._contexts = vectors, contexts
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        corpus: SentenceCorpus,
+        *,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> CoherenceScorer:
+        """Opens a trained model; the first time the vectors of the corpus are computed.
+
+        Args:
+            folder: As `condsim.contexts.coherence.training.train_coherence` wrote it.
+            corpus: The corpus it was trained on.
+            progress: Called with the sentences done and their number, first for the vectors and
+                then for the contexts.
+
+        Returns:
+            The scorer.
+
+        Raises:
+            ModelError: If the folder holds no finished coherence model.
+            InputError: If the corpus is another one.
+        """
+        record = open_finished(folder, "coherence", corpus=corpus.revision)
+        vocabulary = Vocabulary.open(folder / VOCABULARY)
+        own = ("kind", "corpus", "vocabulary")
+        values = {key: value for key, value in record.items() if key not in own}
+        settings = typed(CoherenceSettings, values, what="coherence", source=str(folder))
+        model = CoherenceModel(settings, tokens=len(vocabulary), pad=vocabulary.pad_id)
+        tensors, _ = read_tensors(folder / MODEL)
+        load_weights(model, tensors, source=folder / MODEL)
+        model.to(best_device()).eval()
+        identity = {"corpus": corpus.revision, "model": sha256_of(folder / MODEL)[:12]}
+        vectors = kept_rows(
+            folder / "vectors.npy",
+            lambda first, last: _encode(
+                model, vocabulary, corpus.sentences(np.arange(first, last, dtype=np.int64))
+            ).astype(np.float16),
+            rows=len(corpus),
+            inputs=identity,
+            progress=progress,
+        )
+        contexts = kept_rows(
+            folder / "contexts.npy",
+            lambda first, last: _contexts(
+                model, vectors, corpus, np.arange(first, last, dtype=np.int64)
+            ).astype(np.float16),
+            rows=len(corpus),
+            inputs=identity,
+            progress=progress,
+        )
+        return cls(model, vocabulary, vectors, contexts)
+
+    def encode(self, sentences: Sequence[str]) -> FloatArray:
+        """Computes sentence vectors.
+
+        Args:
+            sentences: Any sentences, length m.
+
+        Returns:
+            Their vectors, ``(m, 2 * hidden)``.
+        """
+        return _encode(self._model, self._vocabulary, sentences)
+
+    def log_probability(self, vectors: FloatArray, centres: IntArray) -> FloatArray:
+        """Scores sentences in contexts.
+
+        What the contexts add to the units was computed before, so what is left is one projection
+        of each sentence, and for each context one sum, ReLU and product with the last weights.
+
+        Args:
+            vectors: Sentence vectors, ``(m, 2 * hidden)``.
+            centres: The contexts, named by the sentence they surround, ``(k,)``.
+
+        Returns:
+            Log p(y = 1) of each sentence in each context, ``(m, k)``; at most 0.
+        """
+        model = self._model
+        scores = np.empty((len(vectors), len(centres)), dtype=np.float32)
+        with torch.inference_mode():
+            given = torch.from_numpy(np.ascontiguousarray(vectors, dtype=np.float32))
+            projected = given.to(model.device) @ model.project[model.settings.left]  # (m, width)
+            for first in range(0, len(centres), _BLOCK):
+                rows = self._contexts[centres[first : first + _BLOCK]]
+                contexts = torch.from_numpy(rows).to(model.device).float()  # (block, width)
+                for row, sentence in enumerate(projected):
+                    logits = model.logits(contexts, sentence)
+                    found = F.logsigmoid(logits).cpu().numpy()
+                    scores[row, first : first + len(rows)] = found
+        return scores
+
+
+def _encode(model: CoherenceModel, vocabulary: Vocabulary, sentences: Sequence[str]) -> FloatArray:
+    found = np.empty((len(sentences), 2 * model.settings.hidden), dtype=np.float32)
+    for first in range(0, len(sentences), _ENCODED):
+        tokens = vocabulary.encode(sentences[first : first + _ENCODED])
+        autocast = uses_bfloat16(model.settings.precision)
+        with (
+            torch.inference_mode(),
+            torch.autocast(model.device.type, torch.bfloat16, enabled=autocast),
+        ):
+            found[first : first + len(tokens)] = model.encode(tokens).cpu().numpy()
+    return found
+
+
+def _contexts(
+    model: CoherenceModel,
+    vectors: NDArray[np.float16],
+    corpus: SentenceCorpus,
+    centres: IntArray,
+) -> FloatArray:
+    settings = model.settings
+    neighbours = corpus.neighbours(centres, left=settings.left, right=settings.right)
+    low = int(max(0, centres[0] - settings.left))
+    near = np.array(vectors[low : int(centres[-1]) + settings.right + 1])
+    with torch.inference_mode():
+        projections = model.projections(torch.from_numpy(near).to(model.device).float())
+        rows = torch.from_numpy(np.where(neighbours < 0, -1, neighbours - low)).to(model.device)
+        summed: FloatArray = model.context(projections, rows).cpu().numpy()
+    return summed

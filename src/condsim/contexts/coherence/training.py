@@ -1,0 +1,328 @@
+"""Training the coherence model, and its accuracy on documents it has not seen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from condsim.contexts.coherence.model import CoherenceModel
+from condsim.contexts.coherence.settings import CoherenceSettings, Head
+from condsim.contexts.corpus import (
+    CorpusTokens,
+    SentenceCorpus,
+    Vocabulary,
+    document_starts,
+    held_out_documents,
+)
+from condsim.contexts.model_training import LoopOptions, Progress, train_model
+from condsim.contexts.model_weights import (
+    REPORT,
+    VOCABULARY,
+    best_device,
+    finish_folder,
+    prepare_folder,
+)
+from condsim.errors import InputError
+from condsim.types import BoolArray, IntArray
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Consecutive centres of one document, and the sentences around them.
+
+    Attributes:
+        first: First centre of each run, ``(r,)``.
+        last: One past the last centre, ``(r,)``.
+        low: First sentence of the run: up to ``left`` before the first centre, ``(r,)``.
+        high: One past its last sentence, ``(r,)``.
+    """
+
+    first: IntArray
+    last: IntArray
+    low: IntArray
+    high: IntArray
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def sizes(self) -> IntArray:
+        """Sentences of each run, ``(r,)``."""
+        return self.high - self.low
+
+    @classmethod
+    def of_documents(
+        cls, starts: IntArray, chosen: BoolArray, *, most: int, left: int, right: int
+    ) -> Runs:
+        """Cuts documents into runs of about equal length.
+
+        Args:
+            starts: First sentence of each document, and n, ``(d + 1,)``.
+            chosen: Which documents, ``(d,)``; those of one sentence are left out.
+        """
+        rows: list[tuple[int, int, int, int]] = []
+        for document in np.flatnonzero(chosen & (np.diff(starts) >= 2)):
+            begin, end = int(starts[document]), int(starts[document + 1])
+            cuts = np.linspace(begin, end, -(-(end - begin) // most) + 1).round().astype(int)
+            for first, last in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
+                rows.append((first, last, max(begin, first - left), min(end, last + right)))
+        table = np.array(rows, dtype=np.int64).reshape(-1, 4)
+        return cls(table[:, 0], table[:, 1], table[:, 2], table[:, 3])
+
+    def batches(self, order: IntArray, *, sentences: int) -> list[IntArray]:
+        """Puts runs together until a batch has enough sentences."""
+        ends = np.cumsum(self.sizes[order])
+        return [part for part in np.split(order, _cuts(ends, sentences)) if len(part)]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sentences of some runs, each once, and which of them make up examples.
+
+    Attributes:
+        sentences: Rows of the corpus, ``(b,)``.
+        neighbours: For each centre the rows of ``sentences`` around it, ``(k, left + right)``; -1
+            where the document ends.
+        centres: Row of the centre, ``(k,)``.
+        replacements: Row of the sentence put in its place, ``(k,)``.
+        same_document: Whether the replacement is from the same document, ``(k,)``.
+    """
+
+    sentences: IntArray
+    neighbours: IntArray
+    centres: IntArray
+    replacements: IntArray
+    same_document: BoolArray
+
+
+def batch_of(
+    runs: Runs, chosen: IntArray, random: np.random.Generator, *, left: int, right: int
+) -> Batch:
+    """Makes one example and one counter-example of each centre of some runs.
+
+    Half of the replacements are other sentences of the centre's run, so of its document; half are
+    sentences of the other runs of the batch. As runs are drawn from the whole corpus, these are
+    random sentences of it, now and then of another run of a long document, and every sentence is
+    still encoded once only. A batch of one run has no others, and takes all replacements from it.
+    """
+    offsets = np.concatenate([[0], np.cumsum(runs.sizes[chosen])])
+    total = int(offsets[-1])
+    around = np.array([*range(-left, 0), *range(1, right + 1)])
+    sentences, neighbours, centres, replacements, same = [], [], [], [], []
+    for run, offset, after in zip(chosen, offsets[:-1], offsets[1:], strict=True):
+        size = int(after - offset)
+        sentences.append(np.arange(runs.low[run], runs.high[run]))
+        inside = np.arange(runs.first[run], runs.last[run]) - runs.low[run]
+        near = inside[:, None] + around
+        neighbours.append(np.where((near >= 0) & (near < size), near + offset, -1))
+        centres.append(inside + offset)
+        from_document = (random.permutation(len(inside)) % 2 == 0) | (total == size)
+        other = random.integers(0, size - 1, len(inside))
+        other += (other >= inside) + offset  # any of the run but the centre
+        elsewhere = random.integers(0, max(1, total - size), len(inside))
+        elsewhere += np.where(elsewhere >= offset, size, 0)  # any but those of the run
+        replacements.append(np.where(from_document, other, elsewhere))
+        same.append(from_document)
+    return Batch(
+        sentences=np.concatenate(sentences),
+        neighbours=np.concatenate(neighbours),
+        centres=np.concatenate(centres),
+        replacements=np.concatenate(replacements),
+        same_document=np.concatenate(same),
+    )
+
+
+def _cuts(ends: IntArray, size: int) -> IntArray:
+    """Where to cut a running total so that each part reaches a size."""
+    cuts, reached = [], 0
+    for row, end in enumerate(ends):
+        if end - reached >= size:
+            cuts.append(row + 1)
+            reached = int(end)
+    return np.array(cuts, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class CoherenceReport:
+    """How well the model tells sentences from their replacements, on held-out documents.
+
+    As many replacements as sentences are judged, so chance is 0.5.
+
+    Attributes:
+        head: The head trained.
+        accuracy: Share judged rightly, [0, 1].
+        accuracy_document: The same where the replacement is from the same document.
+        accuracy_corpus: The same where it is from another one.
+        examples: Examples judged.
+        documents: Documents trained on.
+        held_out_documents: Documents held out.
+        steps: Training steps.
+        seconds: Time of the training.
+        tokens_per_second: Tokens trained on in a second, evaluations included.
+        evaluations: Step and accuracy of each evaluation.
+    """
+
+    head: Head
+    accuracy: float
+    accuracy_document: float
+    accuracy_corpus: float
+    examples: int
+    documents: int
+    held_out_documents: int
+    steps: int
+    seconds: float
+    tokens_per_second: float
+    evaluations: tuple[tuple[int, float], ...]
+
+    @classmethod
+    def read(cls, folder: Path) -> CoherenceReport:
+        """Reads the report of a finished training.
+
+        Args:
+            folder: The model's folder.
+
+        Returns:
+            The report.
+        """
+        values = json.loads((folder / REPORT).read_text(encoding="utf-8"))
+        evaluations: Sequence[Sequence[float]] = values.pop("evaluations")
+        return cls(**values, evaluations=tuple((int(step), value) for step, value in evaluations))
+
+    def summary(self) -> str:
+        """Says in one line how well the model does."""
+        return (
+            f"coherence ({self.head} head): accuracy {100 * self.accuracy:.1f} on "
+            f"{self.held_out_documents} held-out documents (replacement from the same document "
+            f"{100 * self.accuracy_document:.1f}, from another {100 * self.accuracy_corpus:.1f}; "
+            "chance 50)"
+        )
+
+
+class CoherenceWork:
+    """Runs of training documents, and the held-out ones."""
+
+    def __init__(self, model: CoherenceModel, corpus: SentenceCorpus, tokens: CorpusTokens) -> None:
+        settings = model.settings
+        self._model, self._tokens = model, tokens
+        starts = document_starts(corpus)
+        held_out = held_out_documents(starts, share=settings.held_out, seed=settings.seed)
+        lengths = {"left": settings.left, "right": settings.right}
+        most = settings.run_sentences
+        self._runs = Runs.of_documents(starts, ~held_out, most=most, **lengths)
+        self._judged = Runs.of_documents(starts, held_out, most=most, **lengths)
+        self.documents, self.held_out = int((~held_out).sum()), int(held_out.sum())
+        self.tokens_seen = 0
+
+    def batches(self, epoch: int) -> list[IntArray]:
+        """Shuffles the runs; see `condsim.contexts.model_training.TrainingWork`."""
+        settings = self._model.settings
+        order = np.random.default_rng((settings.seed, 2, epoch)).permutation(len(self._runs))
+        return self._runs.batches(order, sentences=settings.batch_sentences)
+
+    def loss(self, batch: IntArray, random: np.random.Generator) -> Tensor:
+        """Cross-entropy of sentences against replacements."""
+        logits, targets, _ = self._forward(self._runs, batch, random)
+        return F.binary_cross_entropy_with_logits(logits, targets)
+
+    def evaluate(self) -> float:
+        """Accuracy on held-out documents."""
+        return self.accuracy()[0]
+
+    def accuracy(self) -> tuple[float, float, float, int]:
+        """Judges held-out documents, each with the same replacements at every call."""
+        settings = self._model.settings
+        random = np.random.default_rng((settings.seed, 3))
+        order = random.permutation(len(self._judged))
+        batches = self._judged.batches(order, sentences=settings.batch_sentences)
+        right: list[Tensor] = []
+        kinds: list[Tensor] = []
+        for batch in batches[: max(1, settings.held_out_sentences // settings.batch_sentences)]:
+            logits, targets, same = self._forward(self._judged, batch, random)
+            right.append(((logits > 0) == (targets > 0)).float())
+            kinds.append(same)
+        hits, document = torch.cat(right), torch.cat(kinds)
+        parts = (hits, hits[document], hits[~document])
+        overall, inside, outside = (float(part.mean()) for part in parts)
+        return overall, inside, outside, len(hits)
+
+    def _forward(
+        self, runs: Runs, chosen: IntArray, random: np.random.Generator
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        model, settings = self._model, self._model.settings
+        batch = batch_of(runs, chosen, random, left=settings.left, right=settings.right)
+        tokens = self._tokens.take(batch.sentences, most=settings.max_tokens)
+        if model.training:
+            self.tokens_seen += sum(map(len, tokens))
+        projections = model.projections(model.encode(tokens))
+        device = model.device
+        contexts = model.context(projections, torch.from_numpy(batch.neighbours).to(device))
+        centre = projections[settings.left]
+        rows = [torch.from_numpy(rows).to(device) for rows in (batch.centres, batch.replacements)]
+        logits = torch.cat([model.logits(contexts, centre[row]) for row in rows]).float()
+        targets = torch.zeros_like(logits)
+        targets[: len(batch.centres)] = 1
+        return logits, targets, torch.from_numpy(np.tile(batch.same_document, 2)).to(device)
+
+
+def train_coherence(
+    corpus: SentenceCorpus,
+    vocabulary: Vocabulary,
+    folder: Path,
+    settings: CoherenceSettings | None = None,
+    *,
+    progress: Progress | None = None,
+) -> CoherenceReport:
+    """Trains the coherence model, goes on with a killed training, or reads a finished one."""
+    settings = settings or CoherenceSettings()
+    if vocabulary.corpus_revision != corpus.revision:
+        raise InputError("The vocabulary was learned from another corpus; learn it from this one.")
+    identity = {"corpus": corpus.revision, "vocabulary": vocabulary.revision}
+    prepare_folder(folder, {"kind": "coherence", **identity, **settings.to_dict()})
+    if (folder / REPORT).is_file():
+        return CoherenceReport.read(folder)
+    vocabulary.save(folder / VOCABULARY)
+    tokens = CorpusTokens.build(corpus, vocabulary)
+    with torch.random.fork_rng():
+        torch.manual_seed(settings.seed)
+        model = CoherenceModel(settings, tokens=len(vocabulary), pad=vocabulary.pad_id)
+    work = CoherenceWork(model.to(best_device()), corpus, tokens)
+    course = train_model(model, work, folder, options=_options(settings), progress=progress)
+    model.eval()
+    with torch.inference_mode():
+        accuracy, inside, outside, examples = work.accuracy()
+    report = CoherenceReport(
+        head=settings.head,
+        accuracy=accuracy,
+        accuracy_document=inside,
+        accuracy_corpus=outside,
+        examples=examples,
+        documents=work.documents,
+        held_out_documents=work.held_out,
+        steps=course.steps,
+        seconds=course.seconds,
+        tokens_per_second=work.tokens_seen / max(course.own_seconds, 1e-9),
+        evaluations=course.evaluations,
+    )
+    finish_folder(folder, model, asdict(report))
+    return report
+
+
+def _options(settings: CoherenceSettings) -> LoopOptions:
+    return LoopOptions(
+        epochs=settings.epochs,
+        max_steps=settings.max_steps,
+        learning_rate=settings.learning_rate,
+        warmup=settings.warmup,
+        weight_decay=settings.weight_decay,
+        evaluations=settings.evaluations,
+        patience=settings.patience,
+        seed=settings.seed,
+        precision=settings.precision,
+    )

@@ -1,0 +1,107 @@
+"""What decides how a corpus comes out, and what is counted while it is made."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from condsim.contexts.ranges import at_least, check_ranges
+from condsim.errors import InputError
+
+REASONS = ("too_short", "too_long", "near_duplicate", "not_text")
+"""Why sentences are dropped."""
+
+HOW_TO_SPLIT = (
+    "a blank line ends a document of a text file, a line '= Title =' begins one, and with "
+    "'corpus.documents: file' each file is one"
+)
+"""How text becomes documents, for errors."""
+
+
+@dataclass(frozen=True)
+class CorpusSettings:
+    """What decides how a corpus comes out, beside its input files.
+
+    Attributes:
+        language: ISO 639 code of the language, for the sentence splitter.
+        chunk_sentences: Sentences in a chunk, 1 or more; the last chunk of a document may be
+            shorter.
+        min_words: Fewest words of a sentence, words being what white space separates.
+        max_words: Most words of a sentence.
+        max_words_total: Take documents in an order shuffled by ``seed`` until they have this many
+            words, as read; None for all. A smaller corpus holds a part of a larger one's documents.
+        seed: Seed of that order.
+        documents: What a document of a text file is: ``blank-line`` (documents are separated by
+            blank lines, or where a file has title lines ``= Title =`` begin at these alone) or
+            ``file``.
+        text_field: Name of the text in JSONL and Parquet.
+        caption_field: Name of the column of TSV that holds one sentence a row.
+    """
+
+    language: str = "en"
+    chunk_sentences: int = 10
+    min_words: int = 3
+    max_words: int = 60
+    max_words_total: int | None = None
+    seed: int = 0
+    documents: Literal["blank-line", "file"] = "blank-line"
+    text_field: str = "text"
+    caption_field: str = "caption"
+
+    def __post_init__(self) -> None:
+        """Checks the ranges."""
+        if not re.fullmatch(r"[a-z]{2,3}", self.language):
+            raise InputError(
+                "The 'language' of a corpus must be a code of two or three letters, such as 'en'. "
+                f"Got {self.language!r}."
+            )
+        names = ("chunk_sentences", "min_words", "max_words", "max_words_total")
+        check_ranges("corpus", self, **dict.fromkeys(names, at_least(1)), seed=at_least(0))
+        if self.min_words > self.max_words:
+            raise InputError(
+                "'min_words' must be no more than 'max_words'. "
+                f"Got {self.min_words} and {self.max_words}."
+            )
+        if self.documents not in ("blank-line", "file"):
+            raise InputError(f"'documents' must be 'blank-line' or 'file'. Got {self.documents!r}.")
+
+
+@dataclass
+class CorpusCounts:
+    """What a corpus holds and what was left out of it.
+
+    Attributes:
+        documents: Documents with at least one sentence.
+        chunks: Chunks of consecutive sentences.
+        sentences: Sentences kept.
+        words: Words of these.
+        single_sentence_documents: Documents of one sentence: their contexts have no neighbours.
+        documents_read: Documents of the input files that were taken.
+        documents_left: Documents not taken because of ``max_words_total``.
+        dropped: Number of sentences dropped, by reason.
+    """
+
+    documents: int = 0
+    chunks: int = 0
+    sentences: int = 0
+    words: int = 0
+    single_sentence_documents: int = 0
+    documents_read: int = 0
+    documents_left: int = 0
+    dropped: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))
+
+    def summary(self) -> str:
+        """Says in one line what there is and how much was left out."""
+        dropped = ", ".join(
+            f"{number:,} {reason.replace('_', ' ')}" for reason, number in self.dropped.items()
+        )
+        return (
+            f"corpus: {self.documents:,} documents, {self.sentences:,} sentences, {self.words:,} "
+            f"words; dropped: {dropped}; {self.single_sentence_documents:,} documents of one "
+            "sentence, whose contexts are empty"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The counts as JSON can hold them."""
+        return asdict(self)

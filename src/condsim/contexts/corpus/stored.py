@@ -1,0 +1,286 @@
+"""Which documents no contextual model is trained on; the same for all of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condsim.contexts.corpus.arrays import ArrayWriter, TextReader, TextWriter, open_array
+from condsim.contexts.corpus.sentences import Sentence
+from condsim.contexts.corpus.settings import HOW_TO_SPLIT, CorpusCounts, CorpusSettings
+from condsim.contexts.corpus.vocabulary import SentenceCorpus
+from condsim.errors import InputError
+from condsim.kept import need_manifest
+from condsim.types import BoolArray, IntArray
+
+SENTENCES = "sentences.arrow"
+NAMES = "names.arrow"
+DOCUMENTS = "documents.npy"
+CHUNK_STARTS = "chunk_starts.npy"
+
+
+class CorpusWriter:
+    """Writes sentences, documents and chunks to a folder."""
+
+    def __init__(self, folder: Path, *, chunk_sentences: int, counts: CorpusCounts) -> None:
+        self._chunk_sentences = chunk_sentences
+        self._counts = counts
+        self._content = hashlib.sha256()
+        self._document = -1  # as read; the written ones have no gaps
+        self._document_size = 0
+        self._chunk_size = 0
+        with ExitStack() as stack:
+            self._sentences = stack.enter_context(TextWriter(folder / SENTENCES))
+            self._names = stack.enter_context(TextWriter(folder / NAMES))
+            self._documents = stack.enter_context(ArrayWriter(folder / DOCUMENTS, np.int32))
+            self._chunks = stack.enter_context(ArrayWriter(folder / CHUNK_STARTS, np.int64))
+            self._files = stack.pop_all()
+
+    @property
+    def content(self) -> str:
+        """Hash of all sentences and where documents end, 64 hexadecimal digits."""
+        return self._content.hexdigest()
+
+    def write(self, sentences: Iterable[Sentence]) -> None:
+        """Writes some more sentences."""
+        counts = self._counts
+        documents: list[int] = []
+        starts: list[int] = []
+        content: list[str] = []
+        for document, name, text, words in sentences:
+            if document != self._document:
+                self._end_document()
+                self._document = document
+                self._names.append(name)
+                counts.documents += 1
+                content.append("")
+                self._chunk_size = self._chunk_sentences
+            if self._chunk_size == self._chunk_sentences:
+                starts.append(counts.sentences)
+                self._chunk_size = 0
+            self._sentences.append(text)
+            documents.append(counts.documents - 1)
+            content.append(text)
+            counts.sentences += 1
+            counts.words += words
+            self._chunk_size += 1
+            self._document_size += 1
+        counts.chunks += len(starts)
+        self._content.update("\n".join([*content, ""]).encode())
+        self._documents.append(np.array(documents, dtype=np.int32))
+        self._chunks.append(np.array(starts, dtype=np.int64))
+
+    def __enter__(self) -> CorpusWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._end_document()
+        self._chunks.append(np.array([self._counts.sentences], dtype=np.int64))
+        self._files.__exit__(kind, error, trace)
+
+    def _end_document(self) -> None:
+        self._counts.single_sentence_documents += self._document_size == 1
+        self._document_size = 0
+
+
+WHAT = "corpus"
+FORMAT = 1
+
+
+class Corpus:
+    """Sentences of documents in order, memory-mapped.
+
+    A sentence is named by its row. A *context* is named by the sentence it surrounds, its centre,
+    which is no part of it. A *chunk* is a run of consecutive sentences of one document.
+
+    Attributes:
+        folder: Where it lies.
+        revision: 12 hexadecimal digits that stand for its input files, settings and sentences.
+        settings: What it was made with.
+        counts: What it holds and what was left out.
+        documents: Document of each sentence, ``(n,)``, from 0 and never falling; memory-mapped.
+        chunk_starts: First sentence of each chunk, then n: ``(m + 1,)``; memory-mapped.
+    """
+
+    folder: Path
+    revision: str
+    settings: CorpusSettings
+    counts: CorpusCounts
+    documents: NDArray[np.int32]
+    chunk_starts: IntArray
+
+    def __init__(self, folder: Path) -> None:
+        """Opens a corpus; see :meth:`open`."""
+        manifest = need_manifest(folder, what=WHAT, version=FORMAT, made_by="prepare_corpus")
+        self.folder = folder
+        try:
+            self.revision = str(manifest["revision"])
+            self.settings = CorpusSettings(**manifest["settings"])
+            self.counts = CorpusCounts(**manifest["counts"])
+        except (KeyError, TypeError) as error:
+            raise InputError(f"Cannot read the corpus in {folder}: {error}.") from error
+        self.documents = open_array(folder / DOCUMENTS, np.int32)
+        self.chunk_starts = open_array(folder / CHUNK_STARTS, np.int64)
+        self._texts = TextReader(folder / SENTENCES)
+        self._names = TextReader(folder / NAMES)
+        if len(self.documents) != self.counts.sentences:
+            raise InputError(f"{folder} is damaged: {DOCUMENTS} is of another length.")
+
+    @classmethod
+    def open(cls, folder: Path) -> Corpus:
+        """Opens a corpus; nothing of its text is read before it is asked for.
+
+        Args:
+            folder: The folder that :func:`prepare_corpus` wrote.
+
+        Returns:
+            The corpus.
+
+        Raises:
+            InputError: If the folder holds none, or is damaged.
+            MissingExtraError: If the ``contexts`` extra is not installed.
+        """
+        return cls(folder)
+
+    def __reduce__(self) -> tuple[Callable[[Path], Corpus], tuple[Path]]:
+        return Corpus, (self.folder,)
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    def sentences(self, ids: IntArray) -> list[str]:
+        """Reads sentences.
+
+        Args:
+            ids: Rows of the corpus in any order, ``(k,)``.
+
+        Returns:
+            Their texts.
+
+        Raises:
+            IndexError: If a row is not in the corpus, -1 included.
+        """
+        return self._texts.take(ids)
+
+    def document_names(self, ids: IntArray) -> list[str]:
+        """Titles or ids of documents; where they had none, the file's name and a number.
+
+        Args:
+            ids: Numbers of documents, ``(k,)``.
+
+        Returns:
+            Their names.
+
+        Raises:
+            IndexError: If there is no such document.
+        """
+        return self._names.take(ids)
+
+    def chunk_of(self, ids: IntArray) -> IntArray:
+        """The chunk of each sentence.
+
+        Args:
+            ids: Rows of the corpus, any shape.
+
+        Returns:
+            Numbers of chunks, of that shape.
+        """
+        return np.searchsorted(self.chunk_starts, ids, side="right").astype(np.int64) - 1
+
+    def neighbours(self, centres: IntArray, *, left: int = 2, right: int = 2) -> IntArray:
+        """The sentences around others: the contexts that these are the centres of.
+
+        A document of one sentence has none: all are -1.
+
+        Args:
+            centres: Rows of the corpus, ``(k,)``.
+            left: Sentences before.
+            right: Sentences after.
+
+        Returns:
+            Rows in the order of the text, ``(k, left + right)``; -1 where the document ends.
+        """
+        offsets = np.array([*range(-left, 0), *range(1, right + 1)], dtype=np.int64)
+        rows = np.asarray(centres, dtype=np.int64)[:, None] + offsets  # (k, left + right)
+        inside = (rows >= 0) & (rows < len(self))
+        known = self.documents[np.where(inside, rows, 0)]
+        same: BoolArray = inside & (known == self.documents[centres][:, None])
+        return np.where(same, rows, -1)
+
+    @cached_property
+    def has_context(self) -> BoolArray:
+        """Which sentences have another beside them, so that they are centres, ``(n,)``."""
+        documents = np.asarray(self.documents)
+        same = documents[1:] == documents[:-1]
+        found: BoolArray = np.append(same, False) | np.append(False, same)
+        return found
+
+    def chunk_texts(self) -> Iterator[str]:
+        """Reads all chunks in order, each as its sentences with a space between.
+
+        A document of one sentence has no context to be found, so its chunk has no text.
+
+        Yields:
+            One text a chunk; no more than some thousand sentences are held at once.
+        """
+        starts = self.chunk_starts
+        centres = self.has_context
+        waiting: list[str] = []
+        first, chunk = 0, 0  # row of waiting[0], next chunk
+        for texts in self._texts.stream():
+            waiting += texts
+            last = int(np.searchsorted(starts, first + len(waiting), side="right")) - 1
+            ends = (starts[chunk : last + 1] - first).tolist()
+            for begin, end in pairwise(ends):
+                yield " ".join(waiting[begin:end]) if centres[first + begin] else ""
+            waiting = waiting[ends[-1] :]
+            first, chunk = first + ends[-1], last
+
+
+def document_starts(corpus: SentenceCorpus) -> IntArray:
+    """Finds where documents begin.
+
+    Returns:
+        First sentence of each document, and n, ``(documents + 1,)``.
+    """
+    if not len(corpus):
+        raise InputError("The corpus has no sentence; there is nothing to train on.")
+    documents = np.asarray(corpus.documents)
+    inner = np.flatnonzero(documents[1:] != documents[:-1]) + 1
+    return np.concatenate([[0], inner, [len(documents)]]).astype(np.int64)
+
+
+def held_out_documents(starts: IntArray, *, share: float, seed: int) -> BoolArray:
+    """Draws the documents that no contextual model is trained on.
+
+    Documents of one sentence have no context, so they are never drawn.
+
+    Returns:
+        Which documents are held out, ``(documents,)``.
+    """
+    if not 0 < share < 1:
+        raise InputError(f"The held-out share must be above 0 and below 1. Got {share}.")
+    usable = np.flatnonzero(np.diff(starts) >= 2)
+    if len(usable) < 2:
+        raise InputError(
+            "The contextual models need at least two documents of two sentences or more, one of "
+            f"which is held out. Got {len(usable)} among {len(starts) - 1} documents. Give more "
+            f"text, or split it: {HOW_TO_SPLIT}."
+        )
+    count = min(max(1, round(share * len(usable))), len(usable) - 1)
+    held_out = np.zeros(len(starts) - 1, dtype=np.bool_)
+    held_out[np.random.default_rng((seed, 1)).permutation(usable)[:count]] = True
+    return held_out

@@ -1,0 +1,174 @@
+"""What the generators read and write: units of given sentences, and targets.
+
+A unit is what passes through the encoder by itself. With ``encoder: apart`` it is one sentence at
+one place of the context, so the same unit serves every example that the sentence stands at that
+place in. With ``encoder: joint`` it is all given sentences of an example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from condsim.types import BoolArray, IntArray
+
+Task3 = Literal["centre", "left", "right"]
+TASKS: tuple[Task3, ...] = ("centre", "left", "right")
+
+_NO_SENTENCE = -1
+_PLACE_BITS = 8
+
+
+@dataclass
+class Units:
+    """What is encoded: each unit once.
+
+    Attributes:
+        tokens: Token ids of each unit.
+        places: Place of each token's sentence in the context, 0 for the leftmost.
+        keys: A number that stands for a unit of one sentence of the corpus at one place; -1 for any
+            other unit.
+    """
+
+    tokens: list[IntArray] = field(default_factory=list)
+    places: list[IntArray] = field(default_factory=list)
+    keys: list[int] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+@dataclass
+class Items:
+    """What is generated.
+
+    Attributes:
+        tasks: Number of each item's task in ``TASKS``.
+        units: The units that each item is generated from.
+        targets: Token ids of each target, its end token included.
+    """
+
+    tasks: list[int] = field(default_factory=list)
+    units: list[tuple[int, ...]] = field(default_factory=list)
+    targets: list[IntArray] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+
+class ItemBuilder:
+    """Collects items, and the units they share."""
+
+    def __init__(
+        self,
+        sentences: Mapping[int, IntArray],
+        *,
+        left: int,
+        joint: bool,
+        end: int,
+        separator: int,
+    ) -> None:
+        self._sentences = sentences
+        self._left, self._joint = left, joint
+        self._end, self._separator = np.array([end]), np.array([separator])
+        self._numbers: dict[tuple[tuple[int, int], ...], int] = {}
+        self._targets: dict[tuple[int, ...], IntArray] = {}
+        self.units, self.items = Units(), Items()
+
+    def add(self, task: Task3, centre: int, around: Sequence[int]) -> bool:
+        """Adds an item."""
+        left = self._left
+        places = [*range(left), *range(left + 1, len(around) + 1)]
+        near = [(number, place) for number, place in zip(around, places, strict=True)]
+        if task == "centre":
+            given, wanted = near, [(centre, left)]
+        elif task == "left":
+            given, wanted = [(centre, left), *near[left:]], near[:left]
+        else:
+            given, wanted = [*near[:left], (centre, left)], near[left:]
+        numbers = tuple(number for number, _ in wanted if number != _NO_SENTENCE)
+        if not numbers:
+            return False
+        known = [pair for pair in given if pair[0] != _NO_SENTENCE]
+        if self._joint or not known:  # nothing given: a unit of the end token alone
+            units: tuple[int, ...] = (self._unit(tuple(known)),)
+        else:
+            units = tuple([self._unit((pair,)) for pair in known])
+        self.items.tasks.append(TASKS.index(task))
+        self.items.units.append(units)
+        self.items.targets.append(self._target(numbers))
+        return True
+
+    def _unit(self, key: tuple[tuple[int, int], ...]) -> int:
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = len(self.units)
+            parts = [np.append(self._sentences[number], self._end) for number, _ in key]
+            tokens = np.concatenate(parts) if parts else self._end
+            places = [at for _, at in key] or [self._left]
+            number, place = key[0] if len(key) == 1 else (_NO_SENTENCE, 0)
+            self.units.keys.append(number << _PLACE_BITS | place if number >= 0 else _NO_SENTENCE)
+            self.units.tokens.append(tokens)
+            self.units.places.append(np.repeat(places, [len(part) for part in parts] or [1]))
+        return found
+
+    def _target(self, numbers: tuple[int, ...]) -> IntArray:
+        found = self._targets.get(numbers)
+        if found is None:
+            parts = [self._sentences[numbers[0]]]
+            for number in numbers[1:]:
+                parts += [self._separator, self._sentences[number]]
+            found = self._targets[numbers] = np.concatenate([*parts, self._end])
+        return found
+
+
+def ragged(rows: Sequence[IntArray], *, fill: int) -> tuple[IntArray, BoolArray]:
+    """Puts arrays of several lengths below each other.
+
+    Returns:
+        The values ``(n, longest)``, and which of them are not the filling.
+    """
+    lengths = np.array([len(row) for row in rows])
+    inside = np.arange(lengths.max()) < lengths[:, None]
+    values = np.full(inside.shape, fill, dtype=np.int64)
+    values[inside] = np.concatenate(rows)
+    return values, inside
+
+
+def length_groups(
+    lengths: IntArray, *, call: int, most: int, attended: IntArray | None = None
+) -> list[IntArray]:
+    """Splits rows into groups that are filled up to the longest of each, at the least cost.
+
+    Args:
+        lengths: Tokens of each row, ``(n,)``, all above 0.
+        attended: Tokens that each row attends to beside its own, ``(n,)``. Rows of near length are
+            then put together by these, and a quarter of them counts as tokens of the group.
+    """
+    if not len(lengths):
+        return []
+    order = np.argsort(lengths, kind="stable")
+    sizes, counts = np.unique(lengths, return_counts=True)
+    ends = np.cumsum(counts)
+    before = np.concatenate([[0], ends])
+    cost = np.zeros(len(sizes) + 1)
+    first = np.zeros(len(sizes), dtype=np.int64)  # first length of the group that ends here
+    for last, size in enumerate(sizes):
+        options = cost[: last + 1] + call + (before[last + 1] - before[: last + 1]) * size
+        first[last] = int(options.argmin())
+        cost[last + 1] = options[first[last]]
+    groups: list[IntArray] = []
+    last = len(sizes) - 1
+    while last >= 0:
+        rows = order[before[first[last]] : before[last + 1]]
+        size = int(sizes[last])
+        if attended is not None:
+            rows = rows[np.argsort(attended[rows], kind="stable")]
+            size += int(attended[rows].mean()) // 4
+        parts = -(-len(rows) * size // most)
+        groups += np.array_split(rows, min(parts, len(rows)))
+        last = int(first[last]) - 1
+    return groups[::-1]

@@ -1,0 +1,250 @@
+"""The generators (Sun et al., 2022, section 3.2.2, Eq. 2): p(c_i | c_<i, c_>i) and two backwards.
+
+``encoder: joint`` is the paper's reading: all given sentences are one input of the encoder.
+``encoder: apart`` (the default) encodes each sentence by itself, and the decoder attends to the
+states of all of them, as in Fusion-in-Decoder (Izacard and Grave, 2021). The states of a sentence
+at a place of the context then depend on nothing else. So they are computed once and shared by every
+sentence scored in that context, by the three terms of Eq. 3 that one model computes, and by the
+overlapping contexts of a document; and attention costs the square of one sentence, not of five.
+What is given up: sentences do not see each other before the decoder sees them all.
+
+Sentence-position embeddings are added to the token embeddings, and the backbone adds those of the
+token positions (section 4.1). The task is told to the decoder, by a marker added to its first
+input, so that encoder states do not depend on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from condsim.contexts.corpus import spans
+from condsim.contexts.generator.items import TASKS, Items, Units, length_groups, ragged
+from condsim.contexts.generator.loss import mean_cross_entropy, target_log_probabilities
+from condsim.contexts.generator.pointer import Copied, CopyHead
+from condsim.contexts.generator.states import StateStore
+from condsim.types import IntArray
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+
+_CALL = 400  # what a pass costs whatever its size, in tokens of a tiny model
+_SCORED_CALL = 2_000  # more where many are scored: few lengths, each split by what it attends to
+_TOKENS = 8_192  # of a pass at most
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Encoder states of units.
+
+    Attributes:
+        states: States of all tokens in order, and a last row for filling, ``(t + 1, d)``.
+        starts: First row of each unit, ``(u,)``.
+        lengths: Rows of each unit, ``(u,)``.
+        tokens: Token of each row, ``(t + 1,)``.
+        keys: What a copy is looked for by, ``(t + 1, 64)``; None for a model that does not copy.
+    """
+
+    states: Tensor
+    starts: IntArray
+    lengths: IntArray
+    tokens: Tensor
+    keys: Tensor | None
+
+    def rows(self, units: Sequence[tuple[int, ...]]) -> IntArray:
+        """Where the states of several units are.
+
+        Returns:
+            Rows of ``states``, ``(b, longest)``; filled up with its last row.
+        """
+        flat = np.array([unit for item in units for unit in item], dtype=np.int64)
+        lengths = self.lengths[flat]
+        last_units = np.cumsum([len(item) for item in units]) - 1
+        parts = np.split(spans(self.starts[flat], lengths), np.cumsum(lengths)[last_units][:-1])
+        return ragged(parts, fill=len(self.states) - 1)[0]
+
+
+class ContextGenerator(nn.Module):
+    """A sequence-to-sequence model over the sentences of a context."""
+
+    def __init__(
+        self, backbone: PreTrainedModel, *, places: int, pad: int, start: int, copy: bool
+    ) -> None:
+        super().__init__()
+        self.backbone = backbone
+        size = cast("nn.Embedding", backbone.get_input_embeddings()).embedding_dim
+        # Zero at first: a pre-trained backbone starts as what it is.
+        self.places = nn.Parameter(torch.zeros(places, size))
+        self.tasks = nn.Parameter(torch.zeros(len(TASKS), size))
+        self.copy = CopyHead(size) if copy else None
+        self._pad, self._start = pad, start
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.places.device
+
+    def encode(self, units: Units, store: StateStore | None = None) -> Memory:
+        """Encodes units, sorted by length and in few passes."""
+        lengths = np.array([len(tokens) for tokens in units.tokens], dtype=np.int64)
+        kept = np.full(len(lengths), -1) if store is None else store.starts(units.keys)
+        known, fresh = np.flatnonzero(kept >= 0), np.flatnonzero(kept < 0)
+        order, states = self._encode(units, fresh, lengths)
+        if store is not None and len(order):
+            store.keep([units.keys[row] for row in order], lengths[order], states)
+        if store is not None and len(known):
+            states = torch.cat([store.take(spans(kept[known], lengths[known])), states])
+            order = np.concatenate([known, order])
+        starts = np.zeros(len(lengths), dtype=np.int64)
+        starts[order] = np.cumsum(lengths[order]) - lengths[order]
+        joined = torch.cat([states, states.new_zeros(1, states.shape[1])])
+        ids = [units.tokens[row] for row in order]
+        tokens = self._tensor(np.concatenate([*ids, [self._pad]]))
+        keys = None if self.copy is None else self.copy.key(joined)
+        return Memory(joined, starts, lengths, tokens, keys)
+
+    def _encode(self, units: Units, chosen: IntArray, lengths: IntArray) -> tuple[IntArray, Tensor]:
+        """Encodes some units: their rows in the order of the states, and the states, ``(t, d)``."""
+        encoder, embed = self.backbone.get_encoder(), self.backbone.get_input_embeddings()
+        states, order = [], []
+        for rows in length_groups(lengths[chosen], call=_CALL, most=_TOKENS):
+            group = chosen[rows]
+            tokens, inside = ragged([units.tokens[row] for row in group], fill=self._pad)
+            places, _ = ragged([units.places[row] for row in group], fill=0)
+            kept = self._tensor(inside)
+            given = embed(self._tensor(tokens)) + self.places[self._tensor(places)]
+            mask = None if inside.all() else kept
+            out = encoder(inputs_embeds=given, attention_mask=mask).last_hidden_state
+            states.append(out[kept] if mask is not None else out.flatten(0, 1))
+            order.append(group)
+        if not states:
+            return chosen, self.places.new_zeros(0, self.places.shape[1])
+        return np.concatenate(order), torch.cat(states)
+
+    def _decode(
+        self, memory: Memory, items: Items, group: IntArray
+    ) -> tuple[Tensor, Tensor, Copied | None]:
+        """States before each target token, ``(n, d)``, those tokens and their copies, ``(n,)``."""
+        wanted, inside = ragged([items.targets[row] for row in group], fill=self._pad)
+        seen = np.full_like(wanted, self._start)
+        seen[:, 1:] = wanted[:, :-1]
+        rows = memory.rows([items.units[row] for row in group])
+        attended = rows < len(memory.states) - 1
+        places = self._tensor(rows)
+        embedded = self.backbone.get_input_embeddings()(self._tensor(seen))
+        marker = self.tasks[self._tensor(np.array([items.tasks[row] for row in group]))]
+        embedded = torch.cat([embedded[:, :1] + marker[:, None], embedded[:, 1:]], dim=1)
+        # Nothing real comes after the filling of a target, so causality alone masks it.
+        out = self.backbone.get_decoder()(  # type: ignore[no-untyped-call]
+            inputs_embeds=embedded,
+            encoder_hidden_states=memory.states[places],
+            encoder_attention_mask=None if attended.all() else self._tensor(attended),
+            use_cache=False,
+        ).last_hidden_state
+        kept, targets = self._tensor(inside), self._tensor(wanted)
+        mixture = None
+        if self.copy is not None and memory.keys is not None:
+            found: Copied = self.copy(
+                out, memory.keys[places], memory.tokens[places], self._tensor(attended), targets
+            )
+            mixture = Copied(found.own[kept], found.copied[kept])
+        return out[kept], targets[kept], mixture
+
+    def _head(self) -> tuple[float, Tensor, Tensor | None]:
+        """What decoder states are scaled by, the output embeddings and their bias."""
+        config = self.backbone.config
+        head = self.backbone.get_output_embeddings()  # type: ignore[no-untyped-call]
+        scale = config.d_model**-0.5 if getattr(config, "scale_decoder_outputs", False) else 1.0
+        bias = getattr(self.backbone, "final_logits_bias", None)
+        if bias is None:
+            bias = head.bias
+        elif not bool(bias.any()):  # a row of zeros, which is what most checkpoints have
+            bias = None
+        return scale, head.weight, None if bias is None else bias.flatten()
+
+    def loss(self, units: Units, items: Items) -> Tensor:
+        """Mean negative log-probability of all target tokens, a scalar."""
+        memory = self.encode(units)
+        lengths = np.array([len(target) for target in items.targets], dtype=np.int64)
+        groups = length_groups(lengths, call=_CALL, most=_TOKENS)
+        parts = [self._decode(memory, items, group) for group in groups]
+        scale, weight, bias = self._head()
+        hidden = torch.cat([states for states, _, _ in parts]) * scale
+        targets = torch.cat([ids for _, ids, _ in parts])
+        copies = [copy for _, _, copy in parts if copy is not None]
+        mixture = None
+        if copies:
+            mixture = Copied(*(torch.cat(part) for part in zip(*copies, strict=True)))
+        return mean_cross_entropy(hidden, weight, bias, targets, mixture)
+
+    def log_probabilities(self, memory: Memory, items: Items) -> Tensor:
+        """Sums the log-probabilities of each target's tokens; no gradient.
+
+        Returns:
+            Log p(target | given), ``(n,)`` float32.
+        """
+        lengths = np.array([len(target) for target in items.targets], dtype=np.int64)
+        flat = np.array([unit for units in items.units for unit in units], dtype=np.int64)
+        firsts = np.cumsum([0, *(len(units) for units in items.units[:-1])])
+        attended = np.add.reduceat(memory.lengths[flat], firsts) if len(items) else lengths
+        found = torch.zeros(len(items), device=self.device)
+        scale, weight, bias = self._head()
+        groups = length_groups(lengths, call=_SCORED_CALL, most=_TOKENS, attended=attended)
+        for group in groups:
+            hidden, targets, mixture = self._decode(memory, items, group)
+            scores = target_log_probabilities(
+                (hidden * scale).to(weight.dtype), weight, bias, targets
+            )
+            if mixture is not None:
+                scores = mixture.mixed(scores)
+            rows = self._tensor(np.repeat(group, lengths[group]))
+            found.index_add_(0, rows, scores)
+        return found
+
+    def token_scores(self, units: Units, items: Items) -> Tensor:
+        """Scores one item by the backbone's own forward pass; slow, and a reference.
+
+        Returns:
+            Log-probability of each target token, ``(target length,)`` float32.
+        """
+        embed, target = self.backbone.get_input_embeddings(), self._tensor(items.targets[0])
+        states = [
+            self.backbone.get_encoder()(
+                inputs_embeds=(
+                    embed(self._tensor(units.tokens[unit]))
+                    + self.places[self._tensor(units.places[unit])]
+                )[None]
+            ).last_hidden_state
+            for unit in items.units[0]
+        ]
+        embedded = embed(self._tensor(np.array([self._start, *items.targets[0][:-1]])))
+        embedded = torch.cat([embedded[:1] + self.tasks[items.tasks[0]], embedded[1:]])
+        given = torch.cat(states, dim=1)
+        out = self.backbone(
+            encoder_outputs=(given,),
+            decoder_inputs_embeds=embedded[None],
+            use_cache=False,
+            output_hidden_states=True,
+        )
+        chances = out.logits[0].float().log_softmax(dim=-1)
+        scores: Tensor = chances.gather(1, target[:, None])[:, 0]
+        if self.copy is not None:
+            tokens = self._tensor(np.concatenate([units.tokens[unit] for unit in items.units[0]]))
+            found: Copied = self.copy(
+                out.decoder_hidden_states[-1],
+                self.copy.key(given),
+                tokens[None],
+                torch.ones_like(tokens[None], dtype=torch.bool),
+                target[None],
+            )
+            scores = Copied(found.own[0], found.copied[0]).mixed(scores)
+        return scores
+
+    def _tensor(self, values: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(values)).to(self.device)

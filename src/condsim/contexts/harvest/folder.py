@@ -1,0 +1,181 @@
+"""A harvest on disk: a manifest, and Parquet shards that are whole or not there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from condsim.contexts.harvest.pairs import PairMix
+from condsim.contexts.ranges import at_least, check_ranges
+from condsim.errors import InputError, require
+from condsim.files import sha256_of
+from condsim.types import FloatArray, IntArray
+
+MANIFEST = "harvest.json"
+FORMAT = 3
+"""Changes when the same settings and models draw other pairs, or score them otherwise."""
+LOST = b"sentences_without_contexts"
+"""Key in the metadata of a shard."""
+
+_MAGIC = b"PAR1"  # how a whole Parquet file ends
+
+
+@dataclass(frozen=True)
+class HarvestSettings:
+    """What a harvest is made of.
+
+    Attributes:
+        pairs: Pairs to draw; a few fewer are written, since a pair that is drawn twice in a shard
+            is written once.
+        shard_pairs: Pairs in a shard: what is lost at most when a machine dies.
+        mix: Shares of the kinds of pairs.
+        seed: Seed of the draw.
+    """
+
+    pairs: int = 100_000
+    shard_pairs: int = 1_000
+    mix: PairMix = field(default_factory=PairMix)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Checks the ranges."""
+        check_ranges("harvest", self, pairs=at_least(1), shard_pairs=at_least(1), seed=at_least(0))
+
+    @property
+    def shards(self) -> int:
+        """Number of shards."""
+        return -(-self.pairs // self.shard_pairs)
+
+    def pairs_of(self, shard: int) -> int:
+        """Pairs to draw for a shard."""
+        return min(self.shard_pairs, self.pairs - shard * self.shard_pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs of a shard.
+
+    Attributes:
+        sentences1: First sentences, length n.
+        sentences2: Second sentences, length n.
+        scores: Cosines of Eq. 4, ``(n,)``.
+        ids: Ids of both sentences, the lower one first, ``(n, 2)``.
+    """
+
+    sentences1: list[str]
+    sentences2: list[str]
+    scores: FloatArray
+    ids: IntArray
+
+
+@dataclass(frozen=True)
+class Harvest:
+    """A finished or unfinished harvest on disk.
+
+    Attributes:
+        folder: Its folder.
+        settings: What it is made of.
+        identity: What scored it.
+    """
+
+    folder: Path
+    settings: HarvestSettings
+    identity: Mapping[str, Any]
+
+    @classmethod
+    def open(cls, folder: Path) -> Harvest:
+        """Opens a harvest."""
+        try:
+            content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+            if content["format"] != FORMAT:
+                raise InputError(f"{folder} was made by another version of condsim. Harvest anew.")
+            settings = dict(content["settings"])
+            mix = PairMix(**settings.pop("mix"))
+            return cls(folder, HarvestSettings(mix=mix, **settings), content["identity"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(
+                f"{folder} is no harvest: its {MANIFEST} cannot be read ({error}). Give the folder "
+                "that 'condsim contexts run' wrote."
+            ) from error
+
+    @property
+    def revision(self) -> str:
+        """Stands for all that decides the pairs and their scores."""
+        return sha256_of(self.folder / MANIFEST)[:12]
+
+    def summary(self) -> str:
+        """Says in one line what there is."""
+        parquet = require("pyarrow.parquet", extra="contexts")
+        missing = set(self.missing())
+        pairs = lost = 0
+        for number in set(range(self.settings.shards)) - missing:
+            metadata = parquet.read_metadata(self.shard(number))
+            pairs += metadata.num_rows
+            lost += int((metadata.metadata or {}).get(LOST, b"0"))
+        whole = self.settings.shards - len(missing)
+        text = (
+            f"harvest: {pairs:,} pairs in {self.folder}, {whole} of {self.settings.shards} shards"
+        )
+        return text if not lost else f"{text}; {lost} sentences had no context but random ones"
+
+    def changes(self, settings: HarvestSettings, identity: Mapping[str, Any]) -> list[str]:
+        """Compares this harvest with another one."""
+        changed = [name for name, value in identity.items() if self.identity.get(name) != value]
+        return changed + ["harvest"] * (self.settings != settings)
+
+    def shard(self, number: int) -> Path:
+        """The file of a shard."""
+        return self.folder / f"pairs-{number:05d}.parquet"
+
+    def missing(self, numbers: Iterable[int] | None = None) -> list[int]:
+        """Tells which shards are still to be written."""
+        looked_at = range(self.settings.shards) if numbers is None else numbers
+        return [number for number in looked_at if not _whole(self.shard(number))]
+
+    def pairs(self, split: str) -> Iterator[Pairs]:
+        """Reads the pairs of a split, a shard at a time."""
+        arrow = require("pyarrow", extra="contexts")
+        parquet = require("pyarrow.parquet", extra="contexts")
+        for number in range(self.settings.shards):
+            path = self.shard(number)
+            if not path.exists():
+                continue
+            try:
+                table = parquet.read_table(path, filters=[("split", "==", split)])
+                if not len(table):
+                    continue
+                names = ("sentence1", "sentence2", "score", "id1", "id2")
+                first, second, scores, id1, id2 = (table.column(name) for name in names)
+            except (OSError, ValueError, KeyError, arrow.ArrowException) as error:
+                raise InputError(
+                    f"{path} is damaged ({one_line(error)}). Delete it and run the same command "
+                    "again: it alone is made anew."
+                ) from error
+            yield Pairs(
+                sentences1=first.to_pylist(),
+                sentences2=second.to_pylist(),
+                scores=scores.to_numpy().astype(np.float32),
+                ids=np.sort(np.stack([id1.to_numpy(), id2.to_numpy()], axis=1), axis=1),
+            )
+
+
+def _whole(path: Path) -> bool:
+    """Whether a shard is there and not cut off, as by a power failure."""
+    try:
+        with path.open("rb") as stream:
+            stream.seek(-len(_MAGIC), 2)
+            return stream.read() == _MAGIC
+    except OSError:
+        return False
+
+
+def one_line(error: Exception) -> str:
+    """An error's text in one line."""
+    return " ".join(str(error).split())

@@ -1,0 +1,313 @@
+"""From raw text to a surrogate in one go: stages in folders, each made once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property, partial
+from pathlib import Path
+
+from condsim.contexts.coherence import CoherenceReport, train_coherence
+from condsim.contexts.corpus import (
+    Corpus,
+    CorpusTokens,
+    Vocabulary,
+    Watched,
+    document_starts,
+    find_inputs,
+    held_out_documents,
+    learn_vocabulary,
+    prepare_corpus,
+)
+from condsim.contexts.generator import GeneratorReport, train_generators
+from condsim.contexts.harvest import Engine, Harvest, build_lone_index, harvest, splits_of
+from condsim.contexts.index import TfidfIndex
+from condsim.contexts.opened import OpenedRun, open_pipeline
+from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe, save_contexts_recipe
+from condsim.contexts.scoring import Cost, expected_distinct
+from condsim.contexts.stages import (
+    COHERENCE,
+    CORPUS,
+    GENERATORS,
+    HARVEST,
+    INDEX,
+    RECIPE,
+    STAGES,
+    SURROGATE,
+    VOCABULARY,
+    Progress,
+    Stage,
+    check_unchanged,
+    silent,
+)
+from condsim.contexts.surrogate import new_backbone, surrogate_recipe, write_training_pairs
+from condsim.errors import InputError, require
+from condsim.files import replacing, sha256_of
+from condsim.kept import sole_process
+from condsim.training import FinishedRun, run_or_resume
+
+LEAST_PAIRS = 300
+"""Pairs of a harvest that has three dev pairs, without which no surrogate can be judged."""
+
+
+class Pipeline:
+    """The stages of a run. Asking for one makes those before it; what is on disk is opened.
+
+    Attributes:
+        folder: Folder of the run.
+        recipe: What it is made of.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        recipe: ContextsRecipe,
+        *,
+        until: Stage = "surrogate",
+        progress: Progress = silent,
+    ) -> None:
+        """Checks all that can be checked beforehand; nothing is written.
+
+        Args:
+            folder: Folder of the run.
+            recipe: The recipe.
+            until: The last stage that will be asked for.
+            progress: Told how far each stage is.
+
+        Raises:
+            InputError: If the folder holds something else, or what another recipe made; if an input
+                is missing; or if a later stage could not be made by this recipe.
+            ModelError: If the folder of a backbone does not exist.
+        """
+        self.folder, self.recipe = folder, recipe
+        self._until = STAGES.index(until)
+        self._progress = progress
+        _check_folder(folder)
+        if (folder / RECIPE).is_file():
+            check_unchanged(folder, load_contexts_recipe(folder / RECIPE), recipe, until=until)
+        find_inputs(self._inputs)
+        _check_backbone(recipe.generators.backbone)
+        if until == "surrogate":
+            self._check_surrogate()
+
+    @contextmanager
+    def begun(self) -> Iterator[Pipeline]:
+        """Makes the folder, keeps other processes out of it and writes the recipe down.
+
+        Yields:
+            This run.
+
+        Raises:
+            InputError: If another process makes this run, or the folder cannot be written.
+        """
+        with sole_process(self.folder):
+            save_contexts_recipe(self.recipe, self.folder / RECIPE)
+            yield self
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """The sentences (stage 1).
+
+        Raises:
+            InputError: Such as for an input file that changed since.
+        """
+        self._progress(CORPUS, 0, 0)
+        made = prepare_corpus(
+            self._inputs,
+            self.folder / CORPUS,
+            **vars(self.recipe.corpus),
+            progress=partial(self._progress, CORPUS),
+        )
+        # Too small a corpus is told of before anything else is made of it.
+        if self._until >= STAGES.index("harvest"):
+            splits_of(made)
+        if self._until >= STAGES.index("coherence"):
+            held_out_documents(document_starts(made), share=0.5, seed=0)
+        return made
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The tokenizer."""
+        settings = self.recipe.vocabulary
+        return learn_vocabulary(
+            Watched(self.corpus, partial(self._progress, VOCABULARY)),
+            self.folder / VOCABULARY,
+            size=settings.size,
+            lowercase=settings.lowercase,
+        )
+
+    @cached_property
+    def index(self) -> TfidfIndex:
+        """The TF-IDF index (stage 4)."""
+        watched = Watched(self.corpus, partial(self._progress, INDEX))
+        folder, least = self.folder / INDEX, self.recipe.index.min_df
+        made = TfidfIndex.build(watched, folder, min_df=least)
+        if not self.corpus.has_context.all():
+            self._progress("index of lone sentences", 0, 0)
+            build_lone_index(self.corpus, folder, min_df=least)
+        return made
+
+    @cached_property
+    def coherence(self) -> CoherenceReport | None:
+        """Trains the coherence model (stage 2); None if the recipe gives its term the weight 0."""
+        if "coherence" not in self.recipe.scoring.weights.used:
+            return None
+        return train_coherence(
+            self.corpus,
+            self.vocabulary,
+            self.folder / COHERENCE,
+            self.recipe.coherence,
+            progress=lambda step, steps, loss: self._progress(COHERENCE, step, steps),
+        )
+
+    @cached_property
+    def generators(self) -> GeneratorReport | None:
+        """Trains the generators (stage 3); None if the recipe gives their terms the weight 0."""
+        if not set(self.recipe.scoring.weights.used) - {"coherence"}:
+            return None
+        return train_generators(
+            self.corpus,
+            self.vocabulary,
+            self.folder / GENERATORS,
+            self.recipe.generators,
+            tasks=self.recipe.scoring.weights.used,
+            progress=lambda step, steps, loss: self._progress(GENERATORS, step, steps),
+        )
+
+    @cached_property
+    def origin(self) -> OpenedRun:
+        """The origin model (stages 5 and 6), which the folder of the run is from now on."""
+        _ = self.corpus, self.index, self.coherence, self.generators
+        return OpenedRun(self.folder, self.recipe, progress=self._progress)
+
+    def harvest_cost(self) -> Cost | None:
+        """What the pairs that are still to be harvested cost, timed on a few sentences.
+
+        Returns:
+            The cost; None if all are there.
+        """
+        settings = self.recipe.harvest
+        missing = Harvest(self.folder / HARVEST, settings, {}).missing()
+        if not missing:
+            return None
+        sizes = [settings.pairs_of(number) for number in missing]
+        # The contexts of a sentence are chosen once in a shard, however often it was drawn.
+        sentences = sum(expected_distinct(2 * size, of=len(self.corpus)) for size in sizes)
+        return self.origin.scorer.cost(sentences=sentences, pairs=sum(sizes))
+
+    def harvest(self, engine: Engine | None = None) -> Harvest:
+        """Harvests pairs (stage 7), or goes on with it.
+
+        Args:
+            engine: Who does the work; this process by default.
+
+        Returns:
+            The harvest.
+        """
+        origin = self.origin
+        _ = origin.scorer  # sentence vectors are computed here, whoever scores
+        folder = self.folder.resolve()  # workers may have another working directory
+        return harvest(
+            self.folder / HARVEST,
+            self.recipe.harvest,
+            partial(open_pipeline, folder) if engine else lambda: origin,
+            identity=origin.identity,
+            engine=engine,
+            progress=partial(self._progress, HARVEST),
+        )
+
+    def surrogate(self, made: Harvest) -> FinishedRun | None:
+        """Trains the surrogate (stage 8), or reads the finished one.
+
+        Args:
+            made: The harvest.
+
+        Returns:
+            The run, in the folder ``surrogate``; None in a process of several that is not the main
+            one.
+
+        Raises:
+            InputError: If that folder holds a surrogate of another harvest.
+        """
+        settings = self.recipe.surrogate
+        backbone = self._backbone
+        if settings.backbone is None:
+            new_backbone(self.vocabulary, self._tokens, backbone, settings)
+        files = self._training_pairs(made)
+        recipe = surrogate_recipe(
+            settings, name=f"{self.recipe.name} surrogate", files=files, backbone=backbone
+        )
+        run = run_or_resume(recipe, self.folder / SURROGATE)
+        if run is not None and run.train_revision != sha256_of(files["train"])[:12]:
+            raise InputError(
+                f"The surrogate in {run.folder} was trained on another harvest than the one in "
+                f"{made.folder}. Remove it to train anew."
+            )
+        return run
+
+    @property
+    def _inputs(self) -> list[Path]:
+        return [Path(path) for path in self.recipe.inputs]
+
+    def _tokens(self) -> CorpusTokens:
+        """The corpus as tokens, which a new backbone asks for."""
+        self._progress("token vectors", 0, 0)
+        return CorpusTokens.build(self.corpus, self.vocabulary)
+
+    @property
+    def _backbone(self) -> Path:
+        settings = self.recipe.surrogate
+        size = f"{settings.width}x{settings.layers}"
+        return self.folder / f"backbone-{size}-{settings.embeddings}"
+
+    def _check_surrogate(self) -> None:
+        if self.recipe.harvest.pairs < LEAST_PAIRS:
+            raise InputError(
+                f"'harvest.pairs' must be at least {LEAST_PAIRS} to train a surrogate: one pair in "
+                f"a hundred is a dev pair. Got {self.recipe.harvest.pairs}; --until harvest stops "
+                "before the surrogate."
+            )
+        _check_backbone(self.recipe.surrogate.backbone)
+        surrogate_recipe(
+            self.recipe.surrogate,
+            name=self.recipe.name,
+            files=dict.fromkeys(("train", "dev", "test"), self.folder),
+            backbone=self._backbone,
+        )
+
+    def _training_pairs(self, made: Harvest) -> dict[str, Path]:
+        """The files of `write_training_pairs`, written once for a harvest."""
+        folder = self.folder / "pairs"
+        record = folder / "files.json"
+        revision = made.revision
+        if record.is_file():
+            known = json.loads(record.read_text(encoding="utf-8"))
+            if known.get("harvest") == revision:
+                return {split: folder / name for split, name in known["files"].items()}
+        self._progress("training pairs", 0, 0)
+        files = write_training_pairs(made, folder)
+        with replacing(record) as partial_file:
+            names = {split: file.name for split, file in files.items()}
+            content = {"harvest": revision, "files": names}
+            partial_file.write_text(json.dumps(content), encoding="utf-8")
+        return files
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuses a folder that holds something else than a run."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; a run needs a folder.")
+    if folder.is_dir() and not (folder / RECIPE).exists() and any(folder.iterdir()):
+        raise InputError(
+            f"{folder} is not empty and holds no run of contexts; give another folder."
+        )
+
+
+def _check_backbone(name: str | None) -> None:
+    """Refuses a folder that is not there before hours are spent on what comes first."""
+    if name is not None:
+        require("sentence_transformers", extra="train")
+        from condsim.encoders import resolve_backbone
+
+        resolve_backbone(name)

@@ -1,0 +1,148 @@
+"""Equation 4: two sentences are alike when the same contexts fit both (SSBC §3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condsim.errors import InputError
+from condsim.types import FloatArray
+
+TERMS = ("coherence", "centre", "left", "right")
+"""The terms in the order of Eq. 3: log p(y=1 | s, c), and the log-probability per token of the
+sentence given the context, of its left side given the rest, and of its right side given the rest.
+"""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """λ1 to λ4 of Eq. 3; the paper does not give them, so all are 1 unless they are tuned.
+
+    Attributes:
+        coherence: λ1.
+        centre: λ2.
+        left: λ3.
+        right: λ4.
+    """
+
+    coherence: float = 1.0
+    centre: float = 1.0
+    left: float = 1.0
+    right: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuses weights that leave nothing, or turn a term round."""
+        values = self.values
+        if not np.isfinite(values).all() or (values < 0).any() or not values.any():
+            raise InputError(
+                "The weights of Eq. 3 must be at least 0 and one of them above 0. Got "
+                f"{', '.join(f'{value:g}' for value in values)}."
+            )
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The weights in the order of `TERMS`, ``(4,)``."""
+        return np.array([getattr(self, name) for name in TERMS], np.float64)
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The terms whose weight is not 0; the others need not be computed."""
+        return tuple(field.name for field in fields(self) if getattr(self, field.name) > 0)
+
+
+def fit(terms: Mapping[str, FloatArray], weights: Weights) -> FloatArray:
+    """Combines the terms of Eq. 3.
+
+    The weighted sum is divided by the sum of its weights, which changes no ranking and no cosine. A
+    term that a context lacks, as one without a left side does, counts as the mean of the others':
+    left out it would count as the mean of the context's own terms, of which coherence is by far the
+    highest, and the edges of documents would come first.
+
+    Args:
+        terms: Log-probabilities by name, each ``(k,)``; NaN where a context has no such term. The
+            terms of weight 0 may be missing.
+
+    Returns:
+        S(s, c) of each context, ``(k,)``; NaN for a context that has none of the terms.
+
+    Examples:
+        >>> terms = {"coherence": np.float32([-1.0]), "centre": np.float32([-3.0])}
+        >>> fit(terms, Weights(left=0, right=0))
+        array([-2.], dtype=float32)
+    """
+    values = np.stack([terms[name].astype(np.float64) for name in weights.used])  # (used, k)
+    there = ~np.isnan(values)
+    some = there.any(axis=1)  # terms that any of the contexts has
+    if not some.any():
+        return np.full(values.shape[1], np.nan, dtype=np.float32)
+    shares = np.array([getattr(weights, name) for name in weights.used])[some]
+    values, known = values[some], there[some]
+    means = np.where(known, values, 0).sum(axis=1) / known.sum(axis=1)
+    filled = np.where(known, values, means[:, None])
+    scores = np.average(filled, axis=0, weights=shares)
+    return np.where(known.any(axis=0), scores, np.nan).astype(np.float32)
+
+
+Center = Literal["none", "context", "pmi"]
+"""What is taken off the scores of Eq. 3 before their cosine.
+
+``none``: nothing, as Eq. 4 is printed. Log-probabilities are all negative, so cosines crowd near 1,
+and a sentence that every context leaves alike is near all others. ``context``: each context's mean
+over reference sentences. ``pmi``: each term less what it is without the other side: log p(s | c)
+less the sentence's mean over reference contexts, log p(c< | s, c>) less the context's mean over
+reference sentences. What is left is near the pointwise mutual information of sentence and context,
+which is 0 where they have nothing to do with each other.
+"""
+
+OF_SENTENCES = ("coherence", "centre")
+"""The terms that are the probability of the sentence; the others are that of the context."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairTerms:
+    """The terms of Eq. 3 for both sentences of a pair, in the contexts C_s1 and C_s2 together.
+
+    Attributes:
+        first: Terms of sentence 1 by name, each ``(k,)``.
+        second: Terms of sentence 2, each ``(k,)``.
+        means: Mean term of each context over the reference sentences, each ``(k,)``; of the terms
+            that the centring takes it off.
+        alone: Mean term of sentence 1 and of sentence 2 over the reference contexts, each ``(2,)``;
+            likewise.
+    """
+
+    first: Mapping[str, FloatArray]
+    second: Mapping[str, FloatArray]
+    means: Mapping[str, FloatArray] = field(default_factory=dict)
+    alone: Mapping[str, FloatArray] = field(default_factory=dict)
+
+
+def similarity(pair: PairTerms, *, weights: Weights, center: Center) -> float:
+    """Equation 4: the cosine of what the contexts say of two sentences.
+
+    Args:
+        pair: The terms of a pair.
+        weights: λ of Eq. 3.
+        center: See `Center`.
+
+    Returns:
+        The cosine, in [-1, 1]; 0 where one of the vectors is 0 or there is no context.
+    """
+    sides = []
+    for place, terms in enumerate((pair.first, pair.second)):
+        used = {name: terms[name] for name in weights.used}
+        for name, values in used.items():
+            if center == "pmi" and name in OF_SENTENCES:
+                used[name] = values - pair.alone[name][place]
+            elif center != "none":
+                used[name] = values - pair.means[name]
+        sides.append(fit(used, weights).astype(np.float64))
+    first, second = sides
+    there = ~(np.isnan(first) | np.isnan(second))
+    first, second = first[there], second[there]
+    length = float(np.linalg.norm(first) * np.linalg.norm(second))
+    return float(np.clip(first @ second / length, -1.0, 1.0)) if length else 0.0

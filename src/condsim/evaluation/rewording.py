@@ -1,0 +1,187 @@
+"""How much a score changes when the condition is reworded and means the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condsim.errors import ModelError
+from condsim.evaluation.report import Metric
+from condsim.evaluation.statistics import bootstrap, percentile_interval
+from condsim.tasks import Rewordings
+from condsim.types import IntArray, Scorer
+
+BAR = 0.05
+"""The mean standard deviation that a model should stay below."""
+
+Float64Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class WordingShift:
+    """What one wording of a condition does to scores.
+
+    Attributes:
+        condition_group: The condition it is a wording of.
+        condition: The wording.
+        pairs: Sentence pairs that were scored under it.
+        shift: Mean of its score minus the mean over all wordings, -1 to 1.
+        distance: Mean of the absolute value of that, 0 to 1.
+    """
+
+    condition_group: str
+    condition: str
+    pairs: int
+    shift: float
+    distance: float
+
+
+@dataclass(frozen=True)
+class Robustness:
+    """How much scores change with the wording.
+
+    A deviation is the standard deviation (with n - 1) of the scores, 0 to 1, of one sentence pair
+    under the wordings of one condition. Intervals are 95 % bootstrap intervals over the pairs.
+
+    Attributes:
+        model: Name of the scorer.
+        data: Name of the rewordings.
+        data_revision: First 12 hex digits of the SHA-256 of their file.
+        rows: Rows scored.
+        groups: Sentence pairs under a condition: what there is a deviation of.
+        mean: Mean of the deviations.
+        p95: Their 95th percentile.
+        kinds: By condition group, the mean of its deviations.
+        wordings: Each wording, the one that changes scores most first.
+        seed: Seed of the resamples.
+        resamples: Number of bootstrap resamples.
+    """
+
+    model: str
+    data: str
+    data_revision: str
+    rows: int
+    groups: int
+    mean: Metric
+    p95: Metric
+    kinds: Mapping[str, Metric]
+    wordings: tuple[WordingShift, ...]
+    seed: int
+    resamples: int
+
+    @property
+    def passes(self) -> bool:
+        """Whether the mean is below `BAR`."""
+        return self.mean.value < BAR
+
+    def to_dict(self) -> dict[str, Any]:
+        """Gives the result as plain values."""
+        return {"format": 1, "bar": BAR, "passes": self.passes, **asdict(self)}
+
+
+def robustness(
+    scorer: Scorer, rewordings: Rewordings, *, resamples: int = 1000, seed: int = 0
+) -> Robustness:
+    """Measures how much scores change with the wording of the condition.
+
+    Args:
+        scorer: What scores, from 0 to 1.
+        rewordings: Pairs under several wordings of a condition.
+        resamples: How many bootstrap resamples to draw.
+        seed: Seed of the draws.
+
+    Returns:
+        The deviations, per condition and over all, and what each wording does.
+
+    Raises:
+        InputError: If ``resamples`` is below 1.
+        ModelError: If a score is not a number.
+    """
+    scores = np.asarray(
+        scorer.score(rewordings.sentences1, rewordings.sentences2, rewordings.conditions),
+        dtype=np.float64,
+    )
+    if scores.shape != (len(rewordings),) or not np.isfinite(scores).all():
+        raise ModelError(
+            f"{scorer.name}: every row must get one finite score. Got the shape {scores.shape} "
+            f"with {int((~np.isfinite(scores)).sum())} that are not finite; the model is damaged."
+        )
+    ids = rewordings.group_ids
+    shifts = scores - (np.bincount(ids, scores) / np.bincount(ids))[ids]  # (n,)
+    deviations = np.sqrt(np.bincount(ids, shifts**2) / (np.bincount(ids) - 1))  # (groups,)
+    first = np.unique(ids, return_index=True)[1]  # a row of each group
+    kinds = np.array([rewordings.condition_groups[row] for row in first])
+    pairs = _pairs(rewordings, first)
+
+    def figure(statistic: str, rows: IntArray) -> Metric:
+        values = deviations[rows]
+        drawn = bootstrap(
+            lambda weights: _statistic(statistic, values, weights),
+            pairs[rows],
+            resamples=resamples,
+            seed=seed,
+        )
+        point = _statistic(statistic, values, np.ones((1, len(rows))))[0]
+        return Metric(float(point), *percentile_interval(drawn))
+
+    everything = np.arange(len(first))
+    return Robustness(
+        model=scorer.name,
+        data=rewordings.name,
+        data_revision=rewordings.revision,
+        rows=len(rewordings),
+        groups=len(first),
+        mean=figure("mean", everything),
+        p95=figure("p95", everything),
+        kinds={
+            kind: figure("mean", np.flatnonzero(kinds == kind))
+            for kind in dict.fromkeys(rewordings.condition_groups)
+        },
+        wordings=_wordings(rewordings, shifts),
+        seed=seed,
+        resamples=resamples,
+    )
+
+
+def _pairs(rewordings: Rewordings, rows: IntArray) -> IntArray:
+    """The sentence pair of some rows, numbered from 0: a pair may have several conditions."""
+    numbers: dict[tuple[str, str], int] = {}
+    return np.array(
+        [
+            numbers.setdefault(
+                (rewordings.sentences1[row], rewordings.sentences2[row]), len(numbers)
+            )
+            for row in rows
+        ],
+        np.int64,
+    )
+
+
+def _statistic(name: str, values: Float64Array, weights: Float64Array) -> Float64Array:
+    """Mean or 95th percentile of values ``(n,)`` on each resample ``(b, n)``; ``(b,)``."""
+    if name == "mean":
+        return np.asarray(weights @ values / weights.sum(axis=1))
+    counts = weights.astype(np.int64)
+    return np.array([np.quantile(np.repeat(values, row), 0.95) for row in counts])
+
+
+def _wordings(rewordings: Rewordings, shifts: Float64Array) -> tuple[WordingShift, ...]:
+    rows_of: dict[tuple[str, str], list[int]] = {}
+    wordings = zip(rewordings.condition_groups, rewordings.conditions, strict=True)
+    for row, key in enumerate(wordings):
+        rows_of.setdefault(key, []).append(row)
+    found = [
+        WordingShift(
+            group,
+            wording,
+            pairs=len(rows),
+            shift=float(shifts[rows].mean()),
+            distance=float(np.abs(shifts[rows]).mean()),
+        )
+        for (group, wording), rows in rows_of.items()
+    ]
+    return tuple(sorted(found, key=lambda one: -one.distance))

@@ -1,0 +1,148 @@
+"""Scores of one scorer on all data sets: each distinct sentence is encoded once over all of them.
+
+STS-B is made of STS 2012-2017 and captions return from year to year, so a sentence is in more than
+one pair; sorted by length over all sets, a batch holds hardly any padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from condsim.errors import InputError, ModelError
+from condsim.scorers import EmbeddingScorer, ScoredOnce, baseline, out_of_fold
+from condsim.types import FloatArray, IntArray, Scorer, Task
+
+LEARNT = ("condition-only", "sentences-only")
+"""Baselines that learn from labels; they are for data with conditions."""
+
+Progress = Callable[[int, int], None]
+"""Is told what is done and what there is."""
+
+_BLOCK = 2048  # sentences between two reports of progress
+
+
+def score_tasks(
+    scorer: Scorer,
+    tasks: Mapping[str, Task],
+    *,
+    condition: str | None = None,
+    progress: Progress | None = None,
+) -> dict[str, FloatArray]:
+    """Scores every row of every task, on the raw scale of the scorer.
+
+    Returns:
+        For each key ``(n,)``, finite.
+    """
+    report = progress or (lambda done, total: None)
+    columns = {key: _conditions(task, condition) for key, task in tasks.items()}
+    if isinstance(scorer, EmbeddingScorer):
+        scores = _by_embedding(scorer, tasks, columns, report)
+    else:
+        scores = _by_row(scorer, tasks, columns, report)
+    for key, found in scores.items():
+        _check(scorer.name, tasks[key], found)
+    return scores
+
+
+def learnt_scores(name: str, task: Task, *, train: Task | None, seed: int) -> FloatArray:
+    """Predicts a task with a baseline that learns from labels.
+
+    Returns:
+        Predictions, ``(n,)``.
+    """
+    if train is None:
+        return out_of_fold(task, name=name, seed=seed)
+    fitted = baseline(name, train=train)
+    return fitted.score(task.sentences1, task.sentences2, task.conditions)
+
+
+def _conditions(task: Task, condition: str | None) -> tuple[str, ...] | None:
+    if task.conditions is not None or condition is None:
+        return task.conditions
+    return (condition,) * len(task)
+
+
+_Columns = Mapping[str, tuple[str, ...] | None]
+
+
+def _by_row(
+    scorer: Scorer, tasks: Mapping[str, Task], columns: _Columns, report: Progress
+) -> dict[str, FloatArray]:
+    """Scores task by task: what a scorer makes of a row may depend on the others (TF-IDF)."""
+    scores: dict[str, FloatArray] = {}
+    done, total = 0, sum(map(len, tasks.values()))
+    report(done, total)
+    for key, task in tasks.items():
+        once = ScoredOnce(scorer)
+        try:
+            found = once.score(task.sentences1, task.sentences2, columns[key], scale="raw")
+        except InputError as error:
+            raise InputError(f"{scorer.name} on {task.name}: {error}") from error
+        scores[key] = np.asarray(found, dtype=np.float32)
+        done += len(task)
+        report(done, total)
+    return scores
+
+
+def _by_embedding(
+    scorer: EmbeddingScorer, tasks: Mapping[str, Task], columns: _Columns, report: Progress
+) -> dict[str, FloatArray]:
+    """Encodes each distinct conditional sentence once; scores are cosines."""
+    place: dict[tuple[str, str | None], int] = {}
+    where = {
+        key: _places(task, columns[key], place) for key, task in tasks.items()
+    }  # (2, n) for each
+    texts = list(place)
+    vectors = np.empty((len(texts), scorer.dimension), dtype=np.float32)
+    done = 0
+    report(done, len(texts))
+    for rows in _blocks(texts):
+        conditions = [texts[row][1] for row in rows]
+        given = None if conditions[0] is None else [text or "" for text in conditions]
+        try:
+            vectors[rows] = scorer.encode([texts[row][0] for row in rows], given)
+        except InputError as error:
+            hint = "" if given else " A model that needs a condition is given one by --condition."
+            raise InputError(f"{scorer.name}: {error}{hint}") from error
+        done += len(rows)
+        report(done, len(texts))
+    return {
+        key: np.clip(np.einsum("nd,nd->n", vectors[first], vectors[second]), -1, 1)
+        for key, (first, second) in where.items()
+    }
+
+
+def _places(
+    task: Task, conditions: Sequence[str] | None, place: dict[tuple[str, str | None], int]
+) -> IntArray:
+    """Where the sentences of both columns are among the distinct ones, ``(2, n)``."""
+    given = conditions if conditions is not None else [None] * len(task)
+    return np.array(
+        [
+            [place.setdefault(text, len(place)) for text in zip(column, given, strict=True)]
+            for column in (task.sentences1, task.sentences2)
+        ],
+        dtype=np.int64,
+    )
+
+
+def _blocks(texts: Sequence[tuple[str, str | None]]) -> list[IntArray]:
+    """Cuts texts into blocks of like length, those with a condition apart; the longest first."""
+    lengths = np.array([len(text) + len(condition or "") for text, condition in texts])
+    bare = np.array([condition is None for _, condition in texts], dtype=bool)
+    blocks = []
+    for group in (np.flatnonzero(bare), np.flatnonzero(~bare)):
+        order = group[np.argsort(-lengths[group], kind="stable")]
+        blocks += [order[start : start + _BLOCK] for start in range(0, len(order), _BLOCK)]
+    return blocks
+
+
+def _check(name: str, task: Task, scores: FloatArray) -> None:
+    if scores.shape != (len(task),) or not np.isfinite(scores).all():
+        raise ModelError(
+            f"{name} on {task.name}: score must return one finite number for each row, "
+            f"({len(task)},). Got the shape {scores.shape}, {int((~np.isfinite(scores)).sum())} "
+            "not finite; the model is damaged or its training diverged."
+        )

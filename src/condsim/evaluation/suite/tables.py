@@ -1,0 +1,258 @@
+"""The report of a suite as a picture. Needs the ``train`` extra (matplotlib)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from condsim.errors import require
+from condsim.evaluation.report import Metric
+from condsim.evaluation.suite.result import AVERAGE, PUBLISHED, PublishedRow, SuiteReport, SuiteRow
+from condsim.files import replacing
+
+SIGNIFICANT = 0.05
+"""A mark is set where the p-value of the difference is below it."""
+
+_MARK = "*"
+_GREY = "bright_black"
+_NAME_WIDTH = 21
+_SPACE = 2  # beside a column
+
+
+def suite_tables(report: SuiteReport, *, width: int = 80, published: bool = True) -> list[Table]:
+    """Lays a report out for the terminal.
+
+    Args:
+        report: The report.
+        width: Characters in a line; columns that do not fit go into a table of their own.
+        published: Whether the published rows follow ours, greyed.
+
+    Returns:
+        Rich tables: baselines, scorers, published rows; intervals below the figures. The notes are
+        below the last.
+    """
+    tables = [
+        _table(report, keys, published=published)
+        for keys in _packed(report, width - _NAME_WIDTH - _SPACE, published=published)
+    ]
+    tables[-1].caption = "\n".join(suite_notes(report))
+    return tables
+
+
+def suite_markdown(report: SuiteReport, *, published: bool = True) -> str:
+    """Lays a report out as Markdown.
+
+    Args:
+        report: The report.
+        published: Whether the published rows follow ours, in italics.
+
+    Returns:
+        A pipe table and the notes below it, ending in a newline.
+    """
+    heads = [_escape(report.title(key)) for key in report.keys]
+    lines = [f"| Model | {' | '.join(heads)} |", "|---|" + "---:|" * len(heads)]
+    for row in report.rows:
+        name = _escape(row.name) if row.baseline else f"**{_escape(row.name)}**"
+        cells = [_flat_cell(report, row, key) for key in report.keys]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    if published:
+        for line in _published(report, report.keys):
+            cells = _published_cells(report, line, report.keys)
+            shown = [f"*{text}*" if text else "" for text in cells]
+            lines.append(f"| *{_escape(line.name)} ({line.source})* | {' | '.join(shown)} |")
+    lines += ["", *(f"- {_escape(note)}" for note in suite_notes(report))]
+    return "\n".join(lines) + "\n"
+
+
+def _packed(report: SuiteReport, room: int, *, published: bool) -> list[list[str]]:
+    """Cuts the columns into tables that are no wider than there is room beside the names."""
+    tables: list[list[str]] = [[]]
+    used = 0
+    for key in report.keys:
+        texts = [report.title(key), *(_cell(report, row, key) for row in report.rows)]
+        if published:
+            texts += [cell for row in PUBLISHED for cell in _published_cells(report, row, [key])]
+        wide = _SPACE + max(len(line) for text in texts for line in text.split("\n"))
+        if tables[-1] and used + wide > room:
+            tables.append([])
+            used = 0
+        tables[-1].append(key)
+        used += wide
+    return tables
+
+
+def _table(report: SuiteReport, keys: Sequence[str], *, published: bool) -> Table:
+    """The table of some of the columns."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), caption_justify="left")
+    table.add_column("Model", overflow="fold", max_width=_NAME_WIDTH)
+    for key in keys:
+        table.add_column(report.title(key), justify="right", no_wrap=True)
+    for baseline in (True, False):
+        for row in report.rows:
+            if row.baseline is baseline and any(key in row.figures for key in keys):
+                style = "" if baseline else "bold"
+                ours = (_cell(report, row, key) for key in keys)
+                table.add_row(Text(row.name, style=style), *ours)
+        table.add_section()
+    source = ""
+    for line in _published(report, keys) if published else ():
+        if line.source != source:
+            source = line.source
+            table.add_row(Text(f"published, {source}:", style=_GREY))
+        cells = (Text(text, style=_GREY) for text in _published_cells(report, line, keys))
+        table.add_row(Text(f"  {line.name}", style=_GREY), *cells)
+    return table
+
+
+def _cell(report: SuiteReport, row: SuiteRow, key: str) -> str:
+    """A figure with its mark, and its interval on the next line."""
+    figure = report.main_figure(row, key)
+    if figure is None:
+        return ""
+    text = _figure(figure.value) + _mark(row, key)
+    if not math.isnan(figure.low):
+        text += f"\n{figure.low:.1f}…{figure.high:.1f}"
+    return text
+
+
+def _flat_cell(report: SuiteReport, row: SuiteRow, key: str) -> str:
+    """A figure with its mark and interval on one line."""
+    figure = report.main_figure(row, key)
+    if figure is None:
+        return ""
+    return _figure(figure.value) + _escape(_mark(row, key)) + _interval(figure)
+
+
+def _interval(figure: Metric) -> str:
+    return "" if math.isnan(figure.low) else f" [{figure.low:.1f}, {figure.high:.1f}]"
+
+
+def _mark(row: SuiteRow, key: str) -> str:
+    compared = row.comparison.get(key)
+    return _MARK if compared is not None and compared.p_value < SIGNIFICANT else ""
+
+
+def _published(report: SuiteReport, keys: Sequence[str]) -> Iterator[PublishedRow]:
+    """Published rows with a figure in a column whose rows are the published ones."""
+    for row in PUBLISHED:
+        if any(_published_cells(report, row, keys)):
+            yield row
+
+
+def _published_cells(report: SuiteReport, row: PublishedRow, keys: Sequence[str]) -> list[str]:
+    comparable = {column.key for column in report.columns if column.published} | {AVERAGE}
+    return [
+        f"{row.figures[key]:.2f}" if key in row.figures and key in comparable else ""
+        for key in keys
+    ]
+
+
+def suite_notes(report: SuiteReport) -> Iterator[str]:
+    """Says what a reader needs to know about the figures."""
+    accuracy = [column.title for column in report.columns if column.figure == "accuracy"]
+    if len(accuracy) < len(report.columns):
+        yield "Spearman x 100 of raw similarities and gold" + (
+            f"; {', '.join(accuracy)}: accuracy in %" if accuracy else ""
+        )
+    else:
+        yield "Accuracy in %: the anchor is nearer to its positive"
+    several = [column for column in report.columns if column.subsets]
+    if several:
+        how = {
+            "all": "the rows of all subsets together",
+            "mean": "mean of the subsets",
+            "wmean": "mean of the subsets, weighted by rows",
+        }[report.aggregation]
+        yield f"Subsets ({report.aggregation}): {how}"
+    if report.condition is not None:
+        yield f"Pairs without a condition are compared under {report.condition!r}"
+    if report.resamples:
+        yield (
+            f"95 % intervals from {report.resamples} resamples of the sentence pairs; {_MARK} "
+            f"differs from {report.against}, p < {SIGNIFICANT:g} (paired, for each cell alone)"
+        )
+    halved = [row.name for row in report.rows if row.numbers == "bfloat16"]
+    if halved:
+        yield f"Computed in bfloat16: {', '.join(halved)}"
+    other = [column.title for column in report.columns if not column.published]
+    if other:
+        yield f"{', '.join(other)}: other rows than published ones"
+    yield "Data: " + ", ".join(
+        f"{column.title} {column.revision} ({column.rows:,} rows)" for column in report.columns
+    )
+
+
+def _figure(value: float) -> str:
+    """A number, or a dash for NaN."""
+    return "-" if math.isnan(value) else f"{value:.2f}"
+
+
+def _escape(text: str) -> str:
+    """Text that cannot break out of a Markdown table, and no emphasis."""
+    return text.replace("|", "\\|").replace("*", "\\*").replace("\n", " ")
+
+
+_DARK = 0.45  # share of the colour scale from which on text is black
+
+
+def heat_map(report: SuiteReport, path: Path, *, published: bool = False) -> None:
+    """Draws figures as colours with the numbers in them: a row a scorer, a column a data set.
+
+    Args:
+        report: The report.
+        path: The PNG file to write.
+        published: Whether the published rows are drawn below ours, where they can be compared.
+
+    Raises:
+        InputError: If the file cannot be written there.
+        MissingExtraError: If matplotlib is not installed.
+    """
+    require("matplotlib", extra="train")
+    from matplotlib.figure import Figure
+
+    names, values = [], []
+    for row in report.rows:
+        names.append(row.name)
+        found = [report.main_figure(row, key) for key in report.keys]
+        values.append([np.nan if figure is None else figure.value for figure in found])
+    if published:
+        same = {column.key for column in report.columns if column.published} | {AVERAGE}
+        for line in PUBLISHED:
+            shown = [
+                line.figures.get(key, np.nan) if key in same else np.nan for key in report.keys
+            ]
+            if not np.isnan(shown).all():
+                names.append(f"{line.name} ({line.source})")
+                values.append(shown)
+    cells = np.array(values, dtype=np.float64)  # (rows, columns)
+    columns, rows = len(report.keys), len(names)
+    figure = Figure(figsize=(2.8 + 0.72 * columns, 1.0 + 0.34 * rows), layout="constrained")
+    axes = figure.subplots()
+    image = axes.imshow(np.clip(cells, 0, 100), vmin=0, vmax=100, cmap="viridis", aspect="auto")
+    axes.set_xticks(range(columns), [report.title(key) for key in report.keys])
+    axes.set_yticks(range(rows), names, parse_math=False)
+    axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
+    axes.spines[:].set_visible(False)
+    for (row_number, column), value in np.ndenumerate(cells):
+        if not np.isnan(value):
+            colour = "black" if value / 100 > _DARK else "white"
+            axes.text(
+                column,
+                row_number,
+                f"{value:.1f}",
+                ha="center",
+                va="center",
+                fontsize=8,
+                color=colour,
+            )
+    if published:
+        axes.axhline(len(report.rows) - 0.5, color="white", linewidth=3)
+    figure.colorbar(image, ax=axes, label="x 100", fraction=0.03, pad=0.01)
+    with replacing(path) as partial:
+        figure.savefig(partial, format="png", dpi=120)

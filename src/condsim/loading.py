@@ -1,0 +1,277 @@
+"""Scorers by name: those of `condsim.loading`, and kinds told by a prefix.
+
+| name | scorer |
+|---|---|
+| ``tfidf-cosine``, ``word-overlap`` | the baseline |
+| ``glove:FILE`` | average of word vectors |
+| ``mean:MODEL``, ``cls:MODEL`` | an encoder's token vectors, averaged, or its first one |
+| ``bertscore:MODEL``, ``bertscore:MODEL@LAYER`` | BERTScore |
+| ``cross-encoder:MODEL`` | a cross-encoder that brings no settings, such as one of the Hub |
+| anything else | what `condsim.loading.load_scorer` makes of it |
+
+``LABEL=NAME`` gives any of them the name it has in tables. Nothing is loaded before it is needed:
+`NamedScorer.revision` tells the version of a model without torch, so that kept figures are found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, overload
+
+from condsim.encoders import Order
+from condsim.errors import InputError, ModelError, require
+from condsim.scorers import (
+    CONTEXTS_FILE,
+    DEFAULT_FOLDER,
+    MODEL_FILE,
+    UNFITTED_BASELINES,
+    OnnxScorer,
+    baseline,
+    load_hub_model,
+    load_trained,
+    revision_of,
+)
+from condsim.types import Scorer
+
+if TYPE_CHECKING:
+    from condsim.contexts import OriginScorer
+    from condsim.prompting import PromptScorer
+    from condsim.scorers import CrossEncoderScorer, EncoderScorer
+
+    AnyScorer = OnnxScorer | EncoderScorer | CrossEncoderScorer | PromptScorer | OriginScorer
+
+
+_SETTINGS = (".yaml", ".yml")
+_HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
+
+
+@overload
+def load_scorer(model: None = None, *, device: str | None = None) -> OnnxScorer: ...
+
+
+@overload
+def load_scorer(model: str | Path | None, *, device: str | None = None) -> AnyScorer: ...
+
+
+def load_scorer(model: str | Path | None = None, *, device: str | None = None) -> AnyScorer:
+    """Loads a model as a scorer.
+
+    The bundled model and exported folders need neither torch nor a network. A network is used only
+    for the name of a model on the Hub, with the ``train`` extra installed.
+
+    Args:
+        model: None or ``"default"`` for the bundled model; else a folder with ``model.onnx``, a
+            folder that sentence-transformers can load, the folder of a run of ``condsim contexts``
+            (its origin model), a Hub name, or a YAML file of a prompted model
+            (`condsim.prompting.settings`). A folder of any of these names goes first.
+        device: Where torch runs (``"cpu"``, ``"cuda"`` ...); it chooses if None. ONNX models run on
+            the processor and ignore it.
+
+    Returns:
+        The scorer.
+
+    Raises:
+        ModelError: If there is no such model, or it is damaged or of the wrong kind.
+        MissingExtraError: If the model needs torch and the ``train`` extra is not installed.
+    """
+    if model is None or (model == "default" and not Path(model).is_dir()):
+        return OnnxScorer(DEFAULT_FOLDER)
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        if (folder / MODEL_FILE).is_file():
+            return OnnxScorer(folder)
+        if (folder / CONTEXTS_FILE).is_file():
+            from condsim.contexts import open_pipeline
+
+            return open_pipeline(folder).scorer
+        return load_trained(folder, device=device)
+    if folder.suffix in _SETTINGS and folder.is_file():
+        from condsim.prompting import load_settings, open_prompt_scorer
+
+        return open_prompt_scorer(load_settings(folder))
+    if folder.suffix in _SETTINGS and not folder.exists():
+        raise ModelError(f"There is no file {str(model)!r} with the settings of a prompted model.")
+    if folder.exists() or isinstance(model, Path) or not _HUB_NAME.fullmatch(model):
+        raise ModelError(
+            f"There is no model folder {str(model)!r}. Give a folder, the name of a model on the "
+            "Hub (owner/name), or nothing for the bundled model."
+        )
+    return load_hub_model(model, device=device)
+
+
+_LABELLED = re.compile(r"([^=/\\:]+)=(.+)")
+_LAYER = re.compile(r"(.+)@(\d+)")
+
+
+@dataclass(frozen=True)
+class NamedScorer:
+    """A scorer that is not loaded yet.
+
+    Attributes:
+        name: Short name, shown in tables.
+        source: What was asked for, without the label.
+    """
+
+    name: str
+    source: str
+
+    def open(self) -> Scorer:
+        """Loads the scorer.
+
+        Returns:
+            The scorer; it may call itself by another name.
+
+        Raises:
+            InputError: If its file breaks a rule.
+            ModelError: If there is no such model or it cannot be loaded.
+            MissingExtraError: If an optional library is needed that is not installed.
+        """
+        prefix, rest = _split(self.source)
+        if prefix is not None:
+            return PREFIXES[prefix](rest)
+        if self.source in UNFITTED_BASELINES and not Path(self.source).exists():
+            return baseline(self.source)
+
+        return load_scorer(_packaged(self.source))
+
+    def revision(self) -> str | None:
+        """Tells the version of what would be loaded, without loading it.
+
+        Returns:
+            Anything that changes when its scores may; None if that cannot be told.
+        """
+        prefix, rest = _split(self.source)
+        if self.source in UNFITTED_BASELINES and not Path(self.source).exists():
+            return self.source
+        if prefix == "bertscore" and (layered := _LAYER.fullmatch(rest)):
+            prefix, rest = f"bertscore@{layered[2]}", layered[1]
+        found = revision_of(rest)
+        return None if found is None else f"{prefix or 'model'}:{found}"
+
+
+def named_scorer(name: str | None) -> NamedScorer:
+    """Reads a name, without loading anything.
+
+    Args:
+        name: See the table above; None for the model that ships.
+
+    Returns:
+        The scorer to be.
+
+    Raises:
+        InputError: If nothing follows a prefix or a label.
+    """
+    if name is None:
+        return NamedScorer("default", "default")
+    label = None
+    if not Path(name).exists() and (labelled := _LABELLED.fullmatch(name)):
+        label, name = labelled[1].strip(), labelled[2]
+    prefix, rest = _split(name)
+    if not rest.strip() or label == "":
+        raise InputError(
+            f"{name!r} names no model. Give a folder, a Hub name, or one of "
+            f"{', '.join(f'{known}:…' for known in PREFIXES)}."
+        )
+    own = f"{prefix}:{Path(rest).name}" if prefix else Path(rest).name
+    return NamedScorer(label or own or name, name)
+
+
+def open_scorer(name: str | None) -> Scorer:
+    """Loads the scorer of a name.
+
+    Args:
+        name: See the table above, without a label; None for the model that ships.
+
+    Returns:
+        The scorer.
+
+    Raises:
+        InputError: If nothing follows a prefix, or its file breaks a rule.
+        ModelError: If there is no such model or it cannot be loaded.
+        MissingExtraError: If an optional library is needed that is not installed.
+    """
+    if name is None:
+        return load_scorer(None)
+    return named_scorer(name).open()
+
+
+def _split(name: str) -> tuple[str | None, str]:
+    """Takes a known prefix off; a folder of that whole name goes first."""
+    prefix, colon, rest = name.partition(":")
+    if colon and prefix in PREFIXES and not Path(name).exists():
+        return prefix, rest
+    return None, name
+
+
+def _packaged(model: str) -> str:
+    """The model, from the package that carries it where that is installed."""
+    from condsim.scorers import packaged_folder
+
+    folder = packaged_folder(model)
+    if folder is None:
+        return model
+    from condsim.encoders import resolve_backbone
+
+    return resolve_backbone(model)  # checks the weights
+
+
+def _glove(rest: str) -> Scorer:
+    from condsim.scorers import GloveScorer
+
+    return GloveScorer(rest)
+
+
+def _mean(rest: str) -> Scorer:
+    from condsim.scorers import transformer_scorer
+
+    return transformer_scorer(rest, pooling="mean")
+
+
+def _cls(rest: str) -> Scorer:
+    from condsim.scorers import transformer_scorer
+
+    return transformer_scorer(rest, pooling="cls")
+
+
+def _bertscore(rest: str) -> Scorer:
+    from condsim.scorers import BertScoreScorer
+
+    layered = _LAYER.fullmatch(rest)
+    if layered is None:
+        return BertScoreScorer(rest)
+    return BertScoreScorer(layered[1], layer=int(layered[2]))
+
+
+def _cross_encoder(rest: str) -> Scorer:
+    from condsim.errors import ModelError
+    from condsim.scorers import CrossEncoderScorer
+
+    library = require("sentence_transformers", extra="train")
+    from condsim.encoders import without_progress_bars
+
+    try:
+        with without_progress_bars():
+            model = library.CrossEncoder(rest)
+    except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ModelError(f"The cross-encoder {rest!r} cannot be loaded: {reason}") from error
+    if model.num_labels != 1:
+        raise ModelError(
+            f"The cross-encoder {rest!r} must have one output, a similarity. It has "
+            f"{model.num_labels}; a model of classes, such as one of NLI, is none."
+        )
+    order: Order = "sentence-first"
+    return CrossEncoderScorer(model, name=Path(rest).name, order=order)
+
+
+PREFIXES: dict[str, Callable[[str], Scorer]] = {
+    "glove": _glove,
+    "mean": _mean,
+    "cls": _cls,
+    "bertscore": _bertscore,
+    "cross-encoder": _cross_encoder,
+}
+"""Kinds of scorers by the prefix of their names."""

@@ -1,0 +1,278 @@
+"""CCL: the four losses of conditional contrastive learning together."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from sentence_transformers import SentenceTransformer
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from condsim.errors import InputError
+from condsim.losses.base import EncodedBatch, LossOptions, Targets, encode_batch, second_view
+from condsim.losses.functional import acl_loss, bcl_loss, fdl_loss, mse_loss, rdl_loss, w_acl_loss
+from condsim.losses.similarity import PairedLoss
+
+
+class ProjectionHead(nn.Module):
+    """Linear → ReLU → Linear, of the encoder's own dimension (CCL §3.4).
+
+    The paper does not describe g; this is the head of SimCLR (Chen et al., 2020). It belongs to
+    the loss: the trainer trains it, checkpoints of a run keep it, a saved encoder has none of it.
+    In a run of several processes its gradients are averaged over them, as the encoder's are.
+    """
+
+    def __init__(self, dimension: int) -> None:
+        """Makes the head.
+
+        Args:
+            dimension: Dimension of the embeddings, in and out.
+        """
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(dimension, dimension), nn.ReLU(), nn.Linear(dimension, dimension)
+        )
+        # In a tuple, or the wrapper would be a submodule and its parameters counted twice.
+        self._parallel: tuple[DistributedDataParallel, ...] = ()
+
+    def forward(self, embeddings: list[Tensor]) -> list[Tensor]:
+        """Projects several batches in one pass.
+
+        Args:
+            embeddings: Embeddings, ``(rows, dim)`` each.
+
+        Returns:
+            Their projections in float32, ``(rows, dim)`` each.
+        """
+        layers: nn.Module = self.layers
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            if not self._parallel:
+                self._parallel = (DistributedDataParallel(self.layers),)
+            layers = self._parallel[0]
+        # Under bfloat16 the cosines of near views would fall on a handful of values.
+        with torch.autocast(embeddings[0].device.type, enabled=False):
+            projected: Tensor = layers(torch.cat([batch.float() for batch in embeddings]))
+        return list(torch.split(projected, [len(batch) for batch in embeddings]))
+
+
+@dataclass(frozen=True)
+class ProjectedBatch:
+    """A batch in the projected space.
+
+    Attributes:
+        first: g(f(sentence 1, condition)), ``(rows, dim)``.
+        second: g(f(sentence 2, condition)), ``(rows, dim)``.
+        view: g(f'(sentence 1, condition)), sentence 1 under a second dropout, ``(rows, dim)``; None
+            where no objective asks for it.
+        targets: The labels of the batch.
+    """
+
+    first: Tensor
+    second: Tensor
+    view: Tensor | None
+    targets: Targets
+
+
+class ProjectedLoss(nn.Module, ABC):
+    """Base of the objectives over g(f(sentence, condition)).
+
+    A subclass says in ``compute`` what it makes of a projected batch and in ``needs_view`` whether
+    it needs sentence 1 under a second dropout, which costs one more forward over that column.
+
+    Inputs:
+        | columns                                                     | labels            |
+        |-------------------------------------------------------------|-------------------|
+        | conditional sentence 1, conditional sentence 2 (text pairs) | gold, or gold, id |
+    """
+
+    needs_view: ClassVar[bool] = False
+
+    def __init__(self, model: SentenceTransformer, options: LossOptions | None = None) -> None:
+        """Makes the loss with a fresh projection head.
+
+        Args:
+            model: The encoder to train.
+            options: Numbers of the objective; the defaults if None.
+
+        Raises:
+            InputError: If the model does not know its dimension.
+        """
+        super().__init__()
+        self.model = model
+        self.options = options or LossOptions()
+        self.head = new_head(model)
+
+    @staticmethod
+    @abstractmethod
+    def compute(batch: ProjectedBatch, options: LossOptions) -> Tensor:
+        """The objective itself.
+
+        Args:
+            batch: The batch in the projected space.
+            options: Numbers of the objective.
+
+        Returns:
+            A float32 scalar, lower is better.
+        """
+
+    def forward(self, sentence_features: Iterable[dict[str, Any]], labels: Tensor) -> Tensor:
+        """Computes the loss of a batch.
+
+        Args:
+            sentence_features: The two preprocessed columns, ``rows`` rows each.
+            labels: ``(rows,)`` or ``(rows, 2)``, see ``Targets.from_labels``.
+
+        Returns:
+            A float32 scalar.
+
+        Raises:
+            InputError: If there are not two columns, or the labels break their rules.
+        """
+        batch = encode_batch(self.model, sentence_features, labels)
+        projected = project_batch(self.model, self.head, batch, with_view=self.needs_view)
+        return self.compute(projected, self.options)
+
+
+def new_head(model: SentenceTransformer) -> ProjectionHead:
+    """Makes a projection head that fits an encoder."""
+    dimension = model.get_embedding_dimension()
+    if dimension is None:
+        raise InputError("BCL and C-MSE need an encoder that knows its embedding dimension.")
+    return ProjectionHead(dimension)
+
+
+def project_batch(
+    model: nn.Module, head: ProjectionHead, batch: EncodedBatch, *, with_view: bool
+) -> ProjectedBatch:
+    """Projects a batch, all of it in one pass through the head."""
+    embeddings = [batch.first, batch.second]
+    if with_view:
+        embeddings.append(second_view(model, batch))
+    first, second, *view = head(embeddings)
+    return ProjectedBatch(first, second, view[0] if view else None, batch.targets)
+
+
+class FDLLoss(PairedLoss):
+    """``mean(max(gap + cos_neg - cos_pos, 0))`` over the pairs of the batch (CCL Eq. 5).
+
+    Forward directional loss: Quad whose margin is the gap between the two labels. Half of ACL.
+    """
+
+    @staticmethod
+    def compute_pairs(high: Tensor, low: Tensor, gaps: Tensor, options: LossOptions) -> Tensor:
+        """See ``functional_ccl.fdl_loss``."""
+        return fdl_loss(high, low, gaps)
+
+
+class RDLLoss(PairedLoss):
+    """``mean(max(cos_pos - cos_neg - gap, 0))`` over the pairs of the batch (CCL Eq. 6).
+
+    Reverse directional loss: the other half of ACL.
+    """
+
+    @staticmethod
+    def compute_pairs(high: Tensor, low: Tensor, gaps: Tensor, options: LossOptions) -> Tensor:
+        """See ``functional_ccl.rdl_loss``."""
+        return rdl_loss(high, low, gaps)
+
+
+class ACLLoss(PairedLoss):
+    """``mean(|gap + cos_neg - cos_pos|)`` over the pairs of the batch (CCL Eq. 7 and 8).
+
+    Adaptive contrastive loss: FDL + RDL, whichever direction a pair needs.
+    """
+
+    @staticmethod
+    def compute_pairs(high: Tensor, low: Tensor, gaps: Tensor, options: LossOptions) -> Tensor:
+        """See ``functional_ccl.acl_loss``."""
+        return acl_loss(high, low, gaps)
+
+
+class WACLLoss(PairedLoss):
+    """``mean(gap · |gap + cos_neg - cos_pos|)`` over the pairs of the batch (CCL Eq. 9).
+
+    Weighted adaptive contrastive loss. All in the batch of one process: a pair whose rows are in
+    different processes or accumulated batches is no pair (the sampler keeps pairs together).
+    """
+
+    @staticmethod
+    def compute_pairs(high: Tensor, low: Tensor, gaps: Tensor, options: LossOptions) -> Tensor:
+        """See ``functional_ccl.w_acl_loss``."""
+        return w_acl_loss(high, low, gaps)
+
+
+class BCLLoss(ProjectedLoss):
+    """InfoNCE in the projected space with label-weighted negatives (CCL Eq. 10-12).
+
+    The positive of a row is its own sentence 1 under the same condition and a second dropout, so
+    the model needs dropout. Its negatives are the sentences 2 of *all* rows of the batch, both
+    conditions of each pair: the other rows' with weight 1, its own with ``1 - label``, or 0 from
+    label σ on. The batch is what one process holds in one step: gradient accumulation and more
+    processes add batches, not negatives.
+    """
+
+    needs_view: ClassVar[bool] = True
+
+    def __init__(self, model: SentenceTransformer, *, tau: float = 5.0, sigma: float = 0.5) -> None:
+        """Makes the loss.
+
+        Args:
+            model: The encoder to train.
+            tau: τ, above 0; divides the cosines.
+            sigma: σ in [0, 1], the label from which a row's own sentence 2 is no negative.
+
+        Raises:
+            InputError: If τ or σ is out of its range.
+        """
+        super().__init__(model, LossOptions(tau=tau, sigma=sigma))
+
+    @staticmethod
+    def compute(batch: ProjectedBatch, options: LossOptions) -> Tensor:
+        """See ``functional_ccl.bcl_loss``.
+
+        Raises:
+            InputError: If the batch has no second view.
+        """
+        if batch.view is None:
+            raise InputError("BCL needs a second view of sentence 1; project the batch with one.")
+        first = F.normalize(batch.first, dim=-1)  # (rows, dim)
+        positives = (first * F.normalize(batch.view, dim=-1)).sum(dim=-1)  # (rows,)
+        with torch.autocast(first.device.type, enabled=False):
+            negatives = first @ F.normalize(batch.second, dim=-1).T  # (rows, rows)
+        return bcl_loss(
+            positives, negatives, batch.targets.gold, tau=options.tau, sigma=options.sigma
+        )
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """Settings shown on the model card."""
+        return {"tau": self.options.tau, "sigma": self.options.sigma}
+
+
+class CMSELoss(ProjectedLoss):
+    """``mean((cos(g(h1), g(h2)) - gold)²)`` (CCL Eq. 3, its fourth term).
+
+    The paper names the term and does not write it out; this is what READING.md makes of it.
+    """
+
+    def __init__(self, model: SentenceTransformer) -> None:
+        """Makes the loss.
+
+        Args:
+            model: The encoder to train.
+        """
+        super().__init__(model)
+
+    @staticmethod
+    def compute(batch: ProjectedBatch, options: LossOptions) -> Tensor:
+        """See ``functional.mse_loss``."""
+        similarities = F.cosine_similarity(batch.first, batch.second, dim=-1)  # (rows,)
+        return mse_loss(similarities, batch.targets.gold)
+
+    def get_config_dict(self) -> dict[str, object]:
+        """Settings shown on the model card."""
+        return {}

@@ -1,0 +1,133 @@
+"""Progress of long work: one callback for the library, one display for the command line."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TextIO
+
+from rich import progress as bars
+from rich.console import Console
+
+Progress = Callable[[str, int, int], None]
+"""Called with the stage, what is done and what there is (0 where unknown)."""
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """Shows nothing."""
+
+
+_QUIET = 30.0  # seconds between two lines where there is no terminal
+
+
+class StageProgress:
+    """A bar for the stage at work; a context manager that is called with stage, done and total.
+
+    Where stderr is no terminal, as in a log file, a line is written every half minute instead.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        """Makes the display; nothing is drawn before it is called.
+
+        Args:
+            console: Where to draw; stderr by default.
+        """
+        self._console = console or Console(stderr=True)
+        self._bars = bars.Progress(
+            bars.TextColumn("{task.description}"),
+            bars.BarColumn(),
+            bars.TextColumn("{task.fields[count]}"),
+            bars.TextColumn("{task.fields[rate]}"),
+            bars.TimeElapsedColumn(),
+            bars.TimeRemainingColumn(),
+            console=self._console,
+            transient=True,
+            disable=not self._console.is_terminal,
+        )
+        self._stage: str | None = None
+        self._task = bars.TaskID(0)
+        self._first = 0
+        self._started = self._told = 0.0
+
+    def __enter__(self) -> StageProgress:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.clear()
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Moves the bar of a stage on; another stage's bar goes away.
+
+        Args:
+            stage: Name of the stage.
+            done: What is done.
+            total: What there is; 0 where nobody knows.
+        """
+        if stage != self._stage or done < self._first:
+            self._begin(stage, done)
+        elapsed = time.monotonic() - self._started
+        rate = (done - self._first) / elapsed if elapsed > 0 else 0.0  # of this process alone
+        if self._console.is_terminal:
+            count = f"{done:,}/{total:,}" if total else ""
+            speed = f"{rate:,.1f}/s" if rate else ""
+            limit = total or None
+            self._bars.update(self._task, completed=done, total=limit, count=count, rate=speed)
+        elif time.monotonic() - self._told > _QUIET:
+            self._told = time.monotonic()
+            left = f", {_minutes((total - done) / rate)} left" if rate and total else ""
+            self.say(f"{stage}: {done:,} of {total:,}, {rate:,.1f}/s{left}" if total else stage)
+
+    def say(self, line: str) -> None:
+        """Prints a line that stays.
+
+        Args:
+            line: The line.
+        """
+        self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def clear(self) -> None:
+        """Takes the bar away, for output that is not the display's own."""
+        self._bars.stop()
+        if self._stage is not None and self._console.is_terminal:
+            self._bars.remove_task(self._task)
+        self._stage = None
+
+    def _begin(self, stage: str, done: int) -> None:
+        self.clear()
+        self._stage, self._first = stage, done
+        self._started = self._told = time.monotonic()
+        if self._console.is_terminal:
+            self._task = self._bars.add_task(stage, total=None, completed=done, count="", rate="")
+            self._bars.start()
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+class _BarAside(logging.StreamHandler[TextIO]):
+    """Takes the progress bar away before it writes a line."""
+
+    def __init__(self, stages: StageProgress) -> None:
+        super().__init__()
+        self._stages = stages
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._stages.clear()
+        super().emit(record)
+
+
+def log_beside(stages: StageProgress) -> None:
+    """Writes log lines as plain text on stderr, without breaking a progress bar.
+
+    Args:
+        stages: The display that is on stderr.
+    """
+    logging.basicConfig(format="%(message)s", handlers=[_BarAside(stages)])

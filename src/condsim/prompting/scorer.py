@@ -1,0 +1,337 @@
+"""From settings to a prompted model: back end, examples and stored answers put together."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+
+from condsim.errors import InputError, unknown_name
+from condsim.prompting.asking import Asker, Budget
+from condsim.prompting.backends import Answer, Backend
+from condsim.prompting.prompt import (
+    Instruction,
+    Parsing,
+    check_parsing,
+    instruction_text,
+    parse_score,
+    render,
+)
+from condsim.prompting.settings import PromptSettings, load_settings
+from condsim.prompting.shots import Shots
+from condsim.scorers import PairScorer, Rows, Scale, Texts, check_rows, rescaled
+from condsim.tasks import load_task
+from condsim.types import BoolArray, FloatArray
+
+Scoring = Literal["text", "expected"]
+"""``text``: the number in the answer; ``expected``: where that is on the scale, the mean of all
+numbers on it, weighted with the probabilities the model gives them, if it gives any. It has far
+fewer ties, and ties cost Spearman."""
+
+
+def likert_range(*, conditional: bool) -> tuple[float, float]:
+    """Gives the scale that the instructions name.
+
+    Args:
+        conditional: Whether the rows have conditions.
+
+    Returns:
+        Lowest and highest score: (1, 5) with conditions, (0, 5) without.
+    """
+    return (1.0, 5.0) if conditional else (0.0, 5.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """What was read out of the answers.
+
+    Attributes:
+        values: The score of each row on the scale of the instruction, ``(n,)``; drawn at random
+            where the answer is invalid.
+        valid: Whether the answer is a number, ``(n,)``.
+        in_range: Whether that number lies on the scale, ``(n,)``; False where it is invalid.
+        expected: Whether the value is an expected value, ``(n,)``; else it is that of the text.
+        label_range: Lowest and highest score of the scale.
+    """
+
+    values: FloatArray
+    valid: BoolArray
+    in_range: BoolArray
+    expected: BoolArray
+    label_range: tuple[float, float]
+
+    @property
+    def unit(self) -> FloatArray:
+        """The scores mapped linearly so that the scale becomes [0, 1], ``(n,)``; not clipped."""
+        low, high = self.label_range
+        return ((self.values - low) / (high - low)).astype(np.float32)
+
+
+class PromptScorer(PairScorer):
+    """Scores rows by asking a language model.
+
+    The raw score is the number as the model gave it. A number that is not on the instruction's
+    scale stays out of [0, 1] too, and an invalid answer is a random number on it.
+
+    Attributes:
+        name: Model, instruction and number of examples.
+        asker: What asks; its ``usage`` tells what was spent.
+    """
+
+    def __init__(
+        self,
+        asker: Asker,
+        *,
+        model: str,
+        instruction: Instruction = "long",
+        shots: Shots | None = None,
+        scoring: Scoring = "text",
+        parsing: Parsing = "strict",
+        seed: int = 0,
+    ) -> None:
+        """Settles what is asked and how answers are read; nothing is asked.
+
+        Args:
+            asker: Asks the model; made with ``probabilities=True`` for expected values.
+            model: Name of the model, for tables.
+            instruction: Which instruction.
+            shots: Draws the examples; none are shown without it.
+            scoring: See `Scoring`.
+            parsing: See `condsim.prompting.prompt.Parsing`.
+            seed: Seed of the random values of invalid answers.
+
+        Raises:
+            InputError: If the instruction, the scoring or the parsing is unknown.
+        """
+        instruction_text(instruction, conditional=True)
+        check_parsing(parsing)
+        if scoring not in get_args(Scoring):
+            raise unknown_name("scoring", str(scoring), get_args(Scoring))
+        count = 0 if shots is None else shots.count
+        self.name = f"{model}, {instruction} instruction, {count}-shot"
+        self.asker = asker
+        self._instruction = instruction
+        self._shots = shots
+        self._scoring = scoring
+        self._parsing = parsing
+        self._seed = seed
+
+    def prompts(
+        self,
+        sentences1: Texts,
+        sentences2: Texts,
+        conditions: Texts | None,
+    ) -> Callable[[int], str]:
+        """Gives the function from a row to its prompt.
+
+        Args:
+            sentences1: First sentences, length n, or one for every row.
+            sentences2: Second sentences, length n, or one for every row.
+            conditions: Conditions, length n, or one for every row, or None.
+
+        Returns:
+            The prompt of the row of that number; the same whatever the other rows are.
+
+        Raises:
+            InputError: If a text is empty, the lengths differ, or the examples have conditions
+                and the rows have none, or the other way round.
+        """
+        return self._prompts(check_rows(conditions, sentences1=sentences1, sentences2=sentences2))
+
+    def _prompts(self, rows: Rows) -> Callable[[int], str]:
+        """The function from a row to its prompt, for rows that passed the checks."""
+        first, second = rows.sentences
+        under = rows.conditions
+        instruction = instruction_text(self._instruction, conditional=under is not None)
+        shots = self._shots
+        if shots is not None and shots.count and shots.conditional != (under is not None):
+            has = ("conditions", "none") if shots.conditional else ("no conditions", "some")
+            raise InputError(
+                f"The examples have {has[0]} and the rows have {has[1]}. Give a training file of "
+                "the same kind as the data."
+            )
+
+        def prompt(row: int) -> str:
+            return render(
+                first[row],
+                second[row],
+                None if under is None else under[row],
+                instruction=instruction,
+                examples=() if shots is None else shots.for_query(first[row], second[row]),
+            )
+
+        return prompt
+
+    def predict(
+        self,
+        sentences1: Texts,
+        sentences2: Texts,
+        conditions: Texts | None,
+    ) -> Predictions:
+        """Asks for every row that is not stored, and reads the answers.
+
+        Args:
+            sentences1: First sentences, length n, or one for every row.
+            sentences2: Second sentences, length n, or one for every row.
+            conditions: Conditions, length n, or one for every row, or None.
+
+        Returns:
+            The scores on the scale of the instruction.
+
+        Raises:
+            InputError: If the rows break a rule; see `prompts`.
+            BackendError: If the model does not answer, or the budget is used up. What was answered
+                is stored, and the same call goes on from there.
+        """
+        return self._predict(check_rows(conditions, sentences1=sentences1, sentences2=sentences2))
+
+    def _predict(self, rows: Rows) -> Predictions:
+        """Asks and reads, for rows that passed the checks."""
+        prompt = self._prompts(rows)
+        label_range = likert_range(conditional=rows.conditions is not None)
+        values = np.full(len(rows), np.nan, np.float32)
+        expected = np.zeros(len(rows), np.bool_)
+        for row, answer in self.asker.answers(prompt, len(rows)):
+            value, expected[row] = self._read(answer, label_range)
+            values[row] = np.nan if value is None else value
+        valid = ~np.isnan(values)
+        low, high = label_range
+        in_range = valid & (values >= low) & (values <= high)
+        for row in np.flatnonzero(~valid).tolist():
+            values[row] = self._fill(prompt(row)).uniform(low, high)
+        return Predictions(values, valid, in_range, expected, label_range)
+
+    def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
+        predictions = self._predict(rows)
+        raw = predictions.values if scale == "raw" else predictions.unit
+        return rescaled(raw, None, scale)
+
+    def _read(self, answer: Answer, label_range: tuple[float, float]) -> tuple[float | None, bool]:
+        """The value of an answer, and whether it is an expected value."""
+        value = parse_score(answer.text, parsing=self._parsing)
+        low, high = label_range
+        if value is None or not low <= value <= high:
+            return value, False  # no answer, or not one of those there are: counted as such
+        if self._scoring == "expected" and answer.probabilities:
+            shares = answer.probabilities.items()
+            on_scale = {number: share for number, share in shares if low <= number <= high}
+            if mass := sum(on_scale.values()):
+                return sum(number * share for number, share in on_scale.items()) / mass, True
+        return value, False
+
+    def _fill(self, prompt: str) -> np.random.Generator:
+        """A generator for one prompt: its value does not depend on the other rows."""
+        digest = hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).digest()
+        return np.random.default_rng([self._seed, int.from_bytes(digest[:8], "big")])
+
+
+def open_backend(settings: PromptSettings) -> Backend:
+    """Makes the back end that settings name; nothing is sent."""
+    if settings.backend == "server":
+        from condsim.prompting.backends import ServerBackend
+
+        return ServerBackend(
+            settings.model,
+            base_url=settings.base_url,
+            concurrency=settings.concurrency,
+            timeout_s=settings.timeout,
+            retries=settings.retries,
+            max_new_tokens=settings.max_new_tokens,
+            unlisted=settings.unlisted,
+        )
+    from condsim.prompting.backends import LocalBackend
+
+    return LocalBackend(
+        settings.model, device=settings.device, max_new_tokens=settings.max_new_tokens
+    )
+
+
+def open_asker(
+    file: Path, *, new_tokens: int, progress: Callable[[int, int], None] | None = None
+) -> tuple[Asker, str]:
+    """Makes what asks a language model other things than scores; nothing is asked.
+
+    Args:
+        file: Settings of a prompted model; of those of scoring none counts.
+        new_tokens: Tokens that an answer may need; the settings may have more.
+        progress: Called with questions answered and questions in all.
+
+    Returns:
+        The asker and the name of the model.
+
+    Raises:
+        InputError: If the file is no YAML file or breaks a rule; see also `open_backend`.
+        ModelError: See `open_backend`.
+        MissingExtraError: See `open_backend`.
+    """
+    if file.suffix not in (".yaml", ".yml"):
+        raise InputError(
+            "Only a language model answers in words: give the YAML file that 'condsim prompt "
+            f"--save' writes. Got {str(file)!r}."
+        )
+    settings = load_settings(file)
+    settings = replace(settings, max_new_tokens=max(settings.max_new_tokens, new_tokens))
+    backend = open_backend(settings)
+    budget = Budget(settings.max_requests, settings.max_tokens)
+    return Asker(backend, settings.answers, budget=budget, progress=progress), backend.name
+
+
+def open_prompt_scorer(
+    settings: PromptSettings, *, progress: Callable[[int, int], None] | None = None
+) -> PromptScorer:
+    """Makes a scorer of settings, the likely mistakes first; nothing is asked.
+
+    Args:
+        settings: The settings.
+        progress: Called with rows answered and rows in all.
+
+    Returns:
+        The scorer.
+
+    Raises:
+        InputError: If the training file breaks a rule; see also `open_backend`.
+        ModelError: See `open_backend`.
+        MissingExtraError: See `open_backend`.
+    """
+    shots = None
+    if settings.shots and settings.train is not None:
+        shots = Shots(
+            load_task(Path(settings.train), require_labels=True),
+            settings.shots,
+            seed=settings.seed,
+        )
+    budget = Budget(settings.max_requests, settings.max_tokens)
+    return assembled(
+        settings, open_backend(settings), shots=shots, budget=budget, progress=progress
+    )
+
+
+def assembled(
+    settings: PromptSettings,
+    backend: Backend,
+    *,
+    shots: Shots | None,
+    budget: Budget,
+    progress: Callable[[int, int], None] | None = None,
+) -> PromptScorer:
+    """Puts a scorer together of parts that are there; nothing is asked."""
+    asker = Asker(
+        backend,
+        settings.answers,
+        budget=budget,
+        probabilities=settings.scoring == "expected",
+        progress=progress,
+    )
+    return PromptScorer(
+        asker,
+        model=backend.name,
+        instruction=settings.instruction,
+        shots=shots,
+        scoring=settings.scoring,
+        parsing=settings.parsing,
+        seed=settings.seed,
+    )

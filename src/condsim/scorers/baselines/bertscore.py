@@ -1,0 +1,127 @@
+"""BERTScore: how well the tokens of two sentences can be matched (Zhang et al., 2020).
+
+The figures are those of the package ``bert-score``: F1 of the greedy matching of token vectors by
+cosine, without idf and without rescaling, which change no order or hardly any. Needs
+``pip install 'condsim[train,bertscore]'``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from condsim.errors import InputError, ModelError, require
+from condsim.scorers.inputs import check_rows
+from condsim.types import FloatArray
+
+_ROWS = 2048  # scored at a time: the package holds the vectors of all tokens of a call
+_NO_LIMIT = 100_000  # tokens; tokenizers that know no limit give a number far above
+
+
+class BertScoreScorer:
+    """F1 of BERTScore; blind to the condition.
+
+    Attributes:
+        name: Short name, shown in tables.
+        layer: The layer whose token vectors are matched, from 1.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        layer: int | None = None,
+        name: str | None = None,
+        device: str | None = None,
+        batch_size: int = 64,
+    ) -> None:
+        """Loads the encoder.
+
+        Args:
+            model: A local folder or a Hub name of an encoder.
+            layer: The layer to use, from 1. By default the one that agrees best with people
+                according to the package, which knows it for common encoders.
+            name: Short name, shown in tables; made of the model's name by default.
+            device: Where torch runs; the package chooses if None.
+            batch_size: Sentences encoded at once.
+
+        Raises:
+            InputError: If the package knows no layer for the model and none is given, or the model
+                has no such layer.
+            ModelError: If the model cannot be loaded.
+            MissingExtraError: If ``bert-score`` or the ``train`` extra is not installed.
+        """
+        package = require("bert_score", extra="train,bertscore")
+        from condsim.encoders import resolve_backbone
+
+        self.layer = _layer(model, layer)
+        self.name = name or f"bertscore:{Path(model).name}@{self.layer}"
+        self._batch_size = batch_size
+        self._scorer = _load(package, resolve_backbone(model), self.layer, device=device)
+
+    def score(
+        self,
+        sentences1: Sequence[str],
+        sentences2: Sequence[str],
+        conditions: Sequence[str] | None = None,
+    ) -> FloatArray:
+        """Scores each pair.
+
+        Args:
+            sentences1: First sentences, length n.
+            sentences2: Second sentences, length n.
+            conditions: Not looked at.
+
+        Returns:
+            F1, ``(n,)`` float32, at most 1; the two sentences may change places.
+
+        Raises:
+            InputError: If a text is empty or no str, or the lengths differ.
+        """
+        first, second = check_rows(None, sentences1=sentences1, sentences2=sentences2).sentences
+        scores = np.empty(len(first), dtype=np.float32)
+        for start in range(0, len(first), _ROWS):
+            part = slice(start, start + _ROWS)
+            found = self._scorer.score(
+                list(first[part]), list(second[part]), batch_size=self._batch_size
+            )
+            scores[part] = found[2].numpy()  # precision, recall, F1
+        return scores
+
+
+def _layer(model: str, layer: int | None) -> int:
+    """The layer asked for, or the package's own choice."""
+    if layer is None:
+        known = require("bert_score.utils", extra="train,bertscore").model2layers
+        layer = known.get(model, known.get(Path(model).name))
+    if layer is None:
+        raise InputError(
+            f"bert-score does not know which layer of {model!r} to use. Say which, from 1; for an "
+            "encoder of 12 layers the 9th is a fair choice."
+        )
+    if layer < 1:
+        raise InputError(f"The 'layer' of BERTScore must be 1 or more. Got {layer} instead.")
+    return int(layer)
+
+
+def _load(package: Any, model: str, layer: int, *, device: str | None) -> Any:  # noqa: ANN401
+    """Loads the package's scorer, of which no types are known."""
+    from condsim.encoders import without_progress_bars
+
+    try:
+        with without_progress_bars():
+            scorer = package.BERTScorer(
+                model_type=model, num_layers=layer, idf=False, device=device, nthreads=0
+            )
+    except AssertionError as error:  # the package's way to say that there is no such layer
+        raise InputError(f"BERTScore of {model!r} with layer {layer}: {error}.") from error
+    except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ModelError(f"BERTScore cannot load {model!r}: {reason}") from error
+    tokenizer = scorer._tokenizer
+    if tokenizer.model_max_length > _NO_LIMIT:  # DeBERTa: the package would pass it on and crash
+        tokenizer.model_max_length = int(scorer._model.config.max_position_embeddings)
+    return scorer

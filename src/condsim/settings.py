@@ -1,0 +1,273 @@
+"""Settings in YAML files, validated by pydantic: an unknown key or a wrong value is one line."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+
+from condsim.errors import InputError, unknown_name
+from condsim.files import replacing
+
+Dataclass = TypeVar("Dataclass")
+Model = TypeVar("Model", bound="Settings")
+_BOUNDS = {
+    "greater_than": ("gt", "above"),
+    "greater_than_equal": ("ge", "at least"),
+    "less_than": ("lt", "below"),
+    "less_than_equal": ("le", "at most"),
+}
+_KINDS = {
+    "bool_type": "of type bool",
+    "dict_type": "a mapping",
+    "float_type": "a number",
+    "finite_number": "a number",
+    "int_type": "of type int",
+    "list_type": "a list",
+    "model_type": "a mapping",
+    "string_type": "of type str",
+    "tuple_type": "a list",
+}
+
+
+class Settings(BaseModel):
+    """Base of recipes, settings and result files: frozen, strict, no unknown key.
+
+    Example:
+        >>> class Words(Settings):
+        ...     most: int = 5
+        >>> Words().replaced(most=7)
+        Words(most=7)
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    def replaced(self, **changes: object) -> Self:
+        """A copy with other values, validated; nested settings may be given as mappings."""
+        return type(self).model_validate({**dict(self), **changes})
+
+
+def validated(kind: type[Model], values: Mapping[str, Any], *, what: str, source: str) -> Model:
+    """Makes settings of plain values.
+
+    Args:
+        kind: The settings.
+        values: Values by key.
+        what: What the settings are called in errors, such as ``"recipe"``.
+        source: Where they come from, for errors: a file.
+
+    Returns:
+        The settings.
+
+    Raises:
+        InputError: If a key is unknown or missing, or a value breaks a rule. The first fault is
+            told.
+    """
+    try:
+        return kind.model_validate(dict(values))
+    except ValidationError as error:
+        faults = error.errors(include_url=False)
+        unknown = [fault for fault in faults if fault["type"] == "extra_forbidden"]
+        raise _fault(kind, (unknown or faults)[0], what=what, source=source) from error
+
+
+def _fault(kind: type[BaseModel], fault: ErrorDetails, *, what: str, source: str) -> InputError:
+    """The one line for a fault that pydantic found."""
+    inner: Any = kind
+    for part in fault["loc"][:-1]:  # down to the settings that hold the key
+        field = inner.model_fields.get(part) if _is_settings(inner) else None
+        hint = field.annotation if field else None
+        found = next((one for one in (hint, *get_args(hint)) if _is_settings(one)), None)
+        if found is not None:
+            inner, what, source = found, str(part), f"'{part}'"
+    parents = [part for part in fault["loc"] if isinstance(part, int | str)]
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parents)
+    key = (key.rpartition(".")[2] if _is_settings(inner) and inner is not kind else key).lstrip(".")
+    if fault["type"] == "extra_forbidden":
+        return InputError(f"{source}: {unknown_name(f'{what} key', key, inner.model_fields)}")
+    if fault["type"] == "missing":
+        return InputError(f"{source}: the {what} key '{key}' is missing.")
+    context = fault.get("ctx", {})
+    if fault["type"] == "literal_error":
+        known = [
+            name.strip("'") for name in str(context["expected"]).replace(" or ", ", ").split(", ")
+        ]
+        return unknown_name(f"value of '{key}':", str(fault["input"]), known)
+    if fault["type"] == "value_error":  # raised by a validator of ours: a whole sentence
+        return InputError(str(context["error"]))
+    if fault["type"] in _BOUNDS:
+        name, words = _BOUNDS[fault["type"]]
+        rule = f"{words} {context[name]}"
+    else:
+        rule = _KINDS.get(fault["type"], fault["msg"].removeprefix("Input should be "))
+    return _wrong(what, key, rule, fault["input"])
+
+
+def _is_settings(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads numbers such as ``1e-5`` as numbers, as YAML 1.2 does."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
+)
+
+
+def read_mapping(path: Path, *, what: str) -> dict[str, Any]:
+    """Reads a YAML file that holds a mapping.
+
+    Args:
+        path: The file.
+        what: What it is called in errors, such as ``"recipe"``.
+
+    Returns:
+        The mapping, its values unchecked.
+
+    Raises:
+        InputError: If the file cannot be read, is no YAML or holds no mapping.
+    """
+    try:
+        values = yaml.load(path.read_text(encoding="utf-8"), _Loader)
+    except FileNotFoundError as error:
+        raise InputError(f"The {what} {path} does not exist.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"Cannot read the {what} {path}: {error}.") from error
+    except yaml.YAMLError as error:
+        where = " ".join(str(error).split())
+        raise InputError(f"{path} is not valid YAML: {where}") from error
+    if not isinstance(values, dict):
+        raise InputError(f"{path} must hold a mapping of {what} keys to values.")
+    return values
+
+
+def write_mapping(values: Mapping[str, Any], path: Path) -> None:
+    """Writes a YAML file that :func:`read_mapping` reads back, in one step.
+
+    Args:
+        values: Plain values by key, written in their order.
+        path: The file.
+
+    Raises:
+        InputError: If its folder does not exist.
+    """
+    with replacing(path) as partial:
+        partial.write_text(yaml.safe_dump(dict(values), sort_keys=False), encoding="utf-8")
+
+
+def override(values: dict[str, Any], text: str) -> None:
+    """Changes one key of a mapping, as ``--set`` does.
+
+    Args:
+        values: The mapping; changed in place.
+        text: Such as ``"epochs=5"`` or ``"objective.quad=0.5"``; the value is YAML.
+
+    Raises:
+        InputError: If the text has no ``=``, its value is no YAML or the key is inside a value.
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise InputError(f"--set takes key=value. Got {text!r}.")
+    *parents, last = key.strip().split(".")
+    target = values
+    for parent in parents:
+        target = target.setdefault(parent, {})
+        if not isinstance(target, dict):
+            raise InputError(f"--set {text!r}: '{parent}' holds no keys of its own.")
+    try:
+        target[last] = yaml.load(value, _Loader)
+    except yaml.YAMLError as error:
+        raise InputError(f"--set {text!r}: the value is not valid YAML.") from error
+
+
+def typed(kind: type[Dataclass], values: Mapping[str, Any], *, what: str, source: str) -> Dataclass:
+    """Makes a dataclass from plain values.
+
+    Args:
+        kind: The dataclass; its fields are of plain types, ``Literal``, lists, mappings or
+            dataclasses like itself.
+        values: Values by name of the field.
+        what: What the settings are called in errors, such as ``"recipe"``.
+        source: Where they come from, for errors.
+
+    Returns:
+        The dataclass, each value of its field's type.
+
+    Raises:
+        InputError: If a key is unknown or missing, or a value is of the wrong type.
+    """
+    hints = get_type_hints(kind)
+    for key in values:
+        if key not in hints:
+            raise InputError(f"{source}: {unknown_name(f'{what} key', str(key), hints)}")
+    checked = {key: _coerce(what, key, value, hints[key]) for key, value in values.items()}
+    for required in dataclasses.fields(kind):  # type: ignore[arg-type]  # no bound says dataclass
+        if (
+            required.default is dataclasses.MISSING
+            and required.default_factory is dataclasses.MISSING
+            and required.name not in checked
+        ):
+            raise InputError(f"{source}: the {what} key '{required.name}' is missing.")
+    return kind(**checked)
+
+
+def _coerce(what: str, key: str, value: Any, hint: Any) -> Any:  # noqa: ANN401  (any YAML value)
+    """Checks a YAML value against a field's type; numbers written as ``1e-5`` become floats."""
+    origin = get_origin(hint)
+    if origin is Literal:
+        if value not in get_args(hint):
+            raise unknown_name(f"value of '{key}':", str(value), map(str, get_args(hint)))
+        return value
+    if origin in (Union, types.UnionType):
+        if value is None:
+            return None
+        inner = next(part for part in get_args(hint) if part is not type(None))
+        return _coerce(what, key, value, inner)
+    if origin in (list, dict) or dataclasses.is_dataclass(hint):
+        return _coerce_parts(what, key, value, hint)
+    if hint is Any:
+        return value
+    if hint is float:
+        return _coerce_float(what, key, value)
+    if isinstance(value, bool) != (hint is bool) or not isinstance(value, hint):
+        raise _wrong(what, key, f"of type {hint.__name__}", value)
+    return value
+
+
+def _coerce_parts(what: str, key: str, value: Any, hint: Any) -> Any:  # noqa: ANN401  (as above)
+    """Checks a list, a mapping or the fields of a dataclass, each part by its own type."""
+    if get_origin(hint) is list:
+        if not isinstance(value, list):
+            raise _wrong(what, key, "a list", value)
+        (inner,) = get_args(hint)
+        return [_coerce(what, f"{key}[{place}]", part, inner) for place, part in enumerate(value)]
+    if not isinstance(value, dict):
+        raise _wrong(what, key, "a mapping", value)
+    if dataclasses.is_dataclass(hint):
+        return typed(hint, value, what=key, source=f"'{key}'")  # type: ignore[arg-type]  # a class
+    inner = get_args(hint)[1]
+    return {str(name): _coerce(what, f"{key}.{name}", part, inner) for name, part in value.items()}
+
+
+def _coerce_float(what: str, key: str, value: Any) -> float:  # noqa: ANN401  (any YAML value)
+    try:  # YAML 1.1 reads 1e-5 (no dot) as a text
+        number = float(value) if not isinstance(value, bool) else math.nan
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise _wrong(what, key, "a number", value)
+    return number
+
+
+def _wrong(what: str, key: str, rule: str, value: object) -> InputError:
+    return InputError(f"{what.capitalize()} key '{key}' must be {rule}. Got {value!r}.")

@@ -1,0 +1,339 @@
+"""Exports a bi-encoder to the folder that scores without torch. Needs the ``train`` extra."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import onnx
+import onnxruntime
+from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Transformer
+
+from condsim import __version__
+from condsim.encoders import Order, conditional_sentences, without_progress_bars
+from condsim.errors import InputError, ModelError, unknown_name
+from condsim.files import replacing
+from condsim.scorers import (
+    FILE_NAME,
+    MODEL_FILE,
+    TOKENIZER_FILE,
+    Calibration,
+    Fact,
+    Settings,
+    kind_of,
+)
+from condsim.tasks import iter_csts
+from condsim.training.export.quantize import quantize_static
+from condsim.training.export.trace import input_names, trace_encoder
+from condsim.types import FloatArray
+
+_ROWS = 256  # more change the measured ranges little
+
+_SENTENCES = (
+    "A man in a white cap serves a tennis ball on a clay court.",
+    "Two children build a sandcastle on the beach.",
+    "A red double-decker bus drives through the city in the rain.",
+    "A brown dog sleeps on a green sofa next to a pile of folded laundry.",
+    "Three friends share a large pizza at a kitchen table.",
+    "A woman in a long coat plays the violin on stage at night.",
+    "A train crosses a stone bridge high above a river.",
+    "Snow covers the roofs of a small village.",
+    "An old fisherman mends his nets on the pier while gulls circle overhead.",
+    "A kitten looks at itself in the mirror.",
+    "Several cyclists in bright jerseys race down a narrow mountain road.",
+    "A bowl of noodles with egg, spring onions and chopsticks on the side.",
+    "Rain.",
+    "A skateboarder jumps over a fire hydrant as his friends watch and film him with a phone.",
+    "The kitchen has wooden cabinets, a black stove and a window above the sink.",
+    "Passengers wait on the platform with their luggage.",
+    "A giraffe bends down to drink from a pond in the dry season.",
+    "Someone is holding an umbrella.",
+    "A surfer rides a wave!",
+    "Two teams of girls play football on a muddy field in front of a small crowd.",
+)
+_CONDITIONS = (
+    "the sport",
+    "the number of people",
+    "The color of the vehicle.",
+    "type of animal",
+    "the location",
+    "what the person is doing",
+    "the time of day",
+    "the weather",
+    "the food that is being eaten",
+    "The age of the people.",
+    "the room of the house",
+    "means of transport",
+)
+
+SAMPLES: tuple[tuple[str, str], ...] = tuple(
+    (sentence, _CONDITIONS[(3 * number + 5 * repeat) % len(_CONDITIONS)])
+    for number, sentence in enumerate(_SENTENCES)
+    for repeat in range(4)
+)
+"""Pairs of sentence and condition, typical of photo captions."""
+
+
+def samples_of(path: Path) -> list[tuple[str, str]]:
+    """Takes the conditional sentences of the first rows of a file.
+
+    Args:
+        path: A file of C-STS rows, labelled or not.
+
+    Returns:
+        Pairs of sentence and condition, two a row.
+
+    Raises:
+        InputError: If the file cannot be read or breaks a rule.
+    """
+    rows = islice(iter_csts(path, labels=False), _ROWS)
+    return [(text, row.condition) for row in rows for text in (row.sentence1, row.sentence2)]
+
+
+Quantize = Literal["int8"]
+
+_LOGGER = logging.getLogger("condsim")
+_SAME = 0.9999  # cosine below which a traced graph is not the model
+_BATCH = 16  # samples run at once
+
+
+@dataclass(frozen=True)
+class ExportResult:
+    """What was written and how near it is to the model.
+
+    Attributes:
+        output: The folder.
+        size: Bytes of ``model.onnx``.
+        cosine_mean: Mean cosine between exported and original embeddings of the samples.
+        cosine_worst: The lowest of them.
+    """
+
+    output: Path
+    size: int
+    cosine_mean: float
+    cosine_worst: float
+
+
+@without_progress_bars()
+def export_onnx(
+    model_folder: Path | str,
+    output_folder: Path | str,
+    *,
+    quantize: Quantize | None = "int8",
+    calibration: Calibration | None = None,
+    samples: Sequence[tuple[str, str]] = SAMPLES,
+    name: str | None = None,
+    facts: Mapping[str, Fact] | None = None,
+) -> ExportResult:
+    """Exports a bi-encoder: any transformer, pooling, dense layers; tokens in, embedding out.
+
+    Writes ``model.onnx``, ``tokenizer.json``, ``condsim.json`` and ``README.md``.
+
+    Args:
+        model_folder: A folder that sentence-transformers loads, with ``condsim.json`` if it has an
+            order and a calibration of its own.
+        output_folder: The folder to write; it is made if need be, and must not be the model's.
+        quantize: ``int8`` for a quarter of the size and three times the speed, or None for float32.
+        calibration: From raw similarity to score; that of the model if None.
+        samples: (sentence, condition) of texts as the model will see them, a hundred or so, on
+            which the range of activations is measured. Those of the training data are best.
+        name: Short name, shown in tables; that of the model if None.
+        facts: What else ``condsim info`` and the card shall show.
+
+    Returns:
+        Size and nearness.
+
+    Raises:
+        InputError: If there are no samples, ``quantize`` is unknown or the folders are the same.
+        ModelError: If the model cannot be loaded, is no bi-encoder or cannot be exported.
+    """
+    source, output = Path(model_folder), Path(output_folder)
+    if quantize not in ("int8", None):
+        raise unknown_name("quantize", str(quantize), ("int8",))
+    if not samples:
+        raise InputError("The 'samples' must be (sentence, condition) pairs, at least one.")
+    if output.exists() and output.resolve() == source.resolve():
+        raise InputError(f"{output} is the model itself. Give another folder to write.")
+    settings = _settings(source)
+    model = _load_bi_encoder(source)
+    pairs = conditional_sentences(*_columns(samples), order=settings.order)
+    expected = np.asarray(
+        model.encode(pairs, normalize_embeddings=True, show_progress_bar=False), np.float32
+    )
+    graph = trace_encoder(model)
+    _compare(graph, model, pairs, expected, at_least=_SAME)
+    if quantize is not None:
+        graph = quantize_static(graph, (features for _, features in _batches(model, pairs)))
+    cosines = _compare(graph, model, pairs, expected, at_least=-1.0)
+    settings = replace(
+        settings,
+        name=name or settings.name,
+        calibration=calibration or settings.calibration,
+        dimension=expected.shape[1],
+        max_seq_length=model.max_seq_length,
+        facts={
+            "parameters": sum(parameter.numel() for parameter in model.parameters()),
+            "precision": quantize or "float32",
+            **settings.facts,
+            **(facts or {}),
+        },
+        condsim=__version__,
+    )
+    output.mkdir(parents=True, exist_ok=True)
+    _write(output, graph, model, settings)
+    result = ExportResult(
+        output=output,
+        size=(output / MODEL_FILE).stat().st_size,
+        cosine_mean=float(cosines.mean()),
+        cosine_worst=float(cosines.min()),
+    )
+    _LOGGER.info(
+        "%s: %.1f MB, cosine to float32 %.4f on average, %.4f at worst",
+        output,
+        result.size / 1e6,
+        result.cosine_mean,
+        result.cosine_worst,
+    )
+    return result
+
+
+def _settings(source: Path) -> Settings:
+    """Settings of the model, or those of a plain sentence-transformers model."""
+    if not (source / "modules.json").is_file():
+        raise ModelError(
+            f"{source} is no folder that sentence-transformers wrote (there is no modules.json)."
+        )
+    if (source / FILE_NAME).is_file():
+        settings = Settings.load(source)
+    else:
+        order: Order = "condition-first"
+        settings = Settings(kind=kind_of(source), name=source.resolve().name, order=order)
+    if settings.kind != "bi-encoder":
+        raise ModelError(
+            f"{source} is a {settings.kind}; only a bi-encoder can be exported, for its embedding "
+            "comes from one text. Load the folder itself with condsim.load, with the extra 'train'."
+        )
+    return settings
+
+
+def _load_bi_encoder(source: Path) -> SentenceTransformer:
+    try:
+        model = SentenceTransformer(
+            str(source),
+            device="cpu",
+            local_files_only=True,
+            # Written out, attention becomes plain operators, which ONNX Runtime fuses best.
+            model_kwargs={"attn_implementation": "eager"},
+        )
+    except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ModelError(f"{source} cannot be loaded as a bi-encoder: {reason}") from error
+    first = next(iter(model.children()))
+    if not isinstance(first, Transformer) or not hasattr(model.tokenizer, "backend_tokenizer"):
+        raise ModelError(
+            f"{source} must begin with a Transformer that has a fast tokenizer. Got "
+            f"{type(first).__name__} with {type(model.tokenizer).__name__} instead."
+        )
+    return model.float().eval()
+
+
+def _columns(samples: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    sentences, conditions = zip(*samples, strict=True)
+    return list(sentences), list(conditions)
+
+
+def _batches(
+    model: SentenceTransformer, pairs: Sequence[list[str]]
+) -> Iterator[tuple[slice, dict[str, NDArray[np.int64]]]]:
+    """Yields the features of a few pairs at a time, and which pairs they are of."""
+    names = input_names(model)
+    for start in range(0, len(pairs), _BATCH):
+        part = slice(start, start + _BATCH)
+        features = model.preprocess(list(pairs[part]))
+        yield part, {name: features[name].numpy() for name in names}
+
+
+def _compare(
+    graph: onnx.ModelProto,
+    model: SentenceTransformer,
+    pairs: Sequence[list[str]],
+    expected: FloatArray,
+    *,
+    at_least: float,
+) -> FloatArray:
+    """Cosines between the graph's embeddings and the model's, (samples,)."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(
+        graph.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    cosines = np.empty(len(pairs), dtype=np.float32)
+    for part, features in _batches(model, pairs):
+        (found,) = session.run(["embedding"], features)
+        cosines[part] = np.einsum("nd,nd->n", found, expected[part])
+    if cosines.min() < at_least:
+        raise ModelError(
+            "This model cannot be exported: the traced graph computes something else (its lowest "
+            f"cosine to the model is {cosines.min():.4f})."
+        )
+    return cosines
+
+
+def _write(
+    output: Path, graph: onnx.ModelProto, model: SentenceTransformer, settings: Settings
+) -> None:
+    with replacing(output / MODEL_FILE) as partial:
+        onnx.save(graph, str(partial))
+    tokenizer = model.tokenizer
+    backend = tokenizer.backend_tokenizer
+    # Padding is stated for its id alone; the scorer pads by itself.
+    backend.enable_padding(pad_id=tokenizer.pad_token_id or 0, pad_token=str(tokenizer.pad_token))
+    backend.no_truncation()
+    with replacing(output / TOKENIZER_FILE) as partial:
+        partial.write_text(backend.to_str(), encoding="utf-8")
+    with replacing(output / "README.md") as partial:
+        partial.write_text(_card(settings), encoding="utf-8")
+    settings.save(output)
+
+
+def _card(settings: Settings) -> str:
+    """The text of ``README.md``."""
+    facts = "\n".join(
+        f"| {name.replace('_', ' ')} | {value:,} |"
+        if isinstance(value, int)
+        else f"| {name.replace('_', ' ')} | {value} |"
+        for name, value in settings.facts.items()
+    )
+    first, second = "condition", "sentence"
+    if settings.order == "sentence-first":
+        first, second = second, first
+    return f"""# {settings.name}
+
+How similar are two texts, *with respect to a condition*? A bi-encoder exported by condsim
+{settings.condsim} to ONNX; scoring needs neither torch nor a network.
+
+```python
+import condsim
+
+model = condsim.load("path/of/this/folder")
+model.score("A man throws a ball.", "A girl kicks a ball.", "the sport")
+```
+
+| | |
+|---|---|
+| dimension | {settings.dimension} |
+| longest input | {settings.max_seq_length} tokens |
+{facts}
+
+Input: the tokens of the pair ({first}, {second}) as `input_ids`, `attention_mask` and, where the
+model has them, `token_type_ids` (int64, batch by tokens). Output: `embedding` (float32, batch by
+dimension, of length 1). The raw score of two sentences is the dot product of their embeddings under
+the same condition; `condsim.json` has the monotone map from there to [0, 1], where 0.5 is Likert 3.
+"""

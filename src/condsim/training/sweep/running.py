@@ -1,0 +1,235 @@
+"""Runs a sweep: the trials, the best recipe with several seeds, the held-out file once."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from pathlib import Path
+from typing import Any
+
+from condsim.errors import InputError, ModelError, require
+from condsim.evaluation import evaluate
+from condsim.files import replacing
+from condsim.scorers import ConditionOnlyScorer, load_trained
+from condsim.tasks import load_task
+from condsim.training.recipe import save_recipe
+from condsim.training.run import FinishedRun, run_or_resume
+from condsim.training.sweep.result import (
+    Figures,
+    HeldOut,
+    SeedResult,
+    SweepResult,
+    TrialResult,
+    to_markdown,
+)
+from condsim.training.sweep.space import Point, point_name
+from condsim.training.sweep.spec import SweepSpec
+from condsim.training.sweep.study import LOCK, STUDY, locked, run_trials
+
+RESULT = "sweep.json"
+TABLE = "sweep.md"
+BEST = "best.yaml"
+HELD_OUT = "test.json"
+
+_LOGGER = logging.getLogger("condsim")
+
+
+def run_sweep(spec: SweepSpec, output: Path) -> SweepResult:
+    """Runs a sweep, or goes on with one, or reads one that is done.
+
+    Several processes may call it at once with the same sweep and folder: each takes trials, and
+    each returns the same result when all is done. The dev file alone decides what is best; the
+    held-out file is read to check it at the start and scored once at the end.
+
+    The folder gets ``study.db`` (Optuna's storage), ``trials/`` and ``seeds/`` (run folders),
+    ``sweep.json``, ``sweep.md``, ``best.yaml`` and, with a held-out file, ``test.json``.
+
+    Args:
+        spec: The sweep.
+        output: A folder that is new, empty or holds this sweep.
+
+    Returns:
+        The result.
+
+    Raises:
+        InputError: If the folder holds anything else, the data break a rule, or a held-out file
+            was scored for other models.
+        ModelError: If no trial has a dev Spearman.
+        MissingExtraError: If the ``train`` extra is not installed.
+        KeyboardInterrupt: If Ctrl-C ended it; what was done up to then is kept.
+    """
+    _check_output(output)
+    known = _known(spec, output)
+    if known is not None:
+        return known
+    require("sentence_transformers", extra="train")
+    revisions = _check_data(spec)
+    output.mkdir(parents=True, exist_ok=True)
+    outcomes = run_trials(
+        spec, output, lambda point: _run_point(spec, point, output), data=revisions
+    )
+    trials = tuple(sorted(map(_trial, outcomes), key=_rank))
+    if trials[0].dev.spearman is None:
+        raise ModelError(f"No trial in {output} has a dev Spearman: {trials[0].error}.")
+    runs = _run_seeds(spec, trials[0], output)
+    result = SweepResult(
+        name=spec.name,
+        search=spec.search(),
+        trials=trials,
+        recipe=spec.recipe_for(trials[0].parameters),
+        seeds=tuple(
+            SeedResult(seed, _seed_folder(spec, trials[0], seed), Figures.of(run.report.model))
+            for seed, run in zip(spec.seeds, runs, strict=True)
+        ),
+        condition_only=Figures.of(runs[0].report.baselines[0]),
+    )
+    with locked(output):
+        return _known(spec, output) or _write(spec, result, output)
+
+
+def _check_output(output: Path) -> None:
+    if output.exists() and not output.is_dir():
+        raise InputError(f"{output} is a file; --output must be a folder.")
+    ours = (STUDY, RESULT, LOCK)
+    if output.is_dir() and any(output.iterdir()):
+        if not any((output / name).is_file() for name in ours):
+            raise InputError(f"{output} is not empty and holds no sweep; give another --output.")
+
+
+def _known(spec: SweepSpec, output: Path) -> SweepResult | None:
+    """Reads the result of a sweep that is done; None where something is left to do."""
+    path = output / RESULT
+    held_out = _known_held_out(spec, output)
+    if not path.is_file():
+        return None
+    result = SweepResult.from_json(path)
+    if (result.name, result.search) != (spec.name, spec.search()):
+        raise InputError(
+            f"{path} is the result of another sweep, {result.name!r}, or of one with another "
+            "recipe or space. Run the sweep it was made by, or give another --output."
+        )
+    seeds = tuple(seed.seed for seed in result.seeds)
+    if seeds != spec.seeds or (held_out is None and spec.test is not None):
+        return None
+    return dataclasses.replace(result, held_out=held_out)
+
+
+def _known_held_out(spec: SweepSpec, output: Path) -> HeldOut | None:
+    path = output / HELD_OUT
+    if spec.test is None or not path.is_file():
+        return None
+    held_out = HeldOut.from_json(path)
+    seeds = tuple(seed.seed for seed in held_out.seeds)
+    if (held_out.file, seeds) != (spec.test, spec.seeds):
+        raise InputError(
+            f"{path} has the result on {held_out.file!r} with the seeds {list(seeds)}, and a "
+            "held-out file is scored once. Set 'test' and 'seeds' to these."
+        )
+    return held_out
+
+
+def _check_data(spec: SweepSpec) -> dict[str, str]:
+    """Reads every data file once, so that none stops the sweep hours later."""
+    varied = spec.space.get("train")
+    files = [spec.base.dev, *([spec.base.train] if varied is None else map(str, varied.ends))]
+    revisions = {file: load_task(Path(file), require_labels=True).revision for file in files}
+    if spec.test is not None:
+        held_out = load_task(Path(spec.test), require_labels=True).revision
+        for file, revision in revisions.items():
+            if revision == held_out:
+                raise InputError(
+                    f"The held-out file {spec.test} has the content of {file}, which the sweep "
+                    "trains on or chooses by. Give another 'test', or leave it out."
+                )
+    return revisions
+
+
+def _run_point(spec: SweepSpec, point: Point, output: Path) -> dict[str, Any]:
+    """Trains a point of the space in its own folder, or reads its run."""
+    try:
+        recipe = spec.recipe_for(point)
+    except InputError as error:  # only 'tpe' draws points that were not checked before
+        raise ModelError(str(error)) from error
+    run = run_or_resume(recipe, output / _trial_folder(point))
+    if run is None:  # never, since it waits for another process
+        raise RuntimeError(f"{_trial_folder(point)}: the run was not waited for")
+    dev = Figures.of(run.report.model)
+    reason = "all its scores are equal" if dev.spearman is None else None
+    return {**dataclasses.asdict(dev), "seconds": run.seconds, "error": reason}
+
+
+def _trial_folder(point: Point) -> str:
+    return f"trials/{point_name(point)}"
+
+
+def _trial(outcome: dict[str, Any]) -> TrialResult:
+    point = outcome["parameters"]
+    return TrialResult(
+        parameters=point,
+        folder=_trial_folder(point),
+        dev=Figures(outcome["spearman"], outcome.get("pearson")),
+        seconds=outcome.get("seconds"),
+        error=outcome.get("error"),
+    )
+
+
+def _rank(trial: TrialResult) -> tuple[bool, float, str]:
+    """The best first, those without a result last, ties by name."""
+    return trial.dev.spearman is None, -(trial.dev.spearman or 0.0), trial.folder
+
+
+def _run_seeds(spec: SweepSpec, best: TrialResult, output: Path) -> list[FinishedRun]:
+    """Trains the best recipe with each seed; first those that no other process is at."""
+    runs: dict[int, FinishedRun] = {}
+    for wait in (False, True):
+        for seed in spec.seeds:
+            if seed in runs:
+                continue
+            _LOGGER.info("best recipe with seed %d", seed)
+            recipe = spec.recipe_for(best.parameters, seed=seed)
+            folder = output / _seed_folder(spec, best, seed)
+            run = run_or_resume(recipe, folder, wait=wait)
+            if run is not None:
+                runs[seed] = run
+    return [runs[seed] for seed in spec.seeds]
+
+
+def _seed_folder(spec: SweepSpec, best: TrialResult, seed: int) -> str:
+    """The run folder of a seed; the trials' own seed has been trained already."""
+    return best.folder if seed == spec.base.seed else f"seeds/{seed}"
+
+
+def _write(spec: SweepSpec, result: SweepResult, output: Path) -> SweepResult:
+    """Scores the held-out file if that is still to do, and writes the files of the result."""
+    if spec.test is not None:
+        held_out = _known_held_out(spec, output)
+        if held_out is None:
+            held_out = _score_held_out(spec.test, result, output)
+            held_out.to_json(output / HELD_OUT)
+        result = dataclasses.replace(result, held_out=held_out)
+    save_recipe(result.recipe, output / BEST)
+    with replacing(output / TABLE) as partial:
+        partial.write_text(to_markdown(result), encoding="utf-8")
+    result.to_json(output / RESULT)
+    return result
+
+
+def _score_held_out(file: str, result: SweepResult, output: Path) -> HeldOut:
+    _LOGGER.info("scoring the held-out file %s", file)
+    task = load_task(Path(file), require_labels=True)
+    train = load_task(Path(result.recipe.train), require_labels=True)
+    baseline = ConditionOnlyScorer().fit_task(train)
+    reports = [
+        evaluate(load_trained(str(output / seed.folder)), task, condition_only=baseline)
+        for seed in result.seeds
+    ]
+    return HeldOut(
+        file=file,
+        revision=task.revision,
+        rows=int(task.valid.sum()),
+        seeds=tuple(
+            dataclasses.replace(seed, figures=Figures.of(report.model))
+            for seed, report in zip(result.seeds, reports, strict=True)
+        ),
+        condition_only=Figures.of(reports[0].baselines[0]),
+    )

@@ -1,0 +1,121 @@
+"""The house: packages import downwards only, through faces, and in no circle."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SRC = ROOT / "src"
+ORDER = (
+    "tasks encoders losses scorers prompting evaluation training contexts loading construction "
+    "applicability mteb_bridge search serving integrations cli __main__"
+).split()
+"""Packages from the bottom up; other modules at the root stand below them all."""
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(SRC).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {name_of(path): path for path in sorted(SRC.rglob("*.py"))}
+PACKAGES = {name for name, path in MODULES.items() if path.name == "__init__.py"}
+
+
+def package_of(module: str) -> str:
+    return module if module in PACKAGES else module.rpartition(".")[0]
+
+
+def imports(path: Path) -> Iterator[tuple[int, str, str]]:
+    """Line, module and name of each import of something of condsim."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "condsim":
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield (
+                    node.lineno,
+                    *((inner, "") if inner in MODULES else (node.module, alias.name)),
+                )
+
+
+def home_of(module: str, name: str) -> str:
+    """The module behind a face's name."""
+    if module not in PACKAGES or module == "condsim" or not name:
+        return module
+    for _, inner, given in imports(MODULES[module]):
+        if given == name and inner != "condsim.lazy":
+            return home_of(inner, name)
+    return module
+
+
+def room(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+def stray(user: str, target: str) -> bool:
+    """Whether an import reaches behind the face of a package that the user is not in."""
+    mine, theirs = f"{package_of(user)}.", package_of(target)
+    if mine.startswith(f"{theirs}.") or theirs == "condsim":
+        return False
+    shared = ""
+    for step in theirs.split("."):
+        if not mine.startswith(f"{shared}{step}."):
+            return target != f"{shared}{step}"
+        shared += f"{step}."
+    return False
+
+
+def test_imports_of_each_module_go_through_faces() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line} {target}"
+        for module, path in MODULES.items()
+        if path.name != "__init__.py"
+        for line, target, _ in imports(path)
+        if stray(module, target)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_imports_of_each_package_go_down_only() -> None:
+    height = {name: place for place, name in enumerate(ORDER)}
+    found = [
+        f"{path.relative_to(ROOT)}:{line} {target}"
+        for module, path in MODULES.items()
+        if module != "condsim"
+        for line, target, _ in imports(path)
+        if height.get(room(target), -1) > height.get(room(module), -1)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_imports_of_all_modules_have_no_circle() -> None:
+    graph = {
+        module: {
+            home
+            for _, target, name in imports(path)
+            if (home := home_of(target, name)) not in ("condsim", module)
+        }
+        for module, path in MODULES.items()
+        if path.name != "__init__.py"
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+@pytest.mark.parametrize("package", sorted(PACKAGES - {"condsim"}))
+def test_face_of_each_package_names_what_type_checkers_see(package: str) -> None:
+    module = importlib.import_module(package)
+    seen = [name for _, _, name in imports(MODULES[package]) if name not in ("face", "")]
+    assert sorted(seen) == sorted(getattr(module, "__all__", []))
+    for _, target, name in imports(MODULES[package]):
+        if name not in ("face", ""):
+            assert target.startswith(f"{package}.")
