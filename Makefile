@@ -4,7 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check
 
-.PHONY: demo test check bench clean test-services
+# One pytest worker a core, each with one thread: two busy OpenMP pools slow each other down.
+WORKERS ?= $(shell nproc)
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
+
+.PHONY: demo test test-all check docs bench clean test-services
 
 # .venv is created by venv; the stamps record what has been installed into it.
 $(BIN)/python:
@@ -16,7 +20,7 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml constraints.txt $(VENV)/.core
 	$(PIP) install --quiet torch==2.13.0
-	$(PIP) install --quiet -c constraints.txt -e '.[train,contexts,llm,parquet,ray,bertscore,mteb,build,dev]'
+	$(PIP) install --quiet -c constraints.txt -e '.[train,contexts,llm,parquet,ray,bertscore,mteb,build,docs,dev]'
 	touch $@
 
 demo: $(VENV)/.core
@@ -27,8 +31,16 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Everything but what is marked slow.
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(PYTEST) -m "not slow"
+
+test-all: $(VENV)/.dev
+	$(PYTEST)
+
+# The site, into site/; a broken link fails.
+docs: $(VENV)/.dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 SERVICES := .venv-services
 $(SERVICES)/.installed: tests/services/requirements.txt
@@ -44,4 +56,4 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache

@@ -8,14 +8,26 @@ import re
 import types
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    Self,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import ErrorDetails
 
 from condsim.errors import InputError, unknown_name
 from condsim.files import replacing
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 Dataclass = TypeVar("Dataclass")
 Model = TypeVar("Model", bound="Settings")
