@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -233,26 +232,18 @@ def reproduce(
 
         print_plan(experiment, options)
         return
-    from condsim.cli.prompt import Progress
-    from condsim.progress import StageProgress, log_beside
+    from condsim.cli.running import long_work
     from experiments.run import reproduce as run
 
-    logging.getLogger("condsim").setLevel(logging.WARNING if report_only else logging.INFO)
-    try:
-        with StageProgress() as stages:
-            log_beside(stages)
-            written = run(
-                experiment,
-                options,
-                output,
-                defaults=defaults,
-                report_only=report_only,
-                progress=Progress,
-                stages=stages,
-            )
-    except KeyboardInterrupt:
-        typer.echo("Stopped. The same command goes on from here.", err=True)
-        raise typer.Exit(130) from None
+    with long_work(log=None if report_only else "condsim") as stages:
+        written = run(
+            experiment,
+            options,
+            output,
+            defaults=defaults,
+            report_only=report_only,
+            stages=stages,
+        )
     typer.echo(f"{written.page}: {written.finished} of {written.planned} runs finished")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +34,7 @@ def reproduce_default(
         MissingExtraError: If the extras ``train`` and ``build`` are not installed.
     """
     require("sentence_transformers", extra="train")
-    from condsim.progress import StageProgress, log_beside
+    from condsim.cli.running import long_work
     from experiments.backbones import resolve
     from experiments.default_model import DefaultModelFiles, make_default_model
 
@@ -56,14 +55,8 @@ def reproduce_default(
         files = replace(files, teacher=teacher)
     if seeds is not None:
         files = replace(files, seeds=tuple(range(1, seeds + 1)))
-    try:
-        with StageProgress() as stages:
-            logging.getLogger("condsim").setLevel(logging.INFO)
-            log_beside(stages)
-            report = make_default_model(files, runs / NAME, stages)
-    except KeyboardInterrupt:
-        typer.echo("Stopped. The same command goes on from here.", err=True)
-        raise typer.Exit(130) from None
+    with long_work() as stages:
+        report = make_default_model(files, runs / NAME, stages)
     spearman = report.model.metrics["spearman"]
     typer.echo(
         f"{runs / NAME / 'exported'}: dev Spearman {spearman.value:.1f} "

@@ -22,18 +22,14 @@ def silent(stage: str, done: int, total: int) -> None:
 _QUIET = 30.0  # seconds between two lines where there is no terminal
 
 
-class StageProgress:
+class ProgressDisplay:
     """A bar for the stage at work; a context manager that is called with stage, done and total.
 
     Where stderr is no terminal, as in a log file, a line is written every half minute instead.
     """
 
     def __init__(self, console: Console | None = None) -> None:
-        """Makes the display; nothing is drawn before it is called.
-
-        Args:
-            console: Where to draw; stderr by default.
-        """
+        """Makes the display, on stderr by default; nothing is drawn before the first call."""
         self._console = console or Console(stderr=True)
         self._bars = bars.Progress(
             bars.TextColumn("{task.description}"),
@@ -51,7 +47,7 @@ class StageProgress:
         self._first = 0
         self._started = self._told = 0.0
 
-    def __enter__(self) -> StageProgress:
+    def __enter__(self) -> ProgressDisplay:
         return self
 
     def __exit__(
@@ -63,13 +59,7 @@ class StageProgress:
         self.clear()
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Moves the bar of a stage on; another stage's bar goes away.
-
-        Args:
-            stage: Name of the stage.
-            done: What is done.
-            total: What there is; 0 where nobody knows.
-        """
+        """Moves the bar of a stage; that of another stage goes away. ``total`` 0 is unknown."""
         if stage != self._stage or done < self._first:
             self._begin(stage, done)
         elapsed = time.monotonic() - self._started
@@ -85,15 +75,11 @@ class StageProgress:
             self.say(f"{stage}: {done:,} of {total:,}, {rate:,.1f}/s{left}" if total else stage)
 
     def say(self, line: str) -> None:
-        """Prints a line that stays.
-
-        Args:
-            line: The line.
-        """
+        """Prints a line that stays."""
         self._console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def clear(self) -> None:
-        """Takes the bar away, for output that is not the display's own."""
+        """Removes the bar, so that something else can be printed."""
         self._bars.stop()
         if self._stage is not None and self._console.is_terminal:
             self._bars.remove_task(self._task)
@@ -113,21 +99,17 @@ def _minutes(seconds: float) -> str:
 
 
 class _BarAside(logging.StreamHandler[TextIO]):
-    """Takes the progress bar away before it writes a line."""
+    """Removes the progress bar before it writes a line."""
 
-    def __init__(self, stages: StageProgress) -> None:
+    def __init__(self, display: ProgressDisplay) -> None:
         super().__init__()
-        self._stages = stages
+        self._display = display
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._stages.clear()
+        self._display.clear()
         super().emit(record)
 
 
-def log_beside(stages: StageProgress) -> None:
-    """Writes log lines as plain text on stderr, without breaking a progress bar.
-
-    Args:
-        stages: The display that is on stderr.
-    """
-    logging.basicConfig(format="%(message)s", handlers=[_BarAside(stages)])
+def log_beside(display: ProgressDisplay) -> None:
+    """Writes log lines as plain text on stderr, without breaking the progress bar there."""
+    logging.basicConfig(format="%(message)s", handlers=[_BarAside(display)])

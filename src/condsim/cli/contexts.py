@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -12,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from condsim.cli.running import long_work
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
     from condsim.contexts import CoherenceReport, Engine, GeneratorReport, Pipeline
-    from condsim.progress import StageProgress
+    from condsim.progress import ProgressDisplay
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -89,25 +89,18 @@ def run(
     for module in ("pyarrow", "sentencex", "filelock", "sentence_transformers"):
         require(module, extra="contexts")
     from condsim.contexts import Pipeline, load_contexts_recipe
-    from condsim.progress import StageProgress
 
-    logging.basicConfig(format="%(message)s")
     chosen = load_contexts_recipe(recipe, overrides=set_ or ())
     ray = _engine(engine, address=address, workers=workers, gpus=worker_gpus)
-    with StageProgress() as progress, _one_line_if_full(output):
+    with long_work(log=None) as progress, _one_line_if_full(output):
         made = Pipeline(output, chosen, until=until.value, progress=progress)
-        try:
-            with made.begun():
-                for line in _stages(made, until, ray, progress):
-                    progress.say(line)
-        except KeyboardInterrupt:
-            progress.clear()
-            typer.echo("Stopped. The same command goes on from here.", err=True)
-            raise typer.Exit(130) from None
+        with made.begun():
+            for line in _stages(made, until, ray, progress):
+                progress.say(line)
 
 
 def _stages(
-    made: Pipeline, until: Stage, engine: Engine | None, progress: StageProgress
+    made: Pipeline, until: Stage, engine: Engine | None, progress: ProgressDisplay
 ) -> Iterator[str]:
     """Makes the stages one by one; gives what there is to say of each."""
     steps: dict[Stage, Callable[[], str]] = {
@@ -140,7 +133,7 @@ def _origin(made: Pipeline) -> str:
     return f"origin: {made.folder}, for condsim evaluate --model"
 
 
-def _surrogate(made: Pipeline, progress: StageProgress) -> str:
+def _surrogate(made: Pipeline, progress: ProgressDisplay) -> str:
     """Trains the surrogate; the trainer has a display of its own."""
     harvested = made.harvest()
     progress.clear()

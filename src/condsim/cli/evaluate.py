@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 
-from condsim.cli.running import check_output, tell_of_long_work
+from condsim.cli.running import check_output, long_work
 from condsim.errors import InputError, require, unknown_name
 
 if TYPE_CHECKING:
@@ -86,11 +86,7 @@ def run_suite(
     if reference is not None and reference.name not in names:
         scorers.insert(0, reference)
     kept = None if cache == _OFF else cache or default_cache()
-    from condsim.progress import StageProgress, log_beside
-
-    with StageProgress() as progress:
-        log_beside(progress)
-        tell_of_long_work()
+    with long_work(log="condsim.contexts") as progress:
         progress("reading the data", 0, 0)
         tasks = load_suite(data, cast(Suite, suite), triplets_cache=kept)
         report = evaluate_suite(
@@ -299,7 +295,6 @@ def evaluate(
             plot=plot,
         )
         return
-    tell_of_long_work()
     only_suite = "a single file has no use for it"
     refuse(
         "is for --suite only",
@@ -319,17 +314,18 @@ def evaluate(
         if plot.suffix.lower() != ".png":
             raise InputError(f"--plot: the name must end in .png. Got {plot} instead.")
         require("matplotlib", extra="train")
-    report = _report(
-        data,
-        model=model[0] if model else None,
-        baselines=baseline or [],
-        against=against,
-        train=train,
-        resamples=resamples,
-        seed=seed,
-        over_estimation=over_estimation,
-        plot=plot,
-    )
+    with long_work(log="condsim.contexts"):
+        report = _report(
+            data,
+            model=model[0] if model else None,
+            baselines=baseline or [],
+            against=against,
+            train=train,
+            resamples=resamples,
+            seed=seed,
+            over_estimation=over_estimation,
+            plot=plot,
+        )
     if json is not None:
         report.to_json(json)
     _print(report, markdown=markdown)

@@ -20,6 +20,7 @@ _EXTRAS = {
     "contexts": ("pyarrow", "sentencex"),
     "parquet": ("pyarrow",),
 }
+_DISTRIBUTIONS = {"PIL": "pillow", "faiss": "faiss-cpu"}  # where the module has another name
 
 
 def info() -> None:
@@ -42,7 +43,7 @@ def info() -> None:
 
 
 def _model_lines() -> list[tuple[str, str]]:
-    """What the bundled model says of itself."""
+    """Name and value of each fact about the bundled model."""
     from condsim.scorers import DEFAULT_FOLDER, Settings
 
     try:
@@ -72,6 +73,6 @@ def _extra_line(extra: str, modules: tuple[str, ...]) -> tuple[str, str]:
 
 def _version(module: str) -> str:
     try:
-        return metadata.version(module)
+        return metadata.version(_DISTRIBUTIONS.get(module, module))
     except metadata.PackageNotFoundError:
         return "not installed"

@@ -1,8 +1,6 @@
-"""The ``condsim`` command: registers one function per file and turns errors into one line."""
+"""The ``condsim`` command: registers the function of each file."""
 
 from __future__ import annotations
-
-import sys
 
 import typer
 
@@ -23,7 +21,7 @@ from condsim.cli import (
     train,
 )
 from condsim.cli.build import app as build
-from condsim.errors import CondSimError
+from condsim.cli.running import run_app
 
 app = typer.Typer(
     name="condsim",
@@ -57,12 +55,5 @@ def run(arguments: list[str] | None = None) -> None:
     """Runs the command line and exits the process.
 
     Exit status: 0 done, 2 the input breaks a rule (one line on stderr), 130 interrupted.
-
-    Args:
-        arguments: The words after ``condsim``; those of the process by default.
     """
-    try:
-        app(args=arguments)
-    except CondSimError as error:
-        sys.stderr.write(f"error: {error}\n")
-        sys.exit(2)
+    run_app(app, arguments)

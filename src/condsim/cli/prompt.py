@@ -5,62 +5,21 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated, NamedTuple
 
 import numpy as np
 import typer
-from rich import progress as bars
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from condsim.cli.running import check_output
+from condsim.cli.running import check_output, long_work
 from condsim.evaluation import PromptReport, to_table
 from condsim.files import replacing
 from condsim.prompting import ANSWERS, PromptScorer, PromptSettings, save_settings
 from condsim.types import Task
-
-
-class Progress:
-    """A bar on stderr: rows answered, their rate and the time left; a context manager."""
-
-    def __init__(self) -> None:
-        console = Console(stderr=True)
-        self._bar = bars.Progress(
-            *bars.Progress.get_default_columns(),
-            bars.MofNCompleteColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        self._task: bars.TaskID | None = None
-
-    def __enter__(self) -> Progress:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._bar.stop()
-
-    def __call__(self, done: int, rows: int) -> None:
-        """Moves the bar.
-
-        Args:
-            done: Rows answered.
-            rows: Rows in all.
-        """
-        if self._task is None:
-            self._task = self._bar.add_task("answers", total=rows)
-        self._bar.update(self._task, completed=done)
 
 
 class Answered(NamedTuple):
@@ -72,26 +31,12 @@ class Answered(NamedTuple):
     valid: bool
 
 
-@contextmanager
-def resumable(scorer: PromptScorer) -> Iterator[None]:
-    """Says what is kept when the user stops a run.
-
-    Args:
-        scorer: What is being asked.
-
-    Yields:
-        Nothing; the work goes inside.
-    """
-    try:
-        yield
-    except KeyboardInterrupt:
-        answered = scorer.asker.usage.requests
-        typer.echo(
-            f"stopped after {answered} requests; all answers that came are kept, and the same "
-            "command goes on",
-            err=True,
-        )
-        raise
+def _kept_answers(scorer: PromptScorer) -> str:
+    """What a user who stops a run must know."""
+    return (
+        f"All answers of {scorer.asker.usage.requests} requests are kept, and the same command "
+        "goes on from here."
+    )
 
 
 def print_report(report: PromptReport) -> None:
@@ -367,17 +312,18 @@ def prompt(
     from condsim.tasks import load_task
 
     task = load_task(data, require_labels=True).labelled()
-    with Progress() as progress:
-        scorer = open_prompt_scorer(settings, progress=progress)
-        if save is not None:
-            save_settings(settings, save)
-        if dry_run:
-            _dry_run(scorer, task, show=show)
-            return
-        with resumable(scorer):
-            report = evaluate_prompt(
-                scorer, task, settings=settings.to_dict(), resamples=resamples, seed=seed
-            )
+    scorer = open_prompt_scorer(
+        settings, progress=lambda done, rows: progress("answers", done, rows)
+    )
+    if save is not None:
+        save_settings(settings, save)
+    if dry_run:
+        _dry_run(scorer, task, show=show)
+        return
+    with long_work(log=None, resume=lambda: _kept_answers(scorer)) as progress:
+        report = evaluate_prompt(
+            scorer, task, settings=settings.to_dict(), resamples=resamples, seed=seed
+        )
     print_report(report)
     if json is not None:
         report.to_json(json)

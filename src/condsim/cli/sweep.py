@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from condsim.cli.running import long_work
 
 if TYPE_CHECKING:
     from condsim.training import SweepSpec
@@ -42,13 +43,8 @@ def sweep(
         return
     from condsim.training import run_sweep, to_markdown
 
-    logging.basicConfig(format="%(message)s")
-    logging.getLogger("condsim").setLevel(logging.INFO)
-    try:
+    with long_work():
         result = run_sweep(spec, output)
-    except KeyboardInterrupt:
-        typer.echo("Stopped. The same command goes on from here.", err=True)
-        raise typer.Exit(130) from None
     typer.echo(to_markdown(result), nl=False)
 
 

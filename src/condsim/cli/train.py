@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from condsim.cli.running import long_work
 from condsim.errors import require
 
 
@@ -41,15 +41,13 @@ def train(
     require("sentence_transformers", extra="train")
     from condsim.training import close_process_group, fit, load_recipe
 
-    logging.basicConfig(format="%(message)s")
-    logging.getLogger("condsim").setLevel(logging.INFO)
     chosen = load_recipe(recipe, overrides=set_ or ())
-    try:
-        result = fit(chosen, output, resume=resume)
-    except KeyboardInterrupt:
-        typer.echo("Stopped. The same command with --resume goes on from here.", err=True)
-        close_process_group()
-        raise typer.Exit(130) from None
+    with long_work(resume="The same command with --resume goes on from here."):
+        try:
+            result = fit(chosen, output, resume=resume)
+        except KeyboardInterrupt:
+            close_process_group()
+            raise
     close_process_group()
     if result is not None:
         typer.echo(result.summary())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from condsim.cli.running import check_output
+from condsim.cli.running import check_output, long_work
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
@@ -184,9 +183,7 @@ def candidates(
         read_items,
         read_texts,
     )
-    from condsim.progress import StageProgress
 
-    logging.basicConfig(format="%(message)s")
     check_output("--output", output)
     _check_sources(texts=texts, images=images, embeddings=embeddings, image_encoder=image_encoder)
     bounds = {
@@ -215,37 +212,30 @@ def candidates(
     )
     given = images is not None or embeddings is not None
     kept = cache or output.with_suffix(".cache")
-    with StageProgress() as progress:
-        try:
-            found = embed(
-                collection,
-                images=images,
-                image_encoder=image_encoder,
-                embeddings=embeddings,
-                text_encoder=text_encoder,
-                cosine=not no_text_cosine
-                and not (
-                    text_encoder is None and settings.filters.min_text_cosine is None and given
-                ),
-                cache=kept,
-                device=device,
-                progress=progress,
-            )
-            report = make_candidates(
-                collection,
-                found.items,
-                output,
-                settings=settings,
-                cache=kept,
-                progress=progress,
-                caption_vectors=found.captions,
-                stop_words=words,
-                provenance=found.provenance,
-            )
-        except KeyboardInterrupt:
-            progress.clear()
-            typer.echo("Stopped. The same command goes on from here.", err=True)
-            raise typer.Exit(130) from None
+    with long_work(log=None) as progress:
+        found = embed(
+            collection,
+            images=images,
+            image_encoder=image_encoder,
+            embeddings=embeddings,
+            text_encoder=text_encoder,
+            cosine=not no_text_cosine
+            and not (text_encoder is None and settings.filters.min_text_cosine is None and given),
+            cache=kept,
+            device=device,
+            progress=progress,
+        )
+        report = make_candidates(
+            collection,
+            found.items,
+            output,
+            settings=settings,
+            cache=kept,
+            progress=progress,
+            caption_vectors=found.captions,
+            stop_words=words,
+            provenance=found.provenance,
+        )
     _show(report, settings.filters)
     typer.echo(f"{output}: {report.written:,} pairs")
 

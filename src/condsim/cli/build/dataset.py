@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -262,8 +261,7 @@ def split(
 
 
 def _require_extra() -> None:
-    """Tells of a missing extra before the work."""
-    logging.basicConfig(format="%(message)s")
+    """Refuses to start without the libraries."""
     for module in ("scipy", "matplotlib", "statsmodels", "krippendorff"):
         require(module, extra="build")
 

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from condsim.cli.running import check_output
+from condsim.cli.running import check_output, long_work
 from condsim.errors import InputError
 
 if TYPE_CHECKING:
@@ -122,7 +122,6 @@ def weak(
         _cover(captions, caption_column, REGISTRY, sample=sample, seed=seed, json=json)
         return
     from condsim.construction import WeakSettings, build_weak
-    from condsim.progress import StageProgress
 
     settings = WeakSettings(
         rows=rows,
@@ -133,7 +132,7 @@ def weak(
         text_encoder=text_encoder,
         answers=answers,
     )
-    with StageProgress() as progress:
+    with long_work(log=None) as progress:
         report = build_weak(
             captions,
             output,
@@ -305,10 +304,9 @@ def teach(
     check_output("--output", output)
     from condsim.construction import teach_file
     from condsim.loading import load_scorer
-    from condsim.progress import StageProgress
 
     teachers = [load_scorer(name, device=device) for name in model]
-    with StageProgress() as progress:
+    with long_work(log=None) as progress:
         rows = teach_file(file, output, teachers, given=given, progress=progress)
     typer.echo(f"{output}: {rows:,} rows labelled by {', '.join(one.name for one in teachers)}")
 
@@ -347,9 +345,8 @@ def answers(
     if model is not None and functions:
         raise InputError("--functions and --model both answer; give one of them.")
     from condsim.construction import answer_file
-    from condsim.progress import StageProgress
 
-    with StageProgress() as progress:
+    with long_work(log=None) as progress:
         answerer = _answerer(model, functions or [], progress)
         written = answer_file(
             file, output, answerer, progress=progress, seed=seed, functions=functions or ()
