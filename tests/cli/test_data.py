@@ -24,7 +24,7 @@ def file(tmp_path):
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(app, ["data", *(str(argument) for argument in arguments)])
 
 
 def test_check_tables_printed(file):

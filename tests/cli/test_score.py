@@ -1,13 +1,19 @@
 from __future__ import annotations
 
 import csv
+import datetime
+import gzip
 import io
 import json
+import os
+import threading
 from pathlib import Path
 
 import numpy as np
+import pyarrow
 import pytest
 import typer
+from pyarrow import parquet
 from typer.testing import CliRunner
 
 from condsim.cli import score as module
@@ -123,26 +129,152 @@ def test_score_output_keeps_the_columns_and_adds_the_score(tmp_path, numbers, su
     assert result.exit_code == 0
     assert "2 rows scored" in result.stderr
     assert numbers.scale == "likert"
-    text = output.read_text("utf-8")
-    if suffix == ".jsonl":
-        rows = [json.loads(line) for line in text.splitlines()]
-    else:
-        quoting = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if suffix == ".tsv" else {}
-        rows = list(csv.DictReader(io.StringIO(text), **quoting))
+    rows = written(output)
     assert list(rows[0]) == [*header.split(","), "score"]
     assert [row["id"] for row in rows] == ["7", "8"]
     assert [float(row["score"]) for row in rows] == [0.1, 0.9]
     assert rows[0]["sentence1"] == 'A, "B".'
 
 
-def test_score_jsonl_input_keeps_its_plain_columns(tmp_path, numbers):
+TEXTS = {"sentence1": "A.", "sentence2": "B.", "condition": "aspect 1"}
+TSV = "note\tsentence1\tsentence2\tcondition\n7\tA.\tB.\taspect 1\n"
+JSONL = json.dumps({"note": 7, **TEXTS}) + "\n"
+
+
+def write_parquet(path, **columns):
+    columns = {name: [value] for name, value in (columns | TEXTS).items()}
+    parquet.write_table(pyarrow.table(columns), path)
+    return path
+
+
+def written(path):
+    """The rows of an output, by column."""
+    text = path.read_text("utf-8")
+    if path.suffix == ".jsonl":
+        return [json.loads(line) for line in text.splitlines()]
+    quoting = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if path.suffix == ".tsv" else {}
+    return list(csv.DictReader(io.StringIO(text), **quoting))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("in.csv", TSV.replace("\t", ",")),
+        ("in.csv", "\n\r\n\n" + TSV.replace("\t", ",")),
+        ("in.csv.gz", TSV.replace("\t", ",")),
+        ("in.tsv", "\ufeff" + TSV),
+        ("in.tsv", "\n\n" + TSV),
+        ("in.tsv.gz", TSV),
+        ("in.jsonl", JSONL),
+        ("in.jsonl", "\n \n" + JSONL),
+        ("in.jsonl.gz", "\n" + JSONL),
+        ("in.parquet", None),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+def test_score_columns_of_every_format_kept_in_order(tmp_path, numbers, name, content, suffix):
+    file, output = tmp_path / name, tmp_path / f"out{suffix}"
+    if content is None:
+        write_parquet(file, note="7")
+    else:
+        data = content.encode()
+        file.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    result = invoke("--file", file, "--output", output)
+    assert result.exit_code == 0, result.exception
+    (row,) = written(output)
+    assert list(row) == ["note", "sentence1", "sentence2", "condition", "score"]
+    assert {name: str(value) for name, value in row.items()} == {
+        "note": "7",
+        **TEXTS,
+        "score": "1.0",
+    }
+
+
+def test_score_jsonl_output_keeps_any_value_of_json(tmp_path, numbers):
     file = tmp_path / "in.jsonl"
-    row = {"sentence1": "A.", "sentence2": "B.", "condition": "aspect 1", "id": 3, "tags": ["x"]}
-    file.write_text(json.dumps(row) + "\n", "utf-8")
+    rows = [
+        TEXTS | {"id": 3, "tags": ["x", {"y": None}], "done": True},
+        {"empty": None, **TEXTS},
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     invoke("--file", file, "--output", tmp_path / "out.jsonl")
-    found = json.loads((tmp_path / "out.jsonl").read_text("utf-8"))
-    del row["tags"]
-    assert found == row | {"score": 1.0}
+    assert written(tmp_path / "out.jsonl") == [row | {"score": 1.0} for row in rows]
+
+
+@pytest.mark.parametrize("target", ["out.csv", "out.tsv", None])
+def test_score_jsonl_rows_of_different_keys_give_all_columns(
+    tmp_path, numbers, monkeypatch, target
+):
+    monkeypatch.setattr(module, "ROWS", 1)
+    file = tmp_path / "in.jsonl"
+    rows = [TEXTS | {"done": True, "score": 9}, {"later": 2.5, **TEXTS}, TEXTS | {"done": None}]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    result = invoke("--file", file, *(("--output", tmp_path / target) if target else ()))
+    if target is None:
+        (tmp_path / "shown.tsv").write_text(result.stdout, "utf-8")
+    found = written(tmp_path / (target or "shown.tsv"))
+    assert list(found[0]) == [*TEXTS, "done", "later", "score"]
+    assert [row["done"] for row in found] == ["true", "", ""]
+    assert [row["later"] for row in found] == ["", "2.5", ""]
+
+
+@pytest.mark.parametrize("value", [["x"], {"y": 1}])
+def test_score_list_in_csv_refused_before_anything_is_written(tmp_path, numbers, value):
+    file, output = tmp_path / "in.jsonl", tmp_path / "out.csv"
+    rows = [TEXTS, TEXTS | {"tags": value}]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    error = fault("--file", file, "--output", output)
+    assert isinstance(error, InputError)
+    assert "row 2 (line 2), column 'tags': a list or an object cannot be written" in str(error)
+    assert not output.exists()
+    assert not numbers.blocks
+
+
+def test_score_parquet_dates_become_text_and_bytes_are_refused(tmp_path, numbers):
+    file = write_parquet(tmp_path / "in.parquet", day=datetime.date(2024, 2, 29), tags=["x"])
+    invoke("--file", file, "--output", tmp_path / "out.jsonl")
+    (row,) = written(tmp_path / "out.jsonl")
+    assert (row["day"], row["tags"]) == ("2024-02-29", ["x"])
+    error = fault("--file", write_parquet(file, raw=b"x"), "--output", tmp_path / "out.jsonl")
+    assert "row 1, column 'raw': must be a value of JSON, got a bytes" in str(error)
+
+
+def test_score_column_name_twice_numbered(tmp_path, numbers):
+    file = write(tmp_path / "in.csv", [1], header="sentence1,sentence2,condition,x,x", after=",4,5")
+    invoke("--file", file, "--output", tmp_path / "out.csv")
+    (row,) = written(tmp_path / "out.csv")
+    assert (row["x"], row["x.1"]) == ("4", "5")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ('"deep": ' + "[" * 900 + "]" * 900, None),
+        ('"deep": ' + "[" * 99_000 + "]" * 99_000, "not valid JSON"),
+        (r'"half\ud800": 1', "half of a surrogate pair"),
+        (r'"half": ["\ud800"]', "half of a surrogate pair"),
+    ],
+)
+def test_score_jsonl_value_that_cannot_be_written_named(tmp_path, numbers, more, message):
+    file = tmp_path / "in.jsonl"
+    file.write_text(JSONL[:-2] + f", {more}}}\n", "utf-8")
+    result = invoke("--file", file, "--output", tmp_path / "out.jsonl")
+    if message is None:
+        assert result.exit_code == 0, result.exception
+    else:
+        assert isinstance(result.exception, InputError)
+        assert "in.jsonl, row 1 (line 1)" in str(result.exception)
+        assert message in str(result.exception)
+
+
+def test_score_pipe_is_read_once(tmp_path, numbers):
+    pipe = tmp_path / "in.tsv"
+    os.mkfifo(pipe)
+    thread = threading.Thread(target=lambda: pipe.write_text(TSV, "utf-8"))
+    thread.start()
+    result = invoke("--file", pipe)
+    thread.join()
+    assert result.stdout.splitlines()[1] == "7\tA.\tB.\taspect 1\t1.0"
 
 
 def test_score_old_score_column_replaced(tmp_path, numbers):
@@ -152,7 +284,7 @@ def test_score_old_score_column_replaced(tmp_path, numbers):
 
 
 def test_score_many_rows_in_blocks(tmp_path, numbers, monkeypatch):
-    monkeypatch.setattr(module._scored, "__kwdefaults__", {"block": 4})
+    monkeypatch.setattr(module, "ROWS", 4)
     file = write(tmp_path / "in.csv", range(10))
     invoke("--file", file, "--output", tmp_path / "out.tsv")
     assert numbers.blocks == [4, 4, 2]
@@ -169,6 +301,19 @@ def test_score_many_rows_in_blocks(tmp_path, numbers, monkeypatch):
 )
 def test_score_standard_input_tsv_or_jsonl(numbers, text):
     assert invoke("--file", "-", stdin=text).stdout.splitlines()[1] == "A.\tB.\taspect 0.5\t0.5"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n1,2\n", "standard input, header: column 'sentence1', 'sentence2', 'condition'"),
+        ("[1]\n", "standard input, header: column"),
+        ("\n", "standard input: has no rows"),
+        (b"PAR1\x00", "standard input, line 1, byte 4 of the file: NUL byte"),
+    ],
+)
+def test_score_standard_input_is_named_in_messages(numbers, text, message):
+    assert message in str(fault("--file", "-", stdin=text))
 
 
 def test_score_bad_row_leaves_no_output(tmp_path, numbers):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import tracemalloc
 from pathlib import Path
@@ -9,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from condsim.errors import InputError, MissingExtraError
-from condsim.tasks.rows import iter_rows
+from condsim.tasks import iter_rows
 
 AB = ("a", "b")
 
@@ -188,6 +190,11 @@ def test_iter_rows_duplicate_column_refused(write):
         rows_of(write("x.csv", "a,b, a\n1,2,3\n"))
 
 
+def test_iter_rows_unused_column_twice_tolerated(write):
+    path = write("x.csv", "a,note,b,note\n1,2,3,4\n")
+    assert rows_of(path) == [(1, {"a": "1", "b": "3"})]
+
+
 def test_iter_rows_unnamed_columns_tolerated(write):
     assert len(rows_of(write("x.csv", ",a,b,\n0,1,2,\n"))) == 1
 
@@ -212,6 +219,29 @@ def test_iter_rows_broken_utf8_names_line_and_byte(write, name):
 def test_iter_rows_utf8_cut_at_end_of_file_refused(write):
     with pytest.raises(InputError, match=r"line 2, byte 6 of the file: not valid UTF-8"):
         rows_of(write("x.csv", b"a,b\n1,\xc3"))
+
+
+def test_iter_rows_windows_1252_says_how_to_convert(write):
+    with pytest.raises(InputError, match=r"not valid UTF-8 .* 'iconv -f cp1252 -t utf-8'"):
+        rows_of(write("x.csv", "a,b\n1,“é”\n".encode("cp1252")))
+
+
+def test_iter_rows_gzip_without_suffix_named(write):
+    with pytest.raises(InputError, match=r"x\.csv: is packed by gzip\. Let its name end in \.gz"):
+        rows_of(write("x.csv", gzip.compress(b"a,b\n1,2\n")))
+
+
+def test_iter_rows_read_error_names_the_line(write, monkeypatch):
+    class Broken(io.BytesIO):
+        def readline(self, size=-1):
+            if self.tell():
+                raise OSError(5, "Input/output error")
+            return super().readline(size)
+
+    path = write("x.csv", "a,b\n1,2\n")
+    monkeypatch.setattr(Path, "open", lambda self, mode: Broken(b"a,b\n1,2\n"))
+    with pytest.raises(InputError, match=r"x\.csv, after line 1: cannot be read .*Input/output"):
+        rows_of(path)
 
 
 def test_iter_rows_utf16_refused(write):
@@ -262,6 +292,11 @@ def test_iter_rows_csv_unclosed_quote_in_large_file_stops_early(write):
     path = write("x.csv", 'a,b\n"1,2\n' + "some text,more text\n" * 10_000)
     with pytest.raises(InputError, match=r"row 1 \(line 2\).*is still open after 128 KiB"):
         rows_of(path)
+
+
+def test_iter_rows_csv_closed_cell_over_the_limit_named(write):
+    with pytest.raises(InputError, match=r"row 1 \(line 2\): a cell must have at most 128 KiB"):
+        rows_of(write("x.csv", f'a,b\n1,"{"x" * (1 << 18)}"\n'))
 
 
 def test_iter_rows_csv_text_after_closing_quote_refused(write):

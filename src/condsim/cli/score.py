@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from enum import StrEnum
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TextIO
@@ -19,81 +16,44 @@ import typer
 from condsim.errors import InputError
 from condsim.files import check_not_input, replacing
 from condsim.loading import load_scorer
-from condsim.tasks import iter_csts, iter_rows
+from condsim.tasks import scan_rows, scan_stream, suffix_of
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from condsim.tasks import Cell
-
 ROWS = 4096  # scored and written at once: what bounds the memory
-SHOWN = 200  # rows of a table; more than that is no reading for the eye
+SHOWN = 200  # rows of a table; nobody reads more than that
 
 Scale = Literal["unit", "likert", "raw"]
-Record = dict[str, "Cell"]
+Record = Mapping[str, object]
 
 _COLUMNS = ("sentence1", "sentence2", "condition")
+_JSON = (".jsonl", ".ndjson")
 _BAR = 20  # characters
 
 
-def score_to_file(file: Path, output: Path, *, model: str | None, scale: Scale) -> None:
-    """Scores a file into another, with the columns of the first and ``score``.
-
-    Args:
-        file: The file to read, ``-`` for standard input.
-        output: The file to write; its suffix says the format.
-        model: See `condsim.loading.load_scorer`.
-        scale: The scale of the scores.
-
-    Raises:
-        InputError: If the input breaks a rule, the suffix is unknown or both are the same file.
-        ModelError: If the model cannot be loaded.
-    """
-    write = _WRITERS.get(output.suffix.lower())
-    if write is None:
+def _score_to_file(file: Path, output: Path, *, model: str | None, scale: Scale) -> None:
+    """Scores a file into another, whose suffix says the format."""
+    suffix = output.suffix.lower()
+    if suffix not in _WRITERS:
         raise InputError(
             f"{output}: the format is told from the suffix, which must be one of "
             f"{', '.join(_WRITERS)}. Got {output.suffix!r} instead."
         )
     check_not_input(output, file, option="--output")
-    with replacing(output) as partial, _readable(file) as path:
+    with replacing(output) as partial:
         with partial.open("w", encoding="utf-8", newline="") as stream:
-            rows = write(stream, _scored(path, model=model, scale=scale))
+            records = _scored(file, model=model, scale=scale, table=suffix not in _JSON)
+            rows = _WRITERS[suffix](stream, records)
     typer.echo(f"{output}: {rows} rows scored", err=True)
 
 
-def score_to_stdout(file: Path, *, model: str | None, scale: Scale) -> None:
-    """Scores a file to standard output as tab separated rows.
-
-    Args:
-        file: The file to read, ``-`` for standard input.
-        model: See `condsim.loading.load_scorer`.
-        scale: The scale of the scores.
-
-    Raises:
-        InputError: If the input breaks a rule.
-        ModelError: If the model cannot be loaded.
-    """
-    with _readable(file) as path:
-        _write_tsv(sys.stdout, _scored(path, model=model, scale=scale))
-
-
-def show_table(file: Path, *, model: str | None, scale: Scale) -> None:
-    """Prints each sentence pair once, and below it its conditions with their scores as bars.
-
-    Args:
-        file: The file to read, ``-`` for standard input.
-        model: See `condsim.loading.load_scorer`.
-        scale: The scale of the scores.
-
-    Raises:
-        InputError: If the input breaks a rule.
-        ModelError: If the model cannot be loaded.
-    """
+def _show_table(file: Path, *, model: str | None, scale: Scale) -> None:
+    """Prints each sentence pair once, and below it its conditions with their scores as bars."""
     from rich.console import Console
 
-    with _readable(file) as path:
-        rows = list(islice(_scored(path, model=model, scale=scale, block=SHOWN + 1), SHOWN + 1))
+    records = _scored(file, model=model, scale=scale, block=SHOWN + 1)
+    rows = list(islice(records, SHOWN + 1))
     console = Console(highlight=False)
     shown = rows[:SHOWN]
     width = min(40, max(len(str(row["condition"])) for row in shown))
@@ -104,12 +64,7 @@ def show_table(file: Path, *, model: str | None, scale: Scale) -> None:
 
 
 def _print_pair(
-    console: Console,
-    pair: tuple[Cell, Cell],
-    rows: Sequence[Record],
-    *,
-    scale: Scale,
-    width: int,
+    console: Console, pair: Sequence[object], rows: list[Record], *, scale: Scale, width: int
 ) -> None:
     from rich.table import Table
     from rich.text import Text
@@ -124,7 +79,7 @@ def _print_pair(
     grid.add_column(justify="right", width=5)
     grid.add_column(width=_BAR, no_wrap=True)
     for row in rows:
-        value = float(row["score"] or 0)
+        value = float(str(row["score"]))
         share = min(1.0, max(0.0, (value - low) / (high - low)))
         style = "green" if share >= 0.5 else "red"
         bar = Text(block * max(1, round(_BAR * share)), style=style)
@@ -133,12 +88,24 @@ def _print_pair(
     console.print()
 
 
-def _scored(path: Path, *, model: str | None, scale: Scale, block: int = ROWS) -> Iterator[Record]:
-    """Yields the rows of a file with their scores; the model is loaded when the first is read."""
-    rows = _records(path)
-    first = next(rows)
+def _scored(
+    file: Path, *, model: str | None, scale: Scale, table: bool = False, block: int | None = None
+) -> Iterator[Record]:
+    """Yields the rows of a file with their scores; the model is loaded when the first is read.
+
+    For a ``table``, every row has the columns of all rows.
+    """
+    ragged, records = _records(file, table=table)
+    scored = _with_scores(records, model=model, scale=scale, block=block or ROWS)
+    return _aligned(scored) if table and ragged else scored
+
+
+def _with_scores(
+    records: Iterator[dict[str, object]], *, model: str | None, scale: Scale, block: int
+) -> Iterator[Record]:
+    first = next(records)
     scorer = load_scorer(model)
-    pending = [first, *islice(rows, block - 1)]
+    pending = [first, *islice(records, block - 1)]
     while pending:
         columns = ([str(row[name]) for row in pending] for name in _COLUMNS)
         sentences1, sentences2, conditions = columns
@@ -146,94 +113,81 @@ def _scored(path: Path, *, model: str | None, scale: Scale, block: int = ROWS) -
         for row, value in zip(pending, scores, strict=True):
             # str of a float32 is the shortest text that reads back the same.
             yield {**row, "score": float(str(value))}
-        pending = list(islice(rows, block))
+        pending = list(islice(records, block))
 
 
-def _records(path: Path) -> Iterator[Record]:
-    """Yields the checked rows with all their columns, in the order of the file's first row."""
-    order = _columns_of(path)
-    others = [name for name in order if name not in (*_COLUMNS, "score")]
-    checked: Iterator[Record] = (
-        {"sentence1": row.sentence1, "sentence2": row.sentence2, "condition": row.condition}
-        for row in iter_csts(path, labels=False)
-    )
-    if not others:
-        yield from checked
-        return
-    rest = iter_rows(path, columns=(), optional=others)
-    for row, (_, more) in zip(checked, rest, strict=True):
-        cells = {**row, **more}
-        yield {name: cells[name] for name in dict.fromkeys((*order, *_COLUMNS)) if name in cells}
+def _records(file: Path, *, table: bool) -> tuple[bool, Iterator[dict[str, object]]]:
+    """Opens a file, or standard input: whether rows may differ in columns, and the checked rows."""
+    if str(file) == "-":
+        if sys.stdin is None:
+            raise InputError("Standard input is closed; give --file the name of a file.")
+        suffix, rows = scan_stream(
+            sys.stdin.buffer, name="standard input", columns=_COLUMNS, others=True
+        )
+    else:
+        suffix, rows = suffix_of(file), scan_rows(file, columns=_COLUMNS, others=True)
+
+    def checked() -> Iterator[dict[str, object]]:
+        for row in rows:
+            record = {**row.record, **{name: row.text(name) for name in _COLUMNS}}
+            record.pop("score", None)  # replaced by ours, which comes last
+            for name, value in record.items() if table else ():
+                if isinstance(value, list | dict):
+                    raise InputError(
+                        f"{row.place(name)}: a list or an object cannot be written as CSV or TSV. "
+                        "Give an --output that ends in .jsonl, or remove the column."
+                    )
+            yield record
+
+    return suffix in _JSON, checked()
 
 
-def _columns_of(path: Path) -> list[str]:
-    """The columns a file announces in its first line; none if that cannot be told.
-
-    Faults are left to the reader of the rows, which names them.
-    """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            if path.suffix.lower() in (".jsonl", ".ndjson"):
-                first = json.loads(stream.readline())
-                return [
-                    name
-                    for name, value in first.items()
-                    if isinstance(value, str | int | float) and not isinstance(value, bool)
-                ]
-            if path.suffix.lower() == ".csv":
-                return [name.strip() for name in next(csv.reader(stream))]
-            if path.suffix.lower() == ".tsv":
-                return [name.strip() for name in stream.readline().rstrip("\r\n").split("\t")]
-    except (OSError, ValueError, AttributeError, StopIteration, csv.Error):
-        pass
-    return []
+def _aligned(records: Iterator[Record]) -> Iterator[Record]:
+    """Gives every record the columns of all, by way of a temporary file."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as spool:
+        names: dict[str, None] = {}
+        for record in records:
+            names |= dict.fromkeys(record)
+            spool.write(json.dumps(record) + "\n")
+        spool.seek(0)
+        del names["score"]
+        for line in spool:
+            record = json.loads(line)
+            yield {name: record.get(name) for name in (*names, "score")}
 
 
-@contextmanager
-def _readable(file: Path) -> Iterator[Path]:
-    """Gives the file itself, or standard input as a file on disk (it is read more than once)."""
-    if str(file) != "-":
-        yield file
-        return
-    with tempfile.TemporaryDirectory(prefix="condsim-") as folder:
-        source = sys.stdin.buffer
-        start = source.readline()
-        is_json = start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
-        path = Path(folder, "stdin.jsonl" if is_json else "stdin.tsv")
-        with path.open("wb") as target:
-            target.write(start)
-            shutil.copyfileobj(source, target)
-        yield path
-
-
-def _write_csv(stream: TextIO, rows: Iterator[Record]) -> int:
-    first = next(rows)
-    writer = csv.DictWriter(stream, list(first), lineterminator="\n")
-    writer.writeheader()
-    writer.writerow(first)
-    count = 1
-    for row in rows:
-        writer.writerow(row)
-        count += 1
+def _write_csv(stream: TextIO, records: Iterator[Record]) -> int:
+    writer = csv.writer(stream, lineterminator="\n")
+    count = 0
+    for count, record in enumerate(records, start=1):
+        if count == 1:
+            writer.writerow(record)
+        writer.writerow(map(_cell, record.values()))
     return count
 
 
-def _write_tsv(stream: TextIO, rows: Iterator[Record]) -> int:
+def _write_tsv(stream: TextIO, records: Iterator[Record]) -> int:
     """Writes rows with no quoting; a tab or line end within a text becomes a space."""
     count = 0
-    for row in rows:
-        if not count:
-            stream.write("\t".join(row) + "\n")
-        cells = ("" if cell is None else " ".join(str(cell).split()) for cell in row.values())
+    for count, record in enumerate(records, start=1):
+        if count == 1:
+            stream.write("\t".join(" ".join(name.split()) for name in record) + "\n")
+        cells = (" ".join(_cell(value).split()) for value in record.values())
         stream.write("\t".join(cells) + "\n")
-        count += 1
     return count
 
 
-def _write_jsonl(stream: TextIO, rows: Iterator[Record]) -> int:
+def _cell(value: object) -> str:
+    """A value as CSV and TSV hold it."""
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _write_jsonl(stream: TextIO, records: Iterator[Record]) -> int:
     count = 0
-    for row in rows:
-        stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+    for record in records:
+        stream.write(json.dumps(record, ensure_ascii=False) + "\n")
         count += 1
     return count
 
@@ -246,14 +200,6 @@ _WRITERS: dict[str, Callable[[TextIO, Iterator[Record]], int]] = {
 }
 
 
-class ScaleOption(StrEnum):
-    """The scale that scores are given on."""
-
-    UNIT = "unit"
-    LIKERT = "likert"
-    RAW = "raw"
-
-
 def score(
     sentence1: Annotated[str | None, typer.Argument(show_default=False)] = None,
     sentence2: Annotated[str | None, typer.Argument(show_default=False)] = None,
@@ -261,7 +207,7 @@ def score(
     file: Annotated[
         Path | None,
         typer.Option(
-            help="File to score: CSV, TSV or JSONL with sentence1, sentence2, condition; "
+            help="File to score: CSV, TSV, JSONL or Parquet with sentence1, sentence2, condition; "
             "- reads TSV or JSONL from standard input.",
             show_default=False,
         ),
@@ -275,24 +221,24 @@ def score(
         typer.Option(help="Model folder or Hub name.", show_default="the model that ships"),
     ] = None,
     scale: Annotated[
-        ScaleOption,
+        Scale,
         typer.Option(
             help="unit: from 0 to 1, 0.5 is the middle. likert: from 1 to 5. raw: the cosine."
         ),
-    ] = ScaleOption.UNIT,
+    ] = "unit",
     table: Annotated[
         bool | None,
         typer.Option(
             "--table/--no-table",
-            help="Table for the eye, or tab separated rows.",
+            help="Human-readable table, or tab separated rows.",
             show_default="a table on a terminal",
         ),
     ] = None,
 ) -> None:
     """Say how similar two sentences are with respect to a condition.
 
-    A file of any size is read, scored and written a few thousand rows at a time; its own columns
-    are kept and `score` is added. The output file appears only when it is whole.
+    A file of any size is read, scored and written a few thousand rows at a time. All its columns
+    are kept and `score` is added. The output file appears only when it is complete.
 
     **Examples**
 
@@ -312,7 +258,8 @@ def score(
             )
         if output is not None or table is not None:
             raise InputError("--output and --table go with --file.")
-        _score_one(sentence1, sentence2, condition, model=model, scale=scale)
+        value = load_scorer(model).score(sentence1, sentence2, condition, scale=scale)
+        typer.echo(f"{value:.3f}")
         return
     if sentence1 is not None:
         raise InputError("Give either two sentences and a condition, or --file, not both.")
@@ -320,18 +267,8 @@ def score(
         raise InputError("Give either --output or --table/--no-table, not both.")
 
     if output is not None:
-        score_to_file(file, output, model=model, scale=scale.value)
+        _score_to_file(file, output, model=model, scale=scale)
     elif sys.stdout.isatty() if table is None else table:
-        show_table(file, model=model, scale=scale.value)
+        _show_table(file, model=model, scale=scale)
     else:
-        score_to_stdout(file, model=model, scale=scale.value)
-
-
-def _score_one(
-    sentence1: str, sentence2: str, condition: str, *, model: str | None, scale: ScaleOption
-) -> None:
-    """Prints the score of one pair."""
-    from condsim.loading import load_scorer
-
-    value = load_scorer(model).score(sentence1, sentence2, condition, scale=scale.value)
-    typer.echo(f"{value:.3f}")
+        _write_tsv(sys.stdout, _scored(file, model=model, scale=scale, table=True))

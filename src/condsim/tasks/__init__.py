@@ -24,8 +24,10 @@ if TYPE_CHECKING:
         iter_csts as iter_csts,
         load_csts as load_csts,
     )
-    from condsim.tasks.cxc_sts import load_cxc_sts as load_cxc_sts
-    from condsim.tasks.graded import load_scored_pairs as load_scored_pairs
+    from condsim.tasks.graded import (
+        load_cxc_sts as load_cxc_sts,
+        load_scored_pairs as load_scored_pairs,
+    )
     from condsim.tasks.hub import HubName as HubName, parse_hub_name as parse_hub_name
     from condsim.tasks.load import load_task as load_task
     from condsim.tasks.nli import (
@@ -47,17 +49,15 @@ if TYPE_CHECKING:
     from condsim.tasks.rows import (
         Cell as Cell,
         Row as Row,
-        check_file as check_file,
         column_names as column_names,
-        decoded_lines as decoded_lines,
         iter_rows as iter_rows,
-        open_bytes as open_bytes,
         place as place,
         scan_rows as scan_rows,
-        score_of as score_of,
+        scan_stream as scan_stream,
         shown as shown,
         stem_of as stem_of,
-        text_cell as text_cell,
+        suffix_of as suffix_of,
+        text_lines as text_lines,
     )
     from condsim.tasks.sections import (
         SectionTriplets as SectionTriplets,
@@ -91,16 +91,15 @@ __getattr__, __dir__, __all__ = face(
         "afs": "load_afs load_afs_topics",
         "applicability": "load_applicability",
         "csts": "CstsRow iter_csts load_csts",
-        "cxc_sts": "load_cxc_sts",
-        "graded": "load_scored_pairs",
+        "graded": "load_cxc_sts load_scored_pairs",
         "hub": "HubName parse_hub_name",
         "load": "load_task",
         "nli": "NLI_CLASSES NliTask load_nli",
         "pairs": "Fold Pairing cross_validation pair_rows",
         "rewordings": "BUNDLED_REWORDINGS Rewordings load_rewordings",
         "rows": (
-            "Cell Row check_file column_names decoded_lines iter_rows open_bytes place scan_rows "
-            "score_of shown stem_of text_cell"
+            "Cell Row column_names iter_rows place scan_rows scan_stream shown stem_of suffix_of "
+            "text_lines"
         ),
         "sections": "SectionTriplets draw_section_triplets",
         "sick": "load_sick",

@@ -16,32 +16,17 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-
 from condsim.errors import InputError
-from condsim.files import sha256_of
-from condsim.tasks.graded import GradedColumns, compare_count
-from condsim.tasks.rows import (
-    Row,
-    check_file,
-    check_header,
-    open_bytes,
-    place,
-    score_of,
-    stem_of,
-    text_cell,
-)
+from condsim.tasks.graded import CORRECT_ROW, GradedColumns, compare_count, make_task
+from condsim.tasks.rows import Row, check_columns, check_file, check_header, open_bytes, place
 from condsim.types import Task
 
 AFS_COLUMNS = GradedColumns("sentence_1", "sentence_2", "regression_label")
-"""The columns that are read."""
-
-AFS_LABEL_RANGE = (0.0, 5.0)
-"""Lowest and highest mean rating."""
 
 AFS_TOPICS = {"DP": "death penalty", "GC": "gun control", "GM": "gay marriage"}
 """The topics, by what the files are called."""
 
+_LABEL_RANGE = (0.0, 5.0)
 _LOOKED_AT = 4096  # bytes; the header is far shorter
 _PAIRS = 2000  # of each topic
 # Third byte of a mark of UTF-8 (E2 80 xx) that went through Windows-1252 into Mac Roman; "_" stands
@@ -75,45 +60,37 @@ def is_afs(path: Path) -> bool:
 def load_afs(path: Path | str, *, name: str | None = None) -> Task:
     """Loads the pairs of one topic.
 
+    Another number of rows than the 2,000 published is logged as a warning (logger ``condsim``)
+    where the file is named after a topic.
+
     Args:
         path: ``ArgPairs_DP.csv`` or a file of the same form.
         name: Name of the task; the file's stem by default.
 
     Returns:
-        The rows in file order, without conditions, each with a label from 0 to 5. Another number
-        of them than the 2,000 published is warned of (logger ``condsim``) where the name of the
-        file is that of a topic.
+        The rows in file order, without conditions, each with a label from 0 to 5.
 
     Raises:
         InputError: If the file cannot be read or has no rows, a column is missing, a sentence is
             empty, or a label is no number from 0 to 5.
     """
     path = Path(path)
-    rows = []
-    for row in _rows(path):
-        where = place(path, row=row.number, line=row.line, column=AFS_COLUMNS.score)
-        score = score_of(
-            row.cells[AFS_COLUMNS.score],
-            where,
-            label_range=AFS_LABEL_RANGE,
-            fix="Correct it, or remove the row.",
+    first, second, label = AFS_COLUMNS
+    rows = (
+        (
+            row.text(first),
+            row.text(second),
+            None,
+            row.score(label, label_range=_LABEL_RANGE, fix=CORRECT_ROW),
         )
-        texts = (text_cell(path, row, column) for column in AFS_COLUMNS[:2])
-        rows.append((*texts, score))
-    if not rows:
-        raise InputError(f"{path}: has no rows, only a header. At least one row of data is needed.")
-    sentences1, sentences2, labels = zip(*rows, strict=True)
-    if path.name in map(_file_name, AFS_TOPICS):
-        compare_count(str(path), found=len(rows), published=_PAIRS)
-    return Task(
-        name=stem_of(path) if name is None else name,
-        revision=sha256_of(path)[:12],
-        sentences1=sentences1,
-        sentences2=sentences2,
-        conditions=None,
-        labels=np.array(labels, np.float32),
-        label_range=AFS_LABEL_RANGE,
+        for row in _rows(path)
     )
+    task = make_task(path, rows, label_range=_LABEL_RANGE, name=name)
+    if not len(task):
+        raise InputError(f"{path}: has no rows, only a header. At least one row of data is needed.")
+    if path.name in map(_file_name, AFS_TOPICS):
+        compare_count(str(path), found=len(task), published=_PAIRS)
+    return task
 
 
 def load_afs_topics(folder: Path | str) -> tuple[Task, ...]:
@@ -152,6 +129,7 @@ def _rows(path: Path) -> Iterator[Row]:
     reader = csv.reader(io.StringIO(_decoded(path), newline=""))
     header = [name.strip() for name in next(reader, [])]
     check_header(path, header, AFS_COLUMNS)
+    check_columns(f"{path}, header", header, AFS_COLUMNS)
     number = 0
     while True:
         line = reader.line_num + 1
@@ -173,7 +151,7 @@ def _rows(path: Path) -> Iterator[Row]:
                 f"header has, got {len(fields)}. The line is cut off, or a cell holds a comma "
                 "without quotes."
             )
-        yield Row(number, line, {c: fields[header.index(c)].strip() for c in AFS_COLUMNS})
+        yield Row(path, number, line, {c: fields[header.index(c)].strip() for c in AFS_COLUMNS})
 
 
 def _decoded(path: Path) -> str:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from condsim.errors import InputError
-from condsim.files import sha256_of
 from condsim.tasks.csts import LABEL_RANGE
-from condsim.tasks.rows import Row, place, scan_rows, score_of, stem_of, text_cell
+from condsim.tasks.graded import make_task
+from condsim.tasks.rows import Row, scan_rows
 from condsim.types import Task
 
 _DOES_NOT_APPLY = -1.0
-_COLUMNS = ("sentence1", "sentence2", "condition")
 
 
 def load_applicability(path: Path | str, *, require_both: bool = True) -> Task:
@@ -34,39 +31,27 @@ def load_applicability(path: Path | str, *, require_both: bool = True) -> Task:
         MissingExtraError: If the file is Parquet and pyarrow is not installed.
     """
     path = Path(path)
-    texts: list[tuple[str, ...]] = []
-    labels: list[float] = []
-    for row in scan_rows(path, columns=(*_COLUMNS, "label")):
-        texts.append(tuple(text_cell(path, row, column) for column in _COLUMNS))
-        labels.append(_applies(path, row))
-    absent = labels.count(0.0)
-    if require_both and absent in (0, len(labels)):
+    rows = (
+        (row.text("sentence1"), row.text("sentence2"), row.text("condition"), _applies(row))
+        for row in scan_rows(path, columns=("sentence1", "sentence2", "condition", "label"))
+    )
+    task = make_task(path, rows, label_range=(0.0, 1.0), name=None)
+    applied = int(task.labels.sum())
+    if require_both and applied in (0, len(task)):
         raise InputError(
             f"{path}: there must be rows whose condition applies (label 1 to 5) and rows whose "
-            f"condition does not (label -1). Got {len(labels) - absent} and {absent}; 'condsim "
+            f"condition does not (label -1). Got {applied} and {len(task) - applied}; 'condsim "
             "build weak --absent' makes rows of the second kind."
         )
-    sentences1, sentences2, conditions = zip(*texts, strict=True)
-    return Task(
-        name=stem_of(path),
-        revision=sha256_of(path)[:12],
-        sentences1=sentences1,
-        sentences2=sentences2,
-        conditions=conditions,
-        labels=np.array(labels, np.float32),
-        label_range=(0.0, 1.0),
-    )
+    return task
 
 
-def _applies(path: Path, row: Row) -> float:
+def _applies(row: Row) -> float:
     value = row.cells["label"]
-    where = place(path, row=row.number, line=row.line, column="label")
     try:
         if value is not None and float(value) == _DOES_NOT_APPLY:
             return 0.0
     except (ValueError, OverflowError):
         pass
-    score_of(
-        value, where, label_range=LABEL_RANGE, fix="Write -1 where the condition does not apply."
-    )
+    row.score("label", label_range=LABEL_RANGE, fix="Write -1 where the condition does not apply.")
     return 1.0

@@ -13,12 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from condsim.errors import InputError
-from condsim.files import sha256_of
-from condsim.tasks.graded import compare_split
-from condsim.tasks.rows import Cell, Row, place, scan_rows, shown, stem_of, text_cell
+from condsim.tasks.graded import compare_split, make_task
+from condsim.tasks.rows import Row, scan_rows, shown
 from condsim.types import Task
 
 LABEL_RANGE = (1.0, 5.0)
@@ -63,21 +60,22 @@ def iter_csts(path: Path | str, *, labels: bool = True) -> Iterator[CstsRow]:
             label is neither a number from 1 to 5 nor -1.
         MissingExtraError: If the file is Parquet and pyarrow is not installed.
     """
-    path = Path(path)
     optional = ("label",) if labels else ()
     for row in scan_rows(path, columns=("sentence1", "sentence2", "condition"), optional=optional):
         yield CstsRow(
-            text_cell(path, row, "sentence1"),
-            text_cell(path, row, "sentence2"),
-            text_cell(path, row, "condition"),
-            _label(path, row, row.cells["label"]) if labels else None,
+            row.text("sentence1"),
+            row.text("sentence2"),
+            row.text("condition"),
+            _label(row) if labels else None,
         )
 
 
 def load_csts(path: Path | str, *, name: str | None = None, require_labels: bool = False) -> Task:
     """Loads a C-STS file.
 
-    The number of unlabelled rows is logged at level info (logger ``condsim``), also when it is 0.
+    The number of unlabelled rows is logged at level info (logger ``condsim``), also when it is 0;
+    another number of rows than published as a warning, where the file is named as in the original
+    release.
 
     Args:
         path: See `iter_csts`.
@@ -86,24 +84,18 @@ def load_csts(path: Path | str, *, name: str | None = None, require_labels: bool
 
     Returns:
         The validated rows in file order, with labels from 1 to 5 and NaN where the label is
-        absent, empty, NaN or -1. Another number of rows than published is warned of (logger
-        ``condsim``) where the file is named as in the original release.
+        absent, empty, NaN or -1.
 
     Raises:
         InputError: See `iter_csts`; also if labels are required and no row has one.
         MissingExtraError: See `iter_csts`.
     """
     path = Path(path)
-    sentences1, sentences2, conditions, labels = zip(*iter_csts(path), strict=True)
-    task = Task(
-        name=stem_of(path) if name is None else name,
-        revision=sha256_of(path)[:12],
-        sentences1=sentences1,
-        sentences2=sentences2,
-        conditions=conditions,
-        labels=np.array([math.nan if label is None else label for label in labels], np.float32),
-        label_range=LABEL_RANGE,
+    rows = (
+        (first, second, condition, math.nan if label is None else label)
+        for first, second, condition, label in iter_csts(path)
     )
+    task = make_task(path, rows, label_range=LABEL_RANGE, name=name)
     labelled = int(task.valid.sum())
     _LOGGER.info(
         "%s: %d rows, %d labelled, %d unlabelled or invalid",
@@ -122,7 +114,8 @@ def load_csts(path: Path | str, *, name: str | None = None, require_labels: bool
     return task
 
 
-def _label(path: Path, row: Row, value: Cell) -> float | None:
+def _label(row: Row) -> float | None:
+    value = row.cells["label"]
     if value is None or value == "":
         return None
     try:
@@ -133,9 +126,8 @@ def _label(path: Path, row: Row, value: Cell) -> float | None:
         return None
     low, high = LABEL_RANGE
     if not low <= label <= high:
-        where = place(path, row=row.number, line=row.line, column="label")
         raise InputError(
-            f"{where}: must be a number from {low:g} to {high:g}, or -1 where there is no label, "
-            f"got {shown(value)}. Correct it or write -1."
+            f"{row.place('label')}: must be a number from {low:g} to {high:g}, or -1 where there "
+            f"is no label, got {shown(value)}. Correct it or write -1."
         )
     return label

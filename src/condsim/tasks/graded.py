@@ -1,7 +1,9 @@
-"""Scored pairs: how similar two sentences are, with no condition, from 0 to 1.
+"""Sentence pairs with a gold score each and no conditions: scored pairs, and what their kin share.
 
-The form of pairs that a model scored rather than people, such as the harvest that SSBC's surrogate
-learns from (Sun et al., 2022, §3.4).
+Scored pairs are pairs that a model scored from 0 to 1 rather than people, such as the harvest that
+SSBC's surrogate learns from (Sun et al., 2022, §3.4). The ratings of Crisscrossed Captions STS
+(Parekh et al., 2021), how similar two captions of MS-COCO are from 0 to 5, are read once the text
+has been joined: columns ``score``, ``sentence1``, ``sentence2``, ``caption_id1``, ``caption_id2``.
 """
 
 from __future__ import annotations
@@ -9,17 +11,33 @@ from __future__ import annotations
 import logging
 import re
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from condsim.files import sha256_of
-from condsim.tasks.rows import place, scan_rows, score_of, stem_of, text_cell
+from condsim.tasks.rows import scan_rows, stem_of
 from condsim.types import Task
 
+CXC_STS_COUNTS = {"val": 44009, "test": 44045}
+"""Rows of each split of Crisscrossed Captions as published; 88,054 in all."""
+
+CXC_STS_MARKS = ("score", "caption_id1", "caption_id2")
+"""Columns that only a file of Crisscrossed Captions has."""
+
+CORRECT_ROW = "Correct it, or remove the row."
+
 _LOGGER = logging.getLogger("condsim")
+
+
+class GradedColumns(NamedTuple):
+    """The names of the three columns."""
+
+    sentence1: str = "sentence1"
+    sentence2: str = "sentence2"
+    score: str = "score"
 
 
 def compare_count(what: str, *, found: int, published: int) -> None:
@@ -42,70 +60,64 @@ def compare_split(path: Path, *, found: int, published: Mapping[str, int]) -> No
         compare_count(str(path), found=found, published=published[named[0]])
 
 
-_GRADED_LOGGER = logging.getLogger("condsim")
+def make_task(
+    path: Path,
+    rows: Iterable[tuple[str, str, str | None, float]],
+    *,
+    label_range: tuple[float, float],
+    name: str | None,
+    revision: str | None = None,
+) -> Task:
+    """Makes a task of the rows of a file: two sentences, the condition or None, and the label.
 
-
-class GradedColumns(NamedTuple):
-    """What the three columns are called.
-
-    Attributes:
-        sentence1: Name of the column of the first sentence.
-        sentence2: Name of the column of the second sentence.
-        score: Name of the column of the gold score.
+    A text that is in many rows is held once: a million pairs take some hundred megabytes.
     """
-
-    sentence1: str
-    sentence2: str
-    score: str
+    known: dict[str, str] = {}
+    columns: tuple[list[str], list[str], list[str]] = ([], [], [])
+    labels = array("f")
+    for *texts, label in rows:
+        for column, text in zip(columns, texts, strict=True):
+            if text is not None:
+                column.append(known.setdefault(text, text))
+        labels.append(label)
+    sentences1, sentences2, conditions = columns
+    return Task(
+        name=stem_of(path) if name is None else name,
+        revision=sha256_of(path)[:12] if revision is None else revision,
+        sentences1=tuple(sentences1),
+        sentences2=tuple(sentences2),
+        conditions=tuple(conditions) if conditions else None,
+        labels=np.array(labels, np.float32),
+        label_range=label_range,
+    )
 
 
 def load_graded(
     path: Path,
     *,
-    columns: GradedColumns,
+    columns: GradedColumns = GradedColumns(),  # noqa: B008  (immutable)
     label_range: tuple[float, float],
-    fix: str,
+    fix: str = CORRECT_ROW,
     name: str | None = None,
     txt_as_tsv: bool = False,
 ) -> Task:
-    """Loads a file of sentence pairs with a score each and no conditions.
-
-    A sentence that is in many pairs is held once: a million pairs take some hundred megabytes.
-    """
-    known: dict[str, str] = {}
-    sentences1: list[str] = []
-    sentences2: list[str] = []
-    scores = array("f")
-    for row in scan_rows(path, columns=columns, txt_as_tsv=txt_as_tsv):
-        for column, sentences in zip(columns[:2], (sentences1, sentences2), strict=True):
-            text = text_cell(path, row, column)
-            sentences.append(known.setdefault(text, text))
-        where = place(path, row=row.number, line=row.line, column=columns.score)
-        scores.append(score_of(row.cells[columns.score], where, label_range=label_range, fix=fix))
-    task = Task(
-        name=stem_of(path) if name is None else name,
-        revision=sha256_of(path)[:12],
-        sentences1=tuple(sentences1),
-        sentences2=tuple(sentences2),
-        conditions=None,
-        labels=np.array(scores, np.float32),
-        label_range=label_range,
+    """Loads a file of sentence pairs with a score each and no conditions."""
+    rows = (
+        (
+            row.text(columns.sentence1),
+            row.text(columns.sentence2),
+            None,
+            row.score(columns.score, label_range=label_range, fix=fix),
+        )
+        for row in scan_rows(path, columns=columns, txt_as_tsv=txt_as_tsv)
     )
-    _GRADED_LOGGER.info("%s: %d pairs without conditions, all scored", task.name, len(task))
+    task = make_task(path, rows, label_range=label_range, name=name)
+    _LOGGER.info("%s: %d pairs without conditions, all scored", task.name, len(task))
     return task
-
-
-SCORED_PAIR_COLUMNS = GradedColumns("sentence1", "sentence2", "score")
-"""The columns of a file of scored pairs."""
-
-SCORE_RANGE = (0.0, 1.0)
-"""Lowest and highest score."""
 
 
 def load_scored_pairs(path: Path | str, *, name: str | None = None) -> Task:
     """Loads a file of scored pairs.
-
-    A sentence that is in many pairs is held once: a million pairs take some hundred megabytes.
 
     Args:
         path: File with the columns ``sentence1``, ``sentence2`` and ``score``; formats as
@@ -120,13 +132,30 @@ def load_scored_pairs(path: Path | str, *, name: str | None = None) -> Task:
             empty or no text, or a score is no number from 0 to 1.
         MissingExtraError: If the file is Parquet and pyarrow is not installed.
     """
-    return load_graded(
-        Path(path),
-        columns=SCORED_PAIR_COLUMNS,
-        label_range=SCORE_RANGE,
-        fix=(
-            "Map the scores to that range (of a cosine the part below 0 becomes 0), or remove the "
-            "row."
-        ),
-        name=name,
+    fix = (
+        "Map the scores to that range (of a cosine the part below 0 becomes 0), or remove the row."
     )
+    return load_graded(Path(path), label_range=(0.0, 1.0), fix=fix, name=name)
+
+
+def load_cxc_sts(path: Path | str, *, name: str | None = None) -> Task:
+    """Loads a file of Crisscrossed Captions STS with the text joined in.
+
+    Another number of rows than published is logged as a warning (logger ``condsim``); the name of
+    the file tells the split.
+
+    Args:
+        path: See `load_scored_pairs`.
+        name: Name of the task; the file's stem by default.
+
+    Returns:
+        The rows in file order, without conditions, each with a label from 0 to 5.
+
+    Raises:
+        InputError: See `load_scored_pairs`; scores are from 0 to 5.
+        MissingExtraError: If the file is Parquet and pyarrow is not installed.
+    """
+    path = Path(path)
+    task = load_graded(path, label_range=(0.0, 5.0), name=name)
+    compare_split(path, found=len(task), published=CXC_STS_COUNTS)
+    return task

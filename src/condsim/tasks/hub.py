@@ -60,20 +60,17 @@ class HubSet(NamedTuple):
     rows: dict[str, int]
 
 
-_SCORED = GradedColumns("sentence1", "sentence2", "score")
 _STSB = {"train": 5749, "validation": 1500, "test": 1379}
+_STS_TEST_ROWS = {12: 3108, 13: 1500, 14: 3750, 15: 3000, 16: 1186}
 
 HUB_SETS = {
-    "mteb/sts12-sts": HubSet(_SCORED, (0.0, 5.0), {"test": 3108}),
-    "mteb/sts13-sts": HubSet(_SCORED, (0.0, 5.0), {"test": 1500}),
-    "mteb/sts14-sts": HubSet(_SCORED, (0.0, 5.0), {"test": 3750}),
-    "mteb/sts15-sts": HubSet(_SCORED, (0.0, 5.0), {"test": 3000}),
-    "mteb/sts16-sts": HubSet(_SCORED, (0.0, 5.0), {"test": 1186}),
-    "mteb/stsbenchmark-sts": HubSet(_SCORED, (0.0, 5.0), _STSB),
-    "mteb/sickr-sts": HubSet(_SCORED, (1.0, 5.0), {"test": 9927}),  # all splits of SICK in one
-    "nyu-mll/glue/stsb": HubSet(
-        GradedColumns("sentence1", "sentence2", "label"), (0.0, 5.0), _STSB
-    ),
+    f"mteb/sts{year}-sts": HubSet(GradedColumns(), (0.0, 5.0), {"test": rows})
+    for year, rows in _STS_TEST_ROWS.items()
+} | {
+    "mteb/stsbenchmark-sts": HubSet(GradedColumns(), (0.0, 5.0), _STSB),
+    # all splits of SICK in one
+    "mteb/sickr-sts": HubSet(GradedColumns(), (1.0, 5.0), {"test": 9927}),
+    "nyu-mll/glue/stsb": HubSet(GradedColumns(score="label"), (0.0, 5.0), _STSB),
 }
 """Data sets by name, with the configuration if there is one."""
 

@@ -8,8 +8,7 @@ from tempfile import TemporaryDirectory
 from condsim.errors import InputError
 from condsim.tasks.afs import is_afs, load_afs
 from condsim.tasks.csts import load_csts
-from condsim.tasks.cxc_sts import CXC_STS_MARKS, load_cxc_sts
-from condsim.tasks.graded import load_scored_pairs
+from condsim.tasks.graded import CXC_STS_MARKS, load_cxc_sts, load_scored_pairs
 from condsim.tasks.hub import HubName, fetch_split, load_hub_set, parse_hub_name
 from condsim.tasks.nli import NLI_COLUMNS
 from condsim.tasks.rows import column_names

@@ -16,7 +16,7 @@ import numpy as np
 
 from condsim.errors import InputError
 from condsim.files import sha256_of
-from condsim.tasks.rows import Row, column_names, place, scan_rows, shown, stem_of, text_cell
+from condsim.tasks.rows import Row, column_names, scan_rows, shown, stem_of
 from condsim.types import IntArray
 
 NLI_CLASSES = ("entailment", "neutral", "contradiction")
@@ -101,13 +101,13 @@ def load_nli(path: Path | str, *, name: str | None = None) -> NliTask:
     dropped = 0
     known: dict[str, str] = {}  # a premise has three hypotheses or more
     for row in scan_rows(path, columns=columns):
-        number = _class_of(path, row, columns[2])
+        number = _class_of(row, columns[2])
         if number is None:
             dropped += 1
             continue
-        premise = text_cell(path, row, columns[0])
+        premise = row.text(columns[0])
         premises.append(known.setdefault(premise, premise))
-        hypotheses.append(text_cell(path, row, columns[1]))
+        hypotheses.append(row.text(columns[1]))
         classes.append(number)
     if not premises:
         raise InputError(f"{path}: none of the {dropped} rows has a gold label ({_rule()}).")
@@ -127,14 +127,14 @@ def load_nli(path: Path | str, *, name: str | None = None) -> NliTask:
     return task
 
 
-def _class_of(path: Path, row: Row, column: str) -> int | None:
+def _class_of(row: Row, column: str) -> int | None:
     """Number of the row's class; None where it has no gold label."""
     value = row.cells[column]
     text = "" if value is None else str(value).casefold()
     if text in _NO_GOLD:
         return None
     if text not in _NUMBERS:
-        where = place(path, row=row.number, line=row.line, column=column)
+        where = row.place(column)
         raise InputError(f"{where}: must be {_rule()} or '-' for none, got {shown(value)}.")
     return _NUMBERS[text]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from condsim.errors import InputError
 from condsim.files import sha256_of
-from condsim.tasks.rows import Row, place, scan_rows, shown, stem_of, text_cell
+from condsim.tasks.rows import Row, scan_rows, shown, stem_of
 from condsim.types import IntArray
 
 REWORDING_COLUMNS = ("sentence1", "sentence2", "condition_group", "condition")
@@ -69,28 +69,24 @@ def load_rewordings(path: Path | str = BUNDLED_REWORDINGS) -> Rewordings:
     seen: dict[tuple[int, str], int] = {}
     group_ids: list[int] = []
     for row in scan_rows(path, columns=REWORDING_COLUMNS):
-        sentence1, sentence2, group, wording = (
-            text_cell(path, row, column) for column in REWORDING_COLUMNS
-        )
+        sentence1, sentence2, group, wording = (row.text(column) for column in REWORDING_COLUMNS)
         number = places.setdefault((sentence1, sentence2, group), len(places))
         if number == len(first):
             first.append(row)
         earlier = seen.setdefault((number, wording), row.number)
         if earlier != row.number:
-            where = place(path, row=row.number, line=row.line, column="condition")
             raise InputError(
-                f"{where}: a pair must have each wording once, got {shown(wording)}, which row "
-                f"{earlier} has too. Remove one of the rows."
+                f"{row.place('condition')}: a pair must have each wording once, got "
+                f"{shown(wording)}, which row {earlier} has too. Remove one of the rows."
             )
         columns.append((sentence1, sentence2, group, wording))
         group_ids.append(number)
     ids = np.array(group_ids, np.int64)
-    lone = np.flatnonzero(np.bincount(ids) < 2)
-    if lone.size:
-        row = first[lone[0]]
-        where = place(path, row=row.number, line=row.line)
+    single = np.flatnonzero(np.bincount(ids) < 2)
+    if single.size:
+        row = first[single[0]]
         raise InputError(
-            f"{where}: a pair must have two or more wordings of a condition_group, got 1 of "
+            f"{row.place()}: a pair must have two or more wordings of a condition_group, got 1 of "
             f"{shown(row.cells['condition_group'])}. Add a wording for the same two sentences, or "
             "remove the row."
         )

@@ -16,7 +16,7 @@ import numpy as np
 
 from condsim.errors import InputError, require
 from condsim.files import sha256_of
-from condsim.tasks.rows import check_file, decoded_lines, open_bytes, stem_of
+from condsim.tasks.rows import stem_of, text_lines
 from condsim.tasks.triplets import Triplets
 
 _TITLE = re.compile(r"= [^=].* =")
@@ -165,13 +165,11 @@ def _documents(path: Path, language: str, *, min_words: int, max_words: int) -> 
 
 def _marked_lines(path: Path) -> Iterator[tuple[int | None, str]]:
     """Paragraphs with None, titles with 0 and section headings with 1; deeper ones left out."""
-    check_file(path)
-    with open_bytes(path) as stream:
-        for raw in decoded_lines(path, stream):
-            line = raw.strip()
-            if _TITLE.fullmatch(line):
-                yield 0, line
-            elif _SECTION.fullmatch(line):
-                yield 1, line
-            elif line and not _DEEPER.fullmatch(line):
-                yield None, line
+    for raw in text_lines(path):
+        line = raw.strip()
+        if _TITLE.fullmatch(line):
+            yield 0, line
+        elif _SECTION.fullmatch(line):
+            yield 1, line
+        elif line and not _DEEPER.fullmatch(line):
+            yield None, line

@@ -18,14 +18,11 @@ from condsim.tasks.rows import column_names, scan_rows
 from condsim.types import Task
 
 SICK_COLUMNS = GradedColumns("sentence_A", "sentence_B", "relatedness_score")
-"""The columns that are read; the entailment judgment is not."""
-
-SICK_LABEL_RANGE = (1.0, 5.0)
-"""Lowest and highest relatedness; SSBC §4.3 says 0 to 5, the data do not."""
 
 SICK_COUNTS = {"train": 4500, "trial": 500, "test": 4927}
 """Rows of each split as published."""
 
+_LABEL_RANGE = (1.0, 5.0)  # SSBC §4.3 says 0 to 5, the data do not
 _SPLIT = "SemEval_set"
 
 
@@ -37,6 +34,9 @@ def load_sick(
 ) -> Task:
     """Loads a file of SICK for relatedness.
 
+    Another number of rows than published is logged as a warning (logger ``condsim``); the name of
+    the file tells the split.
+
     Args:
         path: File with the columns ``sentence_A``, ``sentence_B`` and ``relatedness_score``;
             ``.txt`` is read as ``.tsv``, other formats as `condsim.tasks.iter_rows` reads them.
@@ -44,8 +44,7 @@ def load_sick(
         split: The rows to take of a file with the column ``SemEval_set``; all by default.
 
     Returns:
-        The rows in file order, without conditions, each with a label from 1 to 5. Another number
-        of them than published is warned of (logger ``condsim``); the split is told from the name.
+        The rows in file order, without conditions, each with a label from 1 to 5.
 
     Raises:
         InputError: If the file cannot be read or has no rows, a column is missing, a sentence is
@@ -56,7 +55,7 @@ def load_sick(
     task = load_graded(
         path,
         columns=SICK_COLUMNS,
-        label_range=SICK_LABEL_RANGE,
+        label_range=_LABEL_RANGE,
         fix="Correct it, or remove the row; take the annotated test file.",
         name=name,
         txt_as_tsv=True,

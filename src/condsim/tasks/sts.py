@@ -17,23 +17,9 @@ import numpy as np
 
 from condsim.errors import InputError
 from condsim.files import sha256_of
-from condsim.tasks.graded import GradedColumns, compare_count, load_graded
-from condsim.tasks.rows import (
-    Cell,
-    check_file,
-    decoded_lines,
-    open_bytes,
-    place,
-    scan_rows,
-    score_of,
-)
+from condsim.tasks.graded import compare_count, load_graded, make_task
+from condsim.tasks.rows import Cell, place, scan_rows, score_of, text_lines
 from condsim.types import Task
-
-STS_COLUMNS = GradedColumns("sentence1", "sentence2", "score")
-"""The columns of the TSV form, in which ``score`` comes first."""
-
-STS_LABEL_RANGE = (0.0, 5.0)
-"""Lowest and highest score."""
 
 STS_COUNTS: dict[int, dict[str, int]] = {
     2012: {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "OnWN": 750, "SMTnews": 399},
@@ -66,7 +52,7 @@ and everyone leaves it out."""
 
 _TSV_NAME = re.compile(r"sts(?:20)?(1[2-6])\.(.+?)(?:\.test)?\.tsv(?:\.gz)?", re.IGNORECASE)
 _INPUT_NAME = re.compile(r"STS\.input\.(?:surprise\.)?(.+)\.txt")
-_FIX = "Correct it, or remove the row."
+_LABEL_RANGE = (0.0, 5.0)
 _FIX_GOLD = "Correct it, or leave the line empty where there is no gold score."
 _ABOVE_ONE = 1.01  # no cosine that rounding brought above 1
 
@@ -115,6 +101,9 @@ def subset_of(path: Path) -> tuple[int | None, str] | None:
 def load_sts(path: Path | str, *, gold: Path | str | None = None, name: str | None = None) -> Task:
     """Loads a subset of STS 2012-2016.
 
+    Another number of rows than published is logged as a warning (logger ``condsim``) where the
+    name of the file tells the year.
+
     Args:
         path: A file with the columns ``score``, ``sentence1`` and ``sentence2``, or one named
             ``STS.input.<subset>.txt``.
@@ -122,9 +111,7 @@ def load_sts(path: Path | str, *, gold: Path | str | None = None, name: str | No
         name: Name of the task; the file's stem, or the subset, by default.
 
     Returns:
-        The labelled rows in file order, without conditions, with labels from 0 to 5. Another
-        number of rows than published is warned of (logger ``condsim``) where the name of the file
-        tells the year.
+        The labelled rows in file order, without conditions, with labels from 0 to 5.
 
     Raises:
         InputError: If a file cannot be read or has no rows, a sentence is empty, a score is no
@@ -135,7 +122,7 @@ def load_sts(path: Path | str, *, gold: Path | str | None = None, name: str | No
     if is_sts_input(path):
         gold = path.with_name(path.name.replace(".input.", ".gs.", 1)) if gold is None else gold
         return _load_semeval(path, Path(gold), name=name)
-    task = load_graded(path, columns=STS_COLUMNS, label_range=STS_LABEL_RANGE, fix=_FIX, name=name)
+    task = load_graded(path, label_range=_LABEL_RANGE, name=name)
     year, subset = subset_of(path) or (None, "")
     if year is not None and subset in STS_COUNTS[year]:
         compare_count(str(path), found=len(task), published=STS_COUNTS[year][subset])
@@ -149,8 +136,8 @@ def _load_semeval(path: Path, gold: Path, *, name: str | None) -> Task:
             f"{path}: its gold scores are missing, there is no file {gold.name} beside it. Copy "
             "it there, or give its name."
         )
-    texts = _without_end(_lines(path), 0)
-    scores = _without_end([line.strip() for line in _lines(gold)], len(texts))
+    texts = _without_end([line.rstrip("\r\n") for line in text_lines(path)], 0)
+    scores = _without_end([line.strip() for line in text_lines(gold)], len(texts))
     if len(scores) != len(texts):
         raise InputError(
             f"{gold}: must have one line for each of the {len(texts)} lines of {path.name}, got "
@@ -160,22 +147,14 @@ def _load_semeval(path: Path, gold: Path, *, name: str | None) -> Task:
     for number, (pair, score) in enumerate(zip(texts, scores, strict=True), start=1):
         if score:
             where = place(gold, line=number)
-            value = score_of(score, where, label_range=STS_LABEL_RANGE, fix=_FIX_GOLD)
-            rows.append((*_sentences(path, number, pair), value))
+            value = score_of(score, where, label_range=_LABEL_RANGE, fix=_FIX_GOLD)
+            rows.append((*_sentences(path, number, pair), None, value))
     if not rows:
         raise InputError(f"{gold}: none of its {len(scores)} lines has a score. Copy it again.")
-    sentences1, sentences2, labels = zip(*rows, strict=True)
-    subset = subset_of(path)
-    revision = hashlib.sha256(f"{sha256_of(path)} {sha256_of(gold)}".encode()).hexdigest()
-    return Task(
-        name=(subset[1] if subset else path.stem) if name is None else name,
-        revision=revision[:12],
-        sentences1=sentences1,
-        sentences2=sentences2,
-        conditions=None,
-        labels=np.array(labels, np.float32),
-        label_range=STS_LABEL_RANGE,
-    )
+    if name is None and (subset := subset_of(path)):
+        name = subset[1]
+    revision = hashlib.sha256(f"{sha256_of(path)} {sha256_of(gold)}".encode()).hexdigest()[:12]
+    return make_task(path, rows, label_range=_LABEL_RANGE, name=name, revision=revision)
 
 
 def _without_end(lines: list[str], count: int) -> list[str]:
@@ -183,12 +162,6 @@ def _without_end(lines: list[str], count: int) -> list[str]:
     while len(lines) > count and not lines[-1].strip():
         lines.pop()
     return lines
-
-
-def _lines(path: Path) -> list[str]:
-    check_file(path)
-    with open_bytes(path) as stream:
-        return [line.rstrip("\r\n") for line in decoded_lines(path, stream)]
 
 
 def _sentences(path: Path, number: int, text: str) -> tuple[str, str]:

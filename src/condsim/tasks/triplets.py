@@ -16,7 +16,7 @@ import numpy as np
 from condsim.errors import InputError
 from condsim.files import replacing, sha256_of
 from condsim.tasks.graded import compare_split
-from condsim.tasks.rows import column_names, scan_rows, stem_of, text_cell
+from condsim.tasks.rows import column_names, scan_rows, stem_of
 from condsim.types import FloatArray, IntArray, Task
 
 TRIPLET_COLUMNS = (("anchor", "positive", "negative"), ("Sentence1", "Sentence2", "Sentence3"))
@@ -136,7 +136,7 @@ def load_triplets(path: Path | str, *, name: str | None = None) -> Triplets:
     kept: list[tuple[str, ...]] = []
     dropped = 0
     for row in scan_rows(path, columns=columns):
-        texts = tuple(text_cell(path, row, column) for column in columns)
+        texts = tuple(row.text(column) for column in columns)
         if len(set(texts)) == len(columns):
             kept.append(texts)
         else:

@@ -17,7 +17,7 @@ from condsim.construction.rows import Candidate, pair_id_of
 from condsim.construction.tables import write_manifest, write_rows
 from condsim.errors import InputError, unknown_name
 from condsim.files import sha256_of
-from condsim.tasks import place, scan_rows, score_of, stem_of, text_cell
+from condsim.tasks import scan_rows, stem_of
 
 
 @dataclass(frozen=True)
@@ -242,10 +242,9 @@ def read_pairs(path: Path) -> Iterator[Candidate]:
     """Reads sentence pairs: candidates, or any file with two columns of sentences."""
     optional = ("source", "item1", "item2", "similarity")
     for row in scan_rows(path, columns=("sentence1", "sentence2"), optional=optional):
-        sentence1, sentence2 = text_cell(path, row, "sentence1"), text_cell(path, row, "sentence2")
+        sentence1, sentence2 = row.text("sentence1"), row.text("sentence2")
         source = str(row.cells["source"] or stem_of(path))
         similarity = row.cells["similarity"]
-        where = place(path, row=row.number, line=row.line, column="similarity")
         yield Candidate(
             pair_id=pair_id_of(source, sentence1, sentence2),
             source=source,
@@ -255,7 +254,7 @@ def read_pairs(path: Path) -> Iterator[Candidate]:
             sentence2=sentence2,
             similarity=None
             if similarity is None or similarity == ""
-            else score_of(similarity, where, label_range=(-1, 1), fix="Correct or remove it."),
+            else row.score("similarity", label_range=(-1, 1), fix="Correct or remove it."),
         )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from condsim.errors import InputError
 from condsim.files import sha256_of
-from condsim.tasks import Row, place, scan_rows, shown, stem_of, text_cell
+from condsim.tasks import Row, place, scan_rows, shown, stem_of
 from condsim.types import IntArray
 
 
@@ -113,7 +113,7 @@ def read_texts(
 
 def _texts(path: Path, column: str) -> Iterator[str]:
     for row in scan_rows(path, columns=(column,)):
-        yield text_cell(path, row, column)
+        yield row.text(column)
 
 
 def _item_name(path: Path, row: Row, column: str) -> str:
@@ -133,7 +133,7 @@ def _caption(path: Path, row: Row, column: str, item: str) -> str:
             f"{where}: the item {shown(item)} has no caption here. Every row must have one; write "
             "it, or remove the row."
         )
-    return text_cell(path, row, column)
+    return row.text(column)
 
 
 def _collected(

@@ -21,7 +21,7 @@ from condsim.errors import InputError
 from condsim.files import check_not_input, sha256_of
 from condsim.progress import Progress
 from condsim.scorers import Scale
-from condsim.tasks import CstsRow, column_names, iter_csts, scan_rows, text_cell
+from condsim.tasks import CstsRow, column_names, iter_csts, scan_rows
 from condsim.types import FloatArray
 
 _HIGHEST = 1.001  # a cosine, rounded
@@ -179,4 +179,4 @@ def teach_file(
 
 def _pairs(file: Path) -> Iterator[tuple[str, str]]:
     for row in scan_rows(file, columns=("sentence1", "sentence2")):
-        yield text_cell(file, row, "sentence1"), text_cell(file, row, "sentence2")
+        yield row.text("sentence1"), row.text("sentence2")

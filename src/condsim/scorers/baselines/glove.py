@@ -16,7 +16,7 @@ import numpy as np
 
 from condsim.errors import InputError, require
 from condsim.scorers.encoder import EncoderScorer
-from condsim.tasks import check_file, decoded_lines, open_bytes
+from condsim.tasks import text_lines
 from condsim.types import FloatArray
 
 _PADDING = "[PAD]"  # the tokenizer gives words their rows; row 0 pads
@@ -66,7 +66,6 @@ def read_vectors(path: Path) -> tuple[list[str], FloatArray]:
     Returns:
         The words, a word that is there twice only once, and their vectors, ``(words, dimension)``.
     """
-    check_file(path)
     dimension = 0
     words: dict[str, None] = {}
     values = array("f")
@@ -100,11 +99,10 @@ def read_vectors(path: Path) -> tuple[list[str], FloatArray]:
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines with their numbers from 1, without blank ones and the header of word2vec."""
-    with open_bytes(path) as stream:
-        for number, line in enumerate(decoded_lines(path, stream), start=1):
-            line = line.rstrip("\r\n ")
-            fields = line.split(" ")
-            if number == 1 and len(fields) == 2 and all(field.isdigit() for field in fields):
-                continue
-            if line:
-                yield number, line
+    for number, line in enumerate(text_lines(path), start=1):
+        line = line.rstrip("\r\n ")
+        fields = line.split(" ")
+        if number == 1 and len(fields) == 2 and all(field.isdigit() for field in fields):
+            continue
+        if line:
+            yield number, line

@@ -61,11 +61,11 @@ class TfIdfCosineScorer:
         if idf_from is None:
             return
         if isinstance(idf_from, str | Path):
-            from condsim.tasks import check_file
+            from condsim.tasks import text_lines
 
             path = Path(idf_from)
-            check_file(path)
-            revision, self._documents = sha256_of(path), _text_lines(path)
+            self._documents = (line for line in text_lines(path) if line.strip())
+            revision = sha256_of(path)
         else:
             path, revision = idf_from.folder, idf_from.revision
             self._documents = _sentences(idf_from)
@@ -129,13 +129,6 @@ def _count(
 def _sentences(corpus: StoredTexts) -> Iterator[str]:
     for start in range(0, len(corpus), _BLOCK):
         yield from corpus.sentences(np.arange(start, min(start + _BLOCK, len(corpus))))
-
-
-def _text_lines(path: Path) -> Iterator[str]:
-    from condsim.tasks import decoded_lines, open_bytes
-
-    with open_bytes(path) as stream:
-        yield from (line for line in decoded_lines(path, stream) if line.strip())
 
 
 Document = TypeVar("Document")

@@ -1,4 +1,4 @@
-"""Rows of Parquet files, by way of pyarrow."""
+"""The formats a data file may have: text decoded line by line, and Parquet by way of pyarrow."""
 
 from __future__ import annotations
 
@@ -6,28 +6,44 @@ import csv
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from condsim.errors import InputError, require
-from condsim.tasks.rows.row import Cell, Row, check_columns, check_header, place, shown, typed_cell
+from condsim.tasks.rows.row import (
+    Row,
+    check_columns,
+    check_header,
+    kept_cell,
+    place,
+    shown,
+    typed_cell,
+    unique_names,
+)
 
 _LONGEST_LINE = 16 * 1024 * 1024  # bytes; keeps a file with no line ends out of memory
+_PARQUET_BATCH = 1024  # rows
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+class Wanted(NamedTuple):
+    """The columns that a row must have, may have, and whether to keep all others too."""
+
+    columns: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+    others: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The required and the optional columns."""
+        return self.columns + self.optional
 
 
 def open_bytes(path: Path) -> BinaryIO:
-    """Opens a file to read its bytes.
-
-    Args:
-        path: The file; one whose name ends in ``.gz`` is unpacked on the way.
-
-    Returns:
-        The open file; the caller closes it.
-
-    Raises:
-        InputError: If it cannot be opened.
-    """
+    """Opens a file to read its bytes; one whose name ends in ``.gz`` is unpacked on the way."""
     try:
         if path.suffix.lower() == ".gz":
             return cast(BinaryIO, gzip.open(path, "rb"))
@@ -36,42 +52,32 @@ def open_bytes(path: Path) -> BinaryIO:
         raise InputError(f"{path}: cannot be opened ({error.strerror}).") from None
 
 
+def file_lines(path: Path) -> Generator[str, None, None]:
+    """Opens a file and decodes it line by line; see `decoded_lines`."""
+    with open_bytes(path) as stream:
+        yield from decoded_lines(path, stream)
+
+
 def decoded_lines(path: Path, stream: BinaryIO) -> Iterator[str]:
-    """Decodes a file line by line; a byte-order mark at its start is dropped.
-
-    Args:
-        path: The file, for messages.
-        stream: Its bytes.
-
-    Yields:
-        Each line with its line end (LF or CRLF).
-
-    Raises:
-        InputError: At a byte that is not UTF-8, a NUL, a line of more than 16 MiB, or the place
-            where a damaged gzip file cannot be unpacked.
-    """
+    """Decodes UTF-8 line by line, line ends included; drops a byte-order mark at the start."""
     offset = 0
     number = 0
     while raw := _next_line(path, stream, number):
         number += 1
-        where = place(path, line=number)
-        if len(raw) > _LONGEST_LINE:
-            limit = _LONGEST_LINE >> 20
-            raise InputError(
-                f"{where}: is longer than {limit} MiB. Lines must end with LF or CRLF; check that "
-                "this is a text file with one row a line."
-            )
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError as error:
+            if number == 1 and raw.startswith(_GZIP_MAGIC):
+                raise InputError(f"{path}: is packed by gzip. Let its name end in .gz.") from None
             raise InputError(
-                f"{where}, byte {offset + error.start} of the file: not valid UTF-8 "
-                f"(0x{raw[error.start]:02x}, {error.reason}). Save the file as UTF-8."
+                f"{place(path, line=number)}, byte {offset + error.start} of the file: not valid "
+                f"UTF-8 (0x{raw[error.start]:02x}, {error.reason}). Save the file as UTF-8; if its "
+                "encoding is Windows-1252, 'iconv -f cp1252 -t utf-8' does that."
             ) from None
         if "\0" in text:
             raise InputError(
-                f"{where}, byte {offset + raw.index(0)} of the file: NUL byte. The file must be "
-                "text in UTF-8; this one is damaged, binary or UTF-16."
+                f"{place(path, line=number)}, byte {offset + raw.index(0)} of the file: NUL byte. "
+                "The file must be text in UTF-8; this one is damaged, binary or UTF-16."
             )
         offset += len(raw)
         yield text.removeprefix("\ufeff") if number == 1 else text
@@ -80,15 +86,23 @@ def decoded_lines(path: Path, stream: BinaryIO) -> Iterator[str]:
 def _next_line(path: Path, stream: BinaryIO, number: int) -> bytes:
     """Reads the line after ``number`` lines; empty at the end of the file."""
     try:
-        return stream.readline(_LONGEST_LINE + 1)
+        raw = stream.readline(_LONGEST_LINE + 1)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(
             f"{path}, after line {number}: not a whole gzip file ({error}). Copy it again."
         ) from None
+    except OSError as error:
+        raise InputError(f"{path}, after line {number}: cannot be read ({error}).") from error
+    if len(raw) > _LONGEST_LINE:
+        raise InputError(
+            f"{place(path, line=number + 1)}: is longer than {_LONGEST_LINE >> 20} MiB. Lines must "
+            "end with LF or CRLF; check that this is a text file with one row a line."
+        )
+    return raw
 
 
 def csv_records(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
-    """Splits the lines of a comma separated file; a header is a record like any other."""
+    """Splits comma separated lines, quoted as RFC 4180 says; a header is a record like others."""
     reader = csv.reader(lines, strict=True)
     row = 0  # the header's
     while True:
@@ -107,11 +121,15 @@ def csv_records(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[st
 
 def _csv_fault(error: str) -> str:
     """Puts what the csv module says into words that name the rule and the fix."""
-    if "unexpected end" in error or "field limit" in error:
-        found = "at the end of the file" if "unexpected end" in error else "after 128 KiB"
+    if "unexpected end" in error:
         return (
-            f"a quoted cell must be closed, and is still open {found}. Close the quote, "
-            'or write a quote inside a quoted cell twice ("").'
+            "a quoted cell must be closed, and is still open at the end of the file. Close the "
+            'quote, or write a quote inside a quoted cell twice ("").'
+        )
+    if "field limit" in error:
+        return (
+            "a cell must have at most 128 KiB; a quoted cell is still open after 128 KiB. Shorten "
+            'it, or close the quote; write a quote inside a quoted cell twice ("").'
         )
     if "expected after" in error:
         return (
@@ -121,88 +139,109 @@ def _csv_fault(error: str) -> str:
     return f"not valid CSV ({error}). Lines must end with LF or CRLF; quote cells with line ends."
 
 
-def tsv_records(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
-    """Splits the lines of a tab separated file; a header is a record like any other."""
+def tsv_records(_path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
+    """Splits tab separated lines; a quote is a character like any other, a header a record."""
     for number, line in enumerate(lines, start=1):
         text = line.rstrip("\r\n")
         if text:
             yield number, text.split("\t")
 
 
-def _delimited_rows(
-    path: Path,
-    columns: tuple[str, ...],
-    optional: tuple[str, ...],
-    records_of: Callable[[Path, Iterator[str]], Iterator[tuple[int, list[str]]]],
+Records = Callable[[Path, Iterator[str]], Iterator[tuple[int, list[str]]]]
+
+
+def delimited_rows(
+    records_of: Records, path: Path, lines: Iterator[str], wanted: Wanted
 ) -> Iterator[Row]:
-    with open_bytes(path) as stream:
-        records = records_of(path, decoded_lines(path, stream))
-        _, header = next(records, (1, []))
-        if not header:
-            return
-        names = [name.strip() for name in header]
-        check_header(path, names, columns)
-        wanted = [(name, names.index(name)) for name in (*columns, *optional) if name in names]
-        absent: dict[str, Cell] = {name: None for name in optional if name not in names}
-        for number, (line, fields) in enumerate(records, start=1):
-            if len(fields) != len(names):
-                raise InputError(
-                    f"{place(path, row=number, line=line)}: must have {len(names)} fields as the "
-                    f"header has, got {len(fields)}. Either the line is cut off or a cell holds "
-                    "the separator or a quote (in CSV such a cell is quoted)."
-                )
-            cells = absent | {name: fields[index].strip() for name, index in wanted}
-            yield Row(number, line, cells)
+    """Streams the rows of a file whose first record is a header."""
+    records = records_of(path, lines)
+    _, header = next(records, (1, []))
+    if not header:
+        return
+    names = [name.strip() for name in header]
+    check_header(path, names, wanted.names)
+    check_columns(f"{path}, header", names, wanted.columns)
+    unique = unique_names(names)
+    index = {name: names.index(name) for name in wanted.names if name in names}
+    absent = dict.fromkeys(name for name in wanted.optional if name not in names)
+    for number, (line, fields) in enumerate(records, start=1):
+        if len(fields) != len(names):
+            raise InputError(
+                f"{place(path, row=number, line=line)}: must have {len(names)} fields as the "
+                f"header has, got {len(fields)}. Either the line is cut off or a cell holds "
+                "the separator or a quote (in CSV such a cell is quoted)."
+            )
+        row = Row(path, number, line, absent | {n: fields[i].strip() for n, i in index.items()})
+        if wanted.others:
+            row = row._replace(record=dict(zip(unique, map(str.strip, fields), strict=True)))
+        yield row
 
 
-def csv_rows(path: Path, columns: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[Row]:
-    """Streams the rows of a comma separated file, quoted as RFC 4180 says."""
-    return _delimited_rows(path, columns, optional, csv_records)
-
-
-def tsv_rows(path: Path, columns: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[Row]:
-    """Streams the rows of a tab separated file; a quote is a character like any other."""
-    return _delimited_rows(path, columns, optional, tsv_records)
-
-
-def json_rows(path: Path, columns: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[Row]:
+def json_rows(path: Path, lines: Iterator[str], wanted: Wanted) -> Iterator[Row]:
     """Streams the rows of a file with one JSON object a line."""
     number = 0
-    with open_bytes(path) as stream:
-        for line, text in enumerate(decoded_lines(path, stream), start=1):
-            if not text.strip():
-                continue
-            number += 1
-            where = place(path, row=number, line=line)
-            try:
-                record = json.loads(text)
-            except (ValueError, RecursionError) as error:
-                reason = (
-                    f"{error.msg} at character {error.pos + 1}"
-                    if isinstance(error, json.JSONDecodeError)
-                    else str(error)
-                )
-                raise InputError(
-                    f"{where}: not valid JSON ({reason}). Each line must be one whole object, "
-                    'such as {"sentence1": "...", ...}.'
-                ) from None
-            if not isinstance(record, dict):
-                raise InputError(
-                    f"{where}: must be a JSON object, got {shown(record)}. Write one object a "
-                    "line, without a list around them."
-                )
-            check_columns(where, list(record), columns)
-            cells = {
-                name: typed_cell(record.get(name), place(path, row=number, line=line, column=name))
-                for name in (*columns, *optional)
-            }
-            yield Row(number, line, cells)
+    for line, text in enumerate(lines, start=1):
+        if not text.strip():
+            continue
+        number += 1
+        try:
+            record = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            reason = (
+                f"{error.msg} at character {error.pos + 1}"
+                if isinstance(error, json.JSONDecodeError)
+                else str(error)
+            )
+            raise InputError(
+                f"{place(path, row=number, line=line)}: not valid JSON ({reason}). Each line must "
+                'be one whole object, such as {"sentence1": "...", ...}.'
+            ) from None
+        if not isinstance(record, dict):
+            raise InputError(
+                f"{place(path, row=number, line=line)}: must be a JSON object, got {shown(record)}."
+                " Write one object a line, without a list around them."
+            )
+        if not record.keys() >= set(wanted.columns):
+            check_columns(place(path, row=number, line=line), list(record), wanted.columns)
+        yield _typed_row(Row(path, number, line, {}), record, wanted)
 
 
-_PARQUET_BATCH = 1024  # rows
+def _typed_row(row: Row, record: dict[str, Any], wanted: Wanted) -> Row:
+    """Fills a row with the checked values of a format that has types."""
+    for name in wanted.names:
+        row.cells[name] = typed_cell(row, name, record.get(name))
+    if not wanted.others:
+        return row
+    kept = {
+        name: row.cells[name] if name in row.cells else kept_cell(row, name, value)
+        for name, value in record.items()
+    }
+    return row._replace(record=kept)
 
 
-def parquet_rows(path: Path, columns: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[Row]:
+TEXT_ROWS: dict[str, Callable[[Path, Iterator[str], Wanted], Iterator[Row]]] = {
+    ".csv": partial(delimited_rows, csv_records),
+    ".tsv": partial(delimited_rows, tsv_records),
+    ".jsonl": json_rows,
+    ".ndjson": json_rows,
+}
+"""Readers of text by the suffix of the file."""
+
+
+def text_names(path: Path, suffix: str) -> tuple[str, ...]:
+    """The columns of a text file: its header, or the keys of its first JSON object."""
+    with closing(file_lines(path)) as lines:
+        if suffix in (".jsonl", ".ndjson"):
+            record = json.loads(next((line for line in lines if line.strip()), "{}"))
+            return tuple(record) if isinstance(record, dict) else ()
+        records_of = {".csv": csv_records, ".tsv": tsv_records, ".txt": tsv_records}.get(suffix)
+        if records_of is None:
+            return ()
+        _, header = next(records_of(path, lines), (1, []))
+        return tuple(name.strip() for name in header)
+
+
+def parquet_rows(path: Path, wanted: Wanted) -> Iterator[Row]:
     """Streams the rows of a Parquet file, a batch of 1,024 rows at a time."""
     parquet = require("pyarrow.parquet", extra="parquet")
     arrow_error = require("pyarrow", extra="parquet").ArrowException
@@ -210,16 +249,17 @@ def parquet_rows(path: Path, columns: tuple[str, ...], optional: tuple[str, ...]
     try:
         with parquet.ParquetFile(path, pre_buffer=False) as file:
             names = list(file.schema_arrow.names)
-            check_header(path, names, columns)
-            kept = [name for name in (*columns, *optional) if name in names]
+            check_header(path, names, wanted.names)
+            check_columns(f"{path}, header", names, wanted.columns)
+            kept = None if wanted.others else [name for name in wanted.names if name in names]
             for batch in file.iter_batches(batch_size=_PARQUET_BATCH, columns=kept):
-                for record in batch.to_pylist():
+                unique = unique_names(list(batch.schema.names))
+                columns = [column.to_pylist() for column in batch.columns]
+                for index in range(len(batch)):
                     number += 1
-                    cells = {
-                        name: typed_cell(record.get(name), place(path, row=number, column=name))
-                        for name in (*columns, *optional)
-                    }
-                    yield Row(number, None, cells)
+                    values = (_json_value(column[index]) for column in columns)
+                    record = dict(zip(unique, values, strict=True))
+                    yield _typed_row(Row(path, number, None, {}), record, wanted)
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path}, after row {number}: text is not valid UTF-8 ({error.reason}). Write the "
@@ -230,3 +270,10 @@ def parquet_rows(path: Path, columns: tuple[str, ...], optional: tuple[str, ...]
             f"{path}, after row {number}: not a whole Parquet file ({str(error).splitlines()[0]}). "
             "Write or copy it again."
         ) from None
+
+
+def _json_value(value: object) -> object:
+    """Dates, times and decimals as text; anything else as it is."""
+    if type(value).__module__ in ("datetime", "decimal"):
+        return str(value)
+    return value

@@ -1,40 +1,33 @@
-"""Which columns a data file has, to tell what kind of data is in it."""
+"""Reads the rows of any data file, and tells its columns and its format."""
 
 from __future__ import annotations
 
-import json
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
+from typing import BinaryIO
 
 from condsim.errors import InputError, require
 from condsim.tasks.rows.formats import (
-    csv_records,
-    csv_rows,
+    TEXT_ROWS,
+    Wanted,
     decoded_lines,
-    json_rows,
-    open_bytes,
+    file_lines,
     parquet_rows,
-    tsv_records,
-    tsv_rows,
+    text_names,
 )
-from condsim.tasks.rows.row import Cell, Row, RowReader
+from condsim.tasks.rows.row import Cell, Row
 
-_READERS: dict[str, RowReader] = {
-    ".csv": csv_rows,
-    ".tsv": tsv_rows,
-    ".jsonl": json_rows,
-    ".ndjson": json_rows,
-    ".parquet": parquet_rows,
-}
 _NEED_ROWS = "At least one row of data is needed."
+_STANDARD_INPUT = "only 'condsim score --file -' reads standard input"
 
 
 def iter_rows(
     path: Path | str, *, columns: Sequence[str], optional: Sequence[str] = ()
 ) -> Iterator[tuple[int, dict[str, Cell]]]:
-    """Streams the rows of a data file with bounded memory.
+    """Streams the rows of a data file in bounded memory.
 
     Args:
         path: A ``.csv``, ``.tsv``, ``.jsonl``, ``.ndjson`` or ``.parquet`` file; all but the last
@@ -47,7 +40,7 @@ def iter_rows(
 
     Raises:
         InputError: If the file cannot be read or breaks a rule of its format, at the first such
-            place; a wrong path or suffix is reported by the call, all else while iterating.
+            place. The call itself reports a wrong path or suffix, the iteration all else.
         MissingExtraError: If the file is Parquet and pyarrow is not installed.
     """
     return ((row.number, row.cells) for row in scan_rows(path, columns=columns, optional=optional))
@@ -58,15 +51,17 @@ def scan_rows(
     *,
     columns: Sequence[str],
     optional: Sequence[str] = (),
+    others: bool = False,
     txt_as_tsv: bool = False,
 ) -> Iterator[Row]:
-    """Same as `iter_rows`, with the physical line of each row for the messages of the caller.
+    """Same as `iter_rows`, with the place of each row for messages.
 
     Args:
         path: See `iter_rows`.
         columns: See `iter_rows`.
         optional: See `iter_rows`.
-        txt_as_tsv: Whether ``.txt`` is read as ``.tsv``, for what is released so.
+        others: Whether the rows also keep all other columns, as `Row.record`.
+        txt_as_tsv: Whether ``.txt`` is read as ``.tsv``.
 
     Returns:
         Iterator over the rows.
@@ -78,14 +73,48 @@ def scan_rows(
     path = Path(path)
     status = _status(path)
     suffix = suffix_of(path)
-    reader = _READERS.get(".tsv" if txt_as_tsv and suffix == ".txt" else suffix)
-    if reader is None:
+    suffix = ".tsv" if txt_as_tsv and suffix == ".txt" else suffix
+    if suffix not in (*TEXT_ROWS, ".parquet"):
+        also = "" if stat.S_ISREG(status.st_mode) else f"; {_STANDARD_INPUT}"
         raise InputError(
             f"{path}: the format is told from the suffix, which must be one of "
-            f"{', '.join(_READERS)}. Got {suffix!r} instead; rename or convert the file."
+            f"{', '.join(TEXT_ROWS)}, .parquet. Got {suffix!r} instead; rename or convert the "
+            f"file{also}."
         )
     _check_size(path, status)
-    return _never_empty(path, reader(path, tuple(columns), tuple(optional)))
+    wanted = Wanted(tuple(columns), tuple(optional), others)
+    if suffix == ".parquet":
+        return _never_empty(path, parquet_rows(path, wanted))
+    return _never_empty(path, TEXT_ROWS[suffix](path, file_lines(path), wanted))
+
+
+def scan_stream(
+    stream: BinaryIO, *, name: str, columns: Sequence[str], others: bool = False
+) -> tuple[str, Iterator[Row]]:
+    """Streams the rows of an open stream, which is read once.
+
+    Args:
+        stream: TSV, or JSONL if its first character is ``{``.
+        name: What messages call it.
+        columns: See `iter_rows`.
+        others: See `scan_rows`.
+
+    Returns:
+        The format, ``.tsv`` or ``.jsonl``, and an iterator over the rows.
+
+    Raises:
+        InputError: See `iter_rows`.
+    """
+    path = Path(name)
+    lines = decoded_lines(path, stream)
+    start: list[str] = []
+    for line in lines:
+        start.append(line)
+        if line.strip():
+            break
+    suffix = ".jsonl" if start and start[-1].lstrip().startswith("{") else ".tsv"
+    rows = TEXT_ROWS[suffix](path, chain(start, lines), Wanted(tuple(columns), (), others))
+    return suffix, _never_empty(path, rows)
 
 
 def suffix_of(path: Path) -> str:
@@ -108,15 +137,25 @@ def stem_of(path: Path) -> str:
     return path.with_suffix("").stem if path.suffix.lower() == ".gz" else path.stem
 
 
-def check_file(path: Path) -> None:
-    """Refuses a path that no rows can be read from, whatever their format.
+def text_lines(path: Path) -> Iterator[str]:
+    """Streams the lines of a text file, perhaps gzipped.
 
     Args:
         path: The file.
 
+    Returns:
+        Iterator over the lines with their ends (LF or CRLF), without a byte-order mark.
+
     Raises:
-        InputError: If there is no such file, or it is a folder, empty or cannot be looked at.
+        InputError: If there is no such file, or it is empty or no UTF-8. The call itself reports
+            a wrong path, the iteration all else.
     """
+    check_file(path)
+    return file_lines(path)
+
+
+def check_file(path: Path) -> None:
+    """Refuses a path that is no file, or an empty one."""
     _check_size(path, _status(path))
 
 
@@ -124,9 +163,11 @@ def _status(path: Path) -> os.stat_result:
     try:
         status = path.stat()
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file. Check the name and the folder.") from None
+        also = f"; {_STANDARD_INPUT}" if str(path) == "-" else ""
+        raise InputError(f"{path}: no such file{also}. Check the name and the folder.") from None
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read ({_reason(error)}).") from None
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: cannot be read ({reason}).") from None
     if stat.S_ISDIR(status.st_mode):
         raise InputError(f"{path}: is a folder, not a file. Give the name of a file in it.")
     return status
@@ -135,10 +176,6 @@ def _status(path: Path) -> os.stat_result:
 def _check_size(path: Path, status: os.stat_result) -> None:
     if stat.S_ISREG(status.st_mode) and status.st_size == 0:
         raise InputError(f"{path}: is empty (0 bytes). {_NEED_ROWS}")
-
-
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)
 
 
 def _never_empty(path: Path, rows: Iterator[Row]) -> Iterator[Row]:
@@ -150,14 +187,14 @@ def _never_empty(path: Path, rows: Iterator[Row]) -> Iterator[Row]:
 
 
 def column_names(path: Path) -> tuple[str, ...]:
-    """Tells the columns of a data file; nothing but its start is read.
+    """Tells the columns of a data file from its start.
 
     Args:
-        path: A file as `condsim.tasks.iter_rows` reads it; ``.txt`` is taken for tab separated.
+        path: A file as `iter_rows` reads it; ``.txt`` is taken for tab separated.
 
     Returns:
-        The names in the order of the file (of JSONL: of its first row); none where they cannot be
-        told, be it that there is no such file: whoever reads the rows says what is wrong.
+        The names in the order of the file (of JSONL: of its first row). None where the file has no
+        columns or cannot be read: whoever reads the rows says what is wrong.
 
     Raises:
         MissingExtraError: If the file is Parquet and pyarrow is not installed.
@@ -165,41 +202,10 @@ def column_names(path: Path) -> tuple[str, ...]:
     try:
         if not path.is_file():  # a pipe can be read only once
             return ()
-        if suffix_of(path) == ".parquet":
-            return _parquet_names(path)
-        names_of = _NAMES.get(suffix_of(path))
-        if names_of is None:
-            return ()
-        with open_bytes(path) as stream:
-            return names_of(path, decoded_lines(path, stream))
-    except (InputError, OSError, ValueError):
+        suffix = suffix_of(path)
+        if suffix == ".parquet":
+            schema = require("pyarrow.parquet", extra="parquet").read_schema(path)
+            return tuple(schema.names)
+        return text_names(path, suffix)
+    except (InputError, OSError, ValueError, RecursionError):
         return ()
-
-
-def _parquet_names(path: Path) -> tuple[str, ...]:
-    parquet = require("pyarrow.parquet", extra="parquet")
-    return tuple(parquet.read_schema(path).names)
-
-
-def _csv_names(path: Path, lines: Iterator[str]) -> tuple[str, ...]:
-    _, header = next(csv_records(path, lines), (1, []))
-    return tuple(name.strip() for name in header)
-
-
-def _tsv_names(path: Path, lines: Iterator[str]) -> tuple[str, ...]:
-    _, header = next(tsv_records(path, lines), (1, []))
-    return tuple(name.strip() for name in header)
-
-
-def _json_names(_path: Path, lines: Iterator[str]) -> tuple[str, ...]:
-    record = json.loads(next((line for line in lines if line.strip()), "{}"))
-    return tuple(record) if isinstance(record, dict) else ()
-
-
-_NAMES: dict[str, Callable[[Path, Iterator[str]], tuple[str, ...]]] = {
-    ".csv": _csv_names,
-    ".tsv": _tsv_names,
-    ".txt": _tsv_names,
-    ".jsonl": _json_names,
-    ".ndjson": _json_names,
-}

@@ -1,42 +1,22 @@
-"""One row of a data file, and how its place and its faults are named in messages."""
+"""One row of a data file, and how messages name its place and its faults."""
 
 from __future__ import annotations
 
 import difflib
+import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from types import MappingProxyType
+from typing import NamedTuple
 
 from condsim.errors import InputError
 
 Cell = str | float | int | None
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-class Row(NamedTuple):
-    """One data row of a file.
-
-    Attributes:
-        number: Number of the row, from 1, not counting the header and blank lines.
-        line: Physical line of the file on which the row starts, from 1; None in Parquet.
-        cells: The wanted columns; an optional column that the file lacks is None.
-    """
-
-    number: int
-    line: int | None
-    cells: dict[str, Cell]
-
-
-class RowReader(Protocol):
-    """Reads the rows of one format."""
-
-    def __call__(
-        self, path: Path, columns: tuple[str, ...], optional: tuple[str, ...]
-    ) -> Iterator[Row]:
-        """Streams the rows."""
+_IMPOSSIBLE = re.compile("[\0\ud800-\udfff]")
+_NO_RECORD: Mapping[str, object] = MappingProxyType({})
 
 
 def place(
@@ -62,70 +42,79 @@ def place(
 
 
 def shown(value: object) -> str:
-    """Shows a value in an error message, cut to 60 characters.
+    """Shows a value in an error message.
 
     Args:
-        value: What the file has.
+        value: Any value of a file.
 
     Returns:
-        Its `repr`, on one line.
+        Its `repr`, cut to 60 characters.
     """
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def typed_cell(value: object, where: str) -> Cell:
-    """Checks a cell of a format that has types."""
-    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return value
-    if not isinstance(value, str):
-        raise InputError(f"{where}: must be text or a number, got {shown(value)}.")
-    if "\0" in value or _SURROGATE.search(value):
-        raise InputError(
-            f"{where}: holds a NUL or half of a surrogate pair, got {shown(value)}. Text must be "
-            "valid Unicode; remove the character."
-        )
-    return value.strip()
+class Row(NamedTuple):
+    """One data row of a file.
 
-
-def text_cell(path: Path, row: Row, column: str) -> str:
-    """Gives a cell that must be text.
-
-    Args:
-        path: The file, for messages.
-        row: The row.
-        column: Name of the column.
-
-    Returns:
-        The text, not empty.
-
-    Raises:
-        InputError: If it is empty or no text.
+    Attributes:
+        path: The file.
+        number: Number of the row, from 1, not counting the header and blank lines.
+        line: Physical line of the file on which the row starts, from 1; None in Parquet.
+        cells: The wanted columns; an optional column that the file lacks is None.
+        record: Every column in the order of the file, if that was asked for; a value is anything
+            JSON can hold. The second column called ``note`` is ``note.1``.
     """
-    value = row.cells[column]
-    if isinstance(value, str) and value:
-        return value
-    where = place(path, row=row.number, line=row.line, column=column)
-    if value is None or value == "":
-        raise InputError(f"{where}: must not be empty. Write the text, or remove the row.")
-    raise InputError(f"{where}: must be text, got {shown(value)}. Write it as text, in quotes.")
+
+    path: Path
+    number: int
+    line: int | None
+    cells: dict[str, Cell]
+    record: Mapping[str, object] = _NO_RECORD
+
+    def place(self, column: str | None = None) -> str:
+        """Names the row, or one of its columns, for an error message."""
+        return place(self.path, row=self.number, line=self.line, column=column)
+
+    def text(self, column: str) -> str:
+        """Gives a cell that must be text.
+
+        Args:
+            column: One of the wanted columns.
+
+        Returns:
+            The text, not empty.
+
+        Raises:
+            InputError: If it is empty or no text.
+        """
+        value = self.cells[column]
+        if isinstance(value, str) and value:
+            return value
+        where = self.place(column)
+        if value is None or value == "":
+            raise InputError(f"{where}: must not be empty. Write the text, or remove the row.")
+        raise InputError(f"{where}: must be text, got {shown(value)}. Write it as text, in quotes.")
+
+    def score(self, column: str, *, label_range: tuple[float, float], fix: str) -> float:
+        """Gives a gold score.
+
+        Args:
+            column: One of the wanted columns.
+            label_range: Lowest and highest valid score.
+            fix: What to do about an invalid score, one sentence.
+
+        Returns:
+            The score.
+
+        Raises:
+            InputError: If it is no number or out of the range.
+        """
+        return score_of(self.cells[column], self.place(column), label_range=label_range, fix=fix)
 
 
 def score_of(value: Cell, where: str, *, label_range: tuple[float, float], fix: str) -> float:
-    """Gives a gold score as a number.
-
-    Args:
-        value: What the file has.
-        where: The place, as `place` names it.
-        label_range: Lowest and highest score that may be.
-        fix: What to do about a score that may not, one sentence.
-
-    Returns:
-        The score.
-
-    Raises:
-        InputError: If it is no number or out of the range.
-    """
+    """Checks a gold score at a place that `place` named; see `Row.score`."""
     low, high = label_range
     try:
         score = math.nan if value is None else float(value)
@@ -138,19 +127,55 @@ def score_of(value: Cell, where: str, *, label_range: tuple[float, float], fix: 
     return score
 
 
-def check_header(path: Path, names: list[str], columns: tuple[str, ...]) -> None:
-    """Checks that the header has every wanted column, and none twice."""
-    twice = sorted({name for name in names if name and names.count(name) > 1})
+def typed_cell(row: Row, column: str, value: object) -> Cell:
+    """Checks a wanted cell of a format that has types."""
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return value
+    if not isinstance(value, str):
+        raise InputError(f"{row.place(column)}: must be text or a number, got {shown(value)}.")
+    if _IMPOSSIBLE.search(value):
+        raise _not_unicode(row, column, value)
+    return value.strip()
+
+
+def kept_cell(row: Row, column: str, value: object) -> object:
+    """Checks a cell that is only passed on: anything JSON can hold in valid Unicode."""
+    if _IMPOSSIBLE.search(column):
+        raise _not_unicode(row, column, column)
+    if value is None or isinstance(value, str | int | float):  # bool is an int
+        return value if isinstance(value, bool) else typed_cell(row, column, value)
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, RecursionError) as error:
+        rule = "nested less deeply" if isinstance(error, RecursionError) else "a value of JSON"
+        raise InputError(
+            f"{row.place(column)}: must be {rule}, got a {type(value).__name__}. Change the cells, "
+            "or remove the column."
+        ) from None
+    if _IMPOSSIBLE.search(text):
+        raise _not_unicode(row, column, value)
+    return value
+
+
+def _not_unicode(row: Row, column: str, value: object) -> InputError:
+    return InputError(
+        f"{row.place(column)}: holds a NUL or half of a surrogate pair, got {shown(value)}. Text "
+        "must be valid Unicode; remove the character."
+    )
+
+
+def check_header(path: Path, names: list[str], wanted: tuple[str, ...]) -> None:
+    """Refuses a header that has a wanted column twice."""
+    twice = sorted({name for name in wanted if names.count(name) > 1})
     if twice:
         raise InputError(
             f"{path}, header: each column name must occur once, got {_listed(twice)} more than "
             "once. Rename or remove the extra column."
         )
-    check_columns(f"{path}, header", names, columns)
 
 
 def check_columns(where: str, names: list[str], columns: tuple[str, ...]) -> None:
-    """Checks that every wanted column is there."""
+    """Checks that every required column is there."""
     missing = [name for name in columns if name not in names]
     if not missing:
         return
@@ -166,6 +191,18 @@ def check_columns(where: str, names: list[str], columns: tuple[str, ...]) -> Non
     raise InputError(
         f"{where}: column {_listed(missing)} is missing; found {_listed(names) or 'none'}. {hint}"
     )
+
+
+def unique_names(names: list[str]) -> list[str]:
+    """Tells repeated names apart: the second ``note`` becomes ``note.1``."""
+    unique: list[str] = []
+    for name in names:
+        given, number = name, 0
+        while given in unique or (number and given in names):
+            number += 1
+            given = f"{name}.{number}"
+        unique.append(given)
+    return unique
 
 
 def _listed(names: list[str]) -> str:
