@@ -39,12 +39,13 @@ def imported_packages() -> dict[str, str]:
 
 def test_imports_of_the_package_are_declared():
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]
-    lines = [*project["dependencies"], *sum(project["optional-dependencies"].values(), [])]
-    declared = {re.split(r"[\[<>=!~ ;]", line)[0].lower() for line in lines}
+    extras = project["optional-dependencies"].values()
+    lines = [*project["dependencies"], *(line for extra in extras for line in extra)]
+    declared = {re.split(r"[\[<>=!~ ;]", line)[0].lower().replace("-", "_") for line in lines}
     homes = metadata.packages_distributions()
     missing = {
         name: file
         for name, file in imported_packages().items()
-        if not {one.lower() for one in homes.get(name, [name])} & declared
+        if not {one.lower().replace("-", "_") for one in homes.get(name, [name])} & declared
     }
     assert not missing
