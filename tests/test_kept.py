@@ -1,11 +1,23 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
-from condsim.kept import KeptScores, kept_rows
+from condsim.errors import InputError
+from condsim.kept import (
+    Kept,
+    KeptArrays,
+    KeptScores,
+    build_once,
+    kept_rows,
+    read_manifest,
+    sole_process,
+    write_manifest,
+)
 
 FIRST = ("a", "b", "")
 SECOND = ("b", "a", "né\n")
@@ -93,3 +105,79 @@ def test_kept_rows_of_records_keep_their_type(tmp_path):
         tmp_path / "r.npy", lambda start, stop: np.ones((stop - start, 2), kind), rows=3, block=2
     )
     assert (found.dtype, found.shape) == (kind, (3, 2))
+
+
+WORKER = """
+import sys, time
+import numpy as np
+from pathlib import Path
+from condsim.errors import InputError
+from condsim.kept import (
+    Kept,
+    KeptArrays,
+    KeptScores,
+    build_once,
+    kept_rows,
+    read_manifest,
+    sole_process,
+    write_manifest,
+)
+
+def compute(first, last):
+    print(first, flush=True)
+    if first >= int(sys.argv[2]):
+        time.sleep(60)
+    return np.arange(first, last, dtype=np.float32)[:, None]
+
+kept_rows(Path(sys.argv[1]), compute, rows=40, block=4)
+"""
+
+
+def test_kept_rows_of_a_killed_process_are_whole_after_the_next(tmp_path):
+    path = tmp_path / "rows.npy"
+    command = [sys.executable, "-c", WORKER, str(path)]
+    with subprocess.Popen([*command, "16"], stdout=subprocess.PIPE, text=True) as process:
+        while process.stdout.readline().strip() != "16":
+            assert process.poll() is None
+        process.kill()
+    assert not path.exists()
+    done = subprocess.run([*command, "40"], check=True, capture_output=True, text=True)
+    assert done.stdout.split()[0] == "16"  # the lock died with its process
+    np.testing.assert_array_equal(np.load(path)[:, 0], np.arange(40))
+
+
+def test_build_once_leaves_no_half_folder(tmp_path):
+    folder = tmp_path / "corpus"
+
+    def interrupted():
+        with build_once(folder, what="corpus") as partial:
+            (partial / "part").touch()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert not folder.exists()
+    with build_once(folder, what="corpus") as partial:
+        write_manifest(partial, {"format": 1}, what="corpus")
+    assert read_manifest(folder, what="corpus") == {"kind": "corpus", "format": 1}
+    with build_once(folder, what="corpus") as partial:
+        assert partial is None
+
+
+def test_sole_process_refuses_a_second_one(tmp_path):
+    with sole_process(tmp_path / "work"):
+        second = sole_process(tmp_path / "work")
+        with pytest.raises(InputError, match=r"Another process is at work in .*work"):
+            second.__enter__()
+
+
+def test_kept_arrays_damaged_file_counts_as_missing(tmp_path):
+    store, key = KeptArrays(tmp_path / "kept"), {"rows": "a"}
+    store.put(key, Kept(np.arange(3), {"seconds": 1}))
+    found = KeptArrays(tmp_path / "kept").get(key)
+    assert found is not None
+    assert (found.values.tolist(), found.facts) == ([0, 1, 2], {"seconds": 1})
+    assert store.get({"rows": "b"}) is None
+    (file,) = (tmp_path / "kept").iterdir()
+    file.write_bytes(file.read_bytes()[:40])
+    assert store.get(key) is None
