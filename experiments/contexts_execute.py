@@ -24,7 +24,7 @@ from condsim.contexts import (
     similarity,
 )
 from condsim.errors import require
-from condsim.evaluation import Report, evaluate
+from condsim.evaluation import Report, Scores, measure
 from condsim.files import replacing
 from condsim.loading import load_scorer
 from condsim.scorers import TfIdfCosineScorer, WordOverlapScorer
@@ -32,7 +32,6 @@ from condsim.types import FloatArray, Scorer
 from experiments.contexts_making import BusyError, PartMaker
 from experiments.contexts_parts import counts_of, part_folder
 from experiments.contexts_plan import Measurement, expected_cost
-from experiments.contexts_scores import FixedScores
 from experiments.contexts_terms import missing_pairs, stored_blocks, write_blocks
 
 _LOGGER = logging.getLogger("condsim")
@@ -171,7 +170,7 @@ class Measuring:
             name = scorer.name
             scores = np.asarray(scorer.score(task.sentences1, task.sentences2, None), np.float32)
             counts = Counted(len(task))
-        report = evaluate(FixedScores(name, scores), task)
+        report = measure(Scores(name, scores), task)
         _write(one, report, scores, self._with_parts(one, counts))
 
     def _means(self, one: Measurement) -> Center:

@@ -7,12 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from condsim.contexts import ContextsRecipe
-from condsim.evaluation import Report, evaluate
+from condsim.evaluation import Report, Scores, measure
 from experiments.backbones import Backbone
 from experiments.contexts_execute import Counted, counted, finished_scores
 from experiments.contexts_models import model_notes
 from experiments.contexts_plan import ContextsLine, Measurement, measurements
-from experiments.contexts_scores import FixedScores
 from experiments.experiment import Comparison, Experiment
 from experiments.gold_sets import GOLD_SETS
 from experiments.plan import Options
@@ -129,10 +128,10 @@ def _difference(
     if first.measurement is None or second.measurement is None:
         return
     one, other = (
-        FixedScores(line.row.key, finished_scores(measurement))
+        Scores(line.row.key, finished_scores(measurement))
         for line, measurement in ((first, first.measurement), (second, second.measurement))
     )
-    report = evaluate(one, first.measurement.gold.task, against=other)
+    report = measure(one, first.measurement.gold.task, against=other)
     for metric in experiment.metrics:
         found = report.comparison[metric]
         yield Difference(

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import csv
 import logging
-import sys
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -14,6 +12,7 @@ from condsim.cli.evaluate import evaluate
 from condsim.errors import InputError
 from condsim.evaluation import Report
 from condsim.evaluation.statistics import over_estimation
+from condsim.loading import open_scorer
 from condsim.scorers import DEFAULT_FOLDER, OnnxScorer
 from condsim.tasks import load_csts
 
@@ -37,13 +36,11 @@ class LengthScorer:
 def loaded(monkeypatch):
     names = []
 
-    def load_scorer(model):
+    def open_scorer(model):
         names.append(model)
         return LengthScorer(model or "default")
 
-    fake = ModuleType("condsim.loading")
-    fake.load_scorer = load_scorer
-    monkeypatch.setitem(sys.modules, "condsim.loading", fake)
+    monkeypatch.setattr("condsim.loading.open_scorer", open_scorer)
     return names
 
 
@@ -218,7 +215,7 @@ def test_evaluate_over_estimation_without_pairs_is_one_line(tmp_path):
 
 
 def test_evaluate_over_estimation_with_the_bundled_model(data, tmp_path, monkeypatch):
-    monkeypatch.delitem(sys.modules, "condsim.loading")  # the real one
+    monkeypatch.setattr("condsim.loading.open_scorer", open_scorer)  # the real one
     output = tmp_path / "report.json"
     options = ("--data", data, "--resamples", 5, "--over-estimation", "--json", output)
     assert invoke(*options).exit_code == 0

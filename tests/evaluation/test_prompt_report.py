@@ -81,7 +81,9 @@ def test_prompt_report_json_reads_back_equal(tmp_path: Path, fake_backend: Any):
 @pytest.mark.parametrize("content", ['{"format": 1}', "[]", '{"prompt_format": 1, "x": 2}'])
 def test_prompt_report_of_another_file_raises(tmp_path: Path, content: str):
     (tmp_path / "report.json").write_text(content)
-    with pytest.raises(InputError, match=r"report\.json is (no report of a prompted|not a whole)"):
+    with pytest.raises(
+        InputError, match=r"report\.json is not a (whole )?report of a prompted model"
+    ):
         PromptReport.from_json(tmp_path / "report.json")
 
 

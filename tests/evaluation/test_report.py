@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 
 import pytest
 
@@ -39,7 +38,7 @@ def test_report_round_trip_is_exact(report, tmp_path):
 
 
 def test_report_round_trip_without_comparison_is_exact(report, tmp_path):
-    alone = replace(report, against=None, comparison={})
+    alone = report.replaced(against=None, comparison={})
     alone.to_json(str(tmp_path / "report.json"))
     assert Report.from_json(str(tmp_path / "report.json")) == alone
 
@@ -47,7 +46,7 @@ def test_report_round_trip_without_comparison_is_exact(report, tmp_path):
 def test_report_nan_is_written_as_null_and_read_as_nan(report, tmp_path):
     first, second = tmp_path / "first.json", tmp_path / "second.json"
     constant = ModelResult("constant", {"spearman": Metric(math.nan, math.nan, math.nan)})
-    replace(report, model=constant).to_json(first)
+    report.replaced(model=constant).to_json(first)
     assert json.loads(first.read_text())["model"]["metrics"]["spearman"]["value"] is None
     again = Report.from_json(first)
     assert math.isnan(again.model.metrics["spearman"].value)
@@ -84,7 +83,7 @@ def test_report_from_json_unknown_format_is_an_error(report, tmp_path, version):
         ("{", "it is not JSON"),
         ("[1]", "has no 'format'"),
         ("{}", "has no 'format'"),
-        ('{"format": 1}', "not a whole report: KeyError"),
+        ('{"format": 1}', "not a whole report: task: Field required"),
         ('{"format": 1, "model": 3}', "not a whole report"),
     ],
 )

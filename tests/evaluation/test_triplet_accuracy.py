@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError, ModelError
-from condsim.evaluation.statistics import triplet_accuracy
+from condsim.evaluation import triplet_accuracy
 from condsim.scorers.baselines import baseline
 from condsim.tasks import Triplets
 
@@ -39,9 +39,15 @@ def test_triplet_accuracy_constant_scorer_is_never_right():
     assert triplet_accuracy(Fixed([0.5] * 8), TRIPLETS, resamples=5).value == 0
 
 
-@pytest.mark.parametrize("scores", [[1, 2], [np.nan] * 8])
-def test_triplet_accuracy_scorer_that_fails_named(scores):
-    with pytest.raises(ModelError, match="fixed: score must return one finite number"):
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        ([1, 2], r"fixed: score must return one number for each row, \(8,\)"),
+        ([np.nan] * 8, r"fixed: every score must be a finite number\. Got nan for row 1 "),
+    ],
+)
+def test_triplet_accuracy_scorer_that_fails_named(scores, message):
+    with pytest.raises(ModelError, match=message):
         triplet_accuracy(Fixed(scores), TRIPLETS)
 
 

@@ -13,28 +13,19 @@ from condsim.errors import InputError, require, unknown_name
 
 if TYPE_CHECKING:
     from condsim.evaluation import Report
-    from condsim.scorers import ScoredOnce
-    from condsim.types import Scorer, Task
+    from condsim.types import Scorer
 
 _OFF = Path("off")
 
 
-def refuse(why: str, options: Mapping[str, tuple[object, str]]) -> None:
-    """Refuses options that make no sense here.
-
-    Args:
-        why: What is wrong with them.
-        options: What each was given as, and what to do instead, by its name.
-
-    Raises:
-        InputError: If one was given.
-    """
+def _refuse(why: str, options: Mapping[str, tuple[object, str]]) -> None:
+    """Refuses options that were given; by name the value and what to do instead."""
     for option, (given, instead) in options.items():
         if given:
             raise InputError(f"{option} {why}: {instead}.")
 
 
-def run_suite(
+def _run_suite(
     data: Path,
     *,
     suite: str,
@@ -51,30 +42,17 @@ def run_suite(
     markdown: bool,
     plot: Path | None,
 ) -> None:
-    """Measures scorers on the data sets of a suite; prints the table and writes the files.
-
-    Args:
-        data: The folder that has the data sets in it.
-        suite: Name of the suite.
-        models: Scorers by name; None for the model that ships.
-        against: The scorer that the others are compared with; measured too if it is none of them.
-        condition: What pairs without a condition are compared with respect to, if anything.
-        aggregation: How the subsets of a year become one figure.
-        resamples: Bootstrap resamples; 0 for no intervals.
-        seed: Seed of the resamples and of the folds of baselines.
-        cache: Folder that keeps scores, ``off`` for none; the user's by default.
-        precision: What encoders of sentence-transformers compute in.
-        json: Where to write the report, if anywhere.
-        csv: Where to write a line a figure, if anywhere.
-        markdown: Whether the table is printed as Markdown.
-        plot: Where to draw the heat map, if anywhere.
-
-    Raises:
-        InputError: If a name is unknown, there are no data, or a file breaks a rule.
-        ModelError: If a model cannot be loaded.
-        MissingExtraError: If a library is needed that is not installed.
-    """
-    from condsim.evaluation import Aggregation, Suite, default_cache, evaluate_suite, load_suite
+    """Measures scorers on the data sets of a suite; prints the table and writes the files."""
+    from condsim.evaluation import (
+        Aggregation,
+        Suite,
+        default_cache,
+        evaluate_suite,
+        heat_map,
+        load_suite,
+        suite_markdown,
+        suite_tables,
+    )
     from condsim.loading import named_scorer
     from condsim.scorers import UNFITTED_BASELINES, Precision, check_precision
 
@@ -106,11 +84,7 @@ def run_suite(
     if csv is not None:
         report.to_csv(csv)
     if plot is not None:
-        from condsim.evaluation import heat_map
-
         heat_map(report, plot)
-    from condsim.evaluation import suite_markdown, suite_tables
-
     if markdown:
         typer.echo(suite_markdown(report), nl=False)
         return
@@ -131,12 +105,16 @@ def _check(
         raise unknown_name("aggregation", aggregation, get_args(Aggregation))
     if condition is not None and not condition.strip():
         raise InputError("--condition: must have text; leave it out to compare as a whole.")
+    _check_plot(plot)
+    if against is not None and not resamples:
+        raise InputError("--against marks differences by a bootstrap; give --bootstrap as well.")
+
+
+def _check_plot(plot: Path | None) -> None:
     if plot is not None:
         if plot.suffix.lower() != ".png":
             raise InputError(f"--plot: the name must end in .png. Got {plot} instead.")
         require("matplotlib", extra="train")
-    if against is not None and not resamples:
-        raise InputError("--against marks differences by a bootstrap; give --bootstrap as well.")
 
 
 def evaluate(
@@ -145,7 +123,7 @@ def evaluate(
         typer.Option(
             help="Labelled file: CSV, TSV or JSONL with sentence1, sentence2, condition, label; "
             "also STS, SICK, STS-B, AFS, or hub:owner/name@revision. With --suite the folder that "
-            "has the data sets in it.",
+            "holds the data sets.",
             show_default=False,
         ),
     ],
@@ -153,8 +131,7 @@ def evaluate(
         list[str] | None,
         typer.Option(
             help="Model folder or Hub name; or mean:NAME, cls:NAME, bertscore:NAME@LAYER, "
-            "cross-encoder:NAME, glove:FILE. With --suite it may be given again, and as "
-            "LABEL=NAME.",
+            "cross-encoder:NAME, glove:FILE. With --suite it is repeatable, also as LABEL=NAME.",
             show_default="the model that ships",
         ),
     ] = None,
@@ -170,7 +147,7 @@ def evaluate(
         list[str] | None,
         typer.Option(
             help="Another baseline beside condition-only: sentences-only, tfidf-cosine or "
-            "word-overlap. May be given again.",
+            "word-overlap. Repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -191,26 +168,28 @@ def evaluate(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples and the folds.")] = 0,
     bootstrap: Annotated[
         bool,
-        typer.Option("--bootstrap", help="With --suite: 95 % intervals and marks of difference."),
+        typer.Option(
+            "--bootstrap", help="With --suite: 95 % intervals and marks of significant differences."
+        ),
     ] = False,
     aggregation: Annotated[
         str | None,
         typer.Option(
-            help="With --suite: how the subsets of a year become one figure: all, mean or wmean.",
+            help="With --suite: how the subsets of a year become one number: all, mean or wmean.",
             show_default="all",
         ),
     ] = None,
     condition: Annotated[
         str | None,
         typer.Option(
-            help="With --suite: what pairs without a condition are compared with respect to.",
+            help="With --suite: the condition for pairs that have none.",
             show_default="nothing",
         ),
     ] = None,
     cache: Annotated[
         Path | None,
         typer.Option(
-            help="With --suite: folder that keeps scores; 'off' for none.",
+            help="With --suite: folder that keeps scores between runs; 'off' for none.",
             show_default="condsim/suite in the user's folder for caches",
         ),
     ] = None,
@@ -227,7 +206,10 @@ def evaluate(
     ] = None,
     csv: Annotated[
         Path | None,
-        typer.Option(help="With --suite: also write a line a figure here.", show_default=False),
+        typer.Option(
+            help="With --suite: also write one line per metric to this CSV file.",
+            show_default=False,
+        ),
     ] = None,
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the table as Markdown.")
@@ -270,7 +252,7 @@ def evaluate(
     check_output("--csv", csv)
     check_output("--plot", plot)
     if suite is not None:
-        refuse(
+        _refuse(
             "is not for --suite",
             {
                 "--baseline": (baseline, "they are always there"),
@@ -278,7 +260,7 @@ def evaluate(
                 "--over-estimation": (over_estimation, "give a file of C-STS instead"),
             },
         )
-        run_suite(
+        _run_suite(
             data,
             suite=suite,
             models=model or [None],
@@ -296,7 +278,7 @@ def evaluate(
         )
         return
     only_suite = "a single file has no use for it"
-    refuse(
+    _refuse(
         "is for --suite only",
         {
             "--bootstrap": (bootstrap, "intervals are always there"),
@@ -311,11 +293,9 @@ def evaluate(
     if plot is not None:
         if not over_estimation:
             raise InputError("--plot draws over-estimation; give --over-estimation as well.")
-        if plot.suffix.lower() != ".png":
-            raise InputError(f"--plot: the name must end in .png. Got {plot} instead.")
-        require("matplotlib", extra="train")
+        _check_plot(plot)
     with long_work(log="condsim.contexts"):
-        report = _report(
+        report = _evaluated(
             data,
             model=model[0] if model else None,
             baselines=baseline or [],
@@ -331,7 +311,7 @@ def evaluate(
     _print(report, markdown=markdown)
 
 
-def _report(
+def _evaluated(
     data: Path,
     *,
     model: str | None,
@@ -343,10 +323,10 @@ def _report(
     over_estimation: bool,
     plot: Path | None,
 ) -> Report:
-    """Loads data and models, the cheap and likely mistakes first, evaluates and plots."""
-    from condsim.evaluation import evaluate as run_evaluation
+    """Loads data and models, the cheap and likely mistakes first, measures and plots."""
+    from condsim.evaluation import labelled_rows, measure, predicted_against_gold, score_rows
     from condsim.loading import open_scorer
-    from condsim.scorers import ScoredOnce, baseline as make_baseline
+    from condsim.scorers import baseline as make_baseline
     from condsim.tasks import load_task
 
     for name in baselines:
@@ -361,34 +341,26 @@ def _report(
         chosen = [
             make_baseline(str(name), train=rows) for name in chosen if name != "condition-only"
         ]
-    scorer = ScoredOnce(open_scorer(model))
-    other = None if against is None else ScoredOnce(open_scorer(against))
-    report = run_evaluation(
-        scorer,
+    valid = labelled_rows(task, over_estimation=over_estimation)
+    scorer, other = open_scorer(model), None if against is None else open_scorer(against)
+    scores = score_rows(scorer, valid)
+    others = None if other is None else score_rows(other, valid)
+    report = measure(
+        scores,
         task,
         baselines=chosen,
-        against=other,
+        against=others,
         condition_only=condition_only,
         resamples=resamples,
         seed=seed,
         over_estimation=over_estimation,
     )
-    if plot is not None:
-        named = {} if other is None or against is None else {against: other}
-        _plot({**named, model or scorer.name: scorer}, task, plot)
+    if plot is not None:  # the model that came before on the left
+        named = {} if others is None or against is None else {against: others}
+        named[model or scores.name] = scores
+        raw = {name: one.values if one.raw is None else one.raw for name, one in named.items()}
+        predicted_against_gold(raw, valid, plot)
     return report
-
-
-def _plot(scorers: Mapping[str, ScoredOnce], task: Task, path: Path) -> None:
-    """Draws raw similarity against gold, the model that came before on the left."""
-    from condsim.evaluation import predicted_against_gold
-
-    rows = task.labelled()
-    scores = {
-        name: scorer.score(rows.sentences1, rows.sentences2, rows.conditions, scale="raw")
-        for name, scorer in scorers.items()
-    }
-    predicted_against_gold(scores, rows, path)
 
 
 def _print(report: Report, *, markdown: bool) -> None:

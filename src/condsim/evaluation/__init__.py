@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING
 from condsim.lazy import face
 
 if TYPE_CHECKING:
-    from condsim.evaluation.measuring import FEWEST_ROWS as FEWEST_ROWS, evaluate as evaluate
+    from condsim.evaluation.measuring import (
+        FEWEST_ROWS as FEWEST_ROWS,
+        Scores as Scores,
+        evaluate as evaluate,
+        labelled_rows as labelled_rows,
+        measure as measure,
+        score_rows as score_rows,
+        triplet_accuracy as triplet_accuracy,
+    )
     from condsim.evaluation.plots import (
         predicted_against_gold as predicted_against_gold,
         score_histogram as score_histogram,
@@ -26,8 +34,6 @@ if TYPE_CHECKING:
         evaluate_prompt as evaluate_prompt,
     )
     from condsim.evaluation.report import (
-        Difference as Difference,
-        Metric as Metric,
         ModelResult as ModelResult,
         Report as Report,
         write_json as write_json,
@@ -39,6 +45,8 @@ if TYPE_CHECKING:
     )
     from condsim.evaluation.statistics import (
         Aggregation as Aggregation,
+        Difference as Difference,
+        Metric as Metric,
         OverEstimation as OverEstimation,
         aggregate_spearman as aggregate_spearman,
         auroc as auroc,
@@ -51,7 +59,6 @@ if TYPE_CHECKING:
         pearson as pearson,
         percentile_interval as percentile_interval,
         spearman as spearman,
-        triplet_accuracy as triplet_accuracy,
     )
     from condsim.evaluation.suite import (
         Suite as Suite,
@@ -72,15 +79,17 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = face(
     __name__,
     {
-        "measuring": "FEWEST_ROWS evaluate",
+        "measuring": (
+            "FEWEST_ROWS Scores evaluate labelled_rows measure score_rows triplet_accuracy"
+        ),
         "plots": "predicted_against_gold score_histogram",
         "prompt_report": "PromptReport evaluate_prompt",
-        "report": "Difference Metric ModelResult Report write_json",
+        "report": "ModelResult Report write_json",
         "rewording": "BAR Robustness robustness",
         "statistics": (
-            "Aggregation OverEstimation aggregate_spearman auroc bootstrap mean_squared_error "
-            "over_estimation p_value pair_accuracy partial_spearman pearson percentile_interval "
-            "spearman triplet_accuracy"
+            "Aggregation Difference Metric OverEstimation aggregate_spearman auroc bootstrap "
+            "mean_squared_error over_estimation p_value pair_accuracy partial_spearman pearson "
+            "percentile_interval spearman"
         ),
         "suite": (
             "Suite SuiteTask default_cache evaluate_suite heat_map load_suite suite_markdown "

@@ -1,47 +1,91 @@
-"""Scorer and task in, report out."""
+"""The evaluation engine: scores and a task in, a report out."""
 
 from __future__ import annotations
 
+import inspect
 import platform
-import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from importlib import metadata
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from condsim.errors import InputError, ModelError
-from condsim.evaluation.report import Difference, Metric, ModelResult, Report
+from condsim.evaluation.report import ModelResult, Report, loaded_versions
 from condsim.evaluation.statistics import (
     METRICS,
+    Difference,
+    Metric,
     Metrics,
     bootstrap,
     check_pairs,
     count_over_estimation,
-    p_value,
-    percentile_interval,
+    triplet_wins,
 )
-from condsim.scorers import (
-    FittedBaseline,
-    ScoredOnce,
-    baseline,
-    out_of_fold,
-)
-from condsim.tasks import Pairing, pair_rows
-from condsim.types import Scorer, Task
-
-Rows = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...] | None]
-
-
-Float64Array = NDArray[np.float64]
+from condsim.scorers import FittedBaseline, baseline, out_of_fold, rescaled
+from condsim.tasks import Pairing, Triplets, pair_rows
+from condsim.types import FloatArray, Scorer, Task
 
 CONDITION_ONLY = "condition-only"
 FOLDS = 10
 OUT_OF_FOLD = f"this file, out of fold ({FOLDS} folds, sentence pairs kept whole)"
 FEWEST_ROWS = 3
+"""Labelled rows that an evaluation needs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What a scorer made of the rows of a task, with its provenance.
+
+    Attributes:
+        name: Name of the scorer.
+        values: Scores of the rows, ``(n,)``; calibrated ones where the scorer has a calibration.
+        raw: Raw similarities, ``(n,)``, on which over-estimation is counted; None if they are the
+            same.
+        revision: Version of the model, if it has one.
+        fitted_on: For a fitted baseline, the rows it learnt from.
+        scored_by: What decides the scores beside the model, if the scorer says so.
+    """
+
+    name: str
+    values: FloatArray
+    raw: FloatArray | None = None
+    revision: str | None = None
+    fitted_on: str | None = None
+    scored_by: Mapping[str, Any] | None = None
+
+
+def score_rows(scorer: Scorer, task: Task) -> Scores:
+    """Scores every row of a task once, for `measure`.
+
+    A scorer with a ``calibration`` and the option ``scale``, such as every encoder of condsim, is
+    asked for raw similarities, and its scores are computed from them. The scores of any other are
+    taken as both.
+
+    Args:
+        scorer: The model.
+        task: The rows.
+
+    Returns:
+        The scores, ``(n,)``; `measure` checks them.
+    """
+    scales = "scale" in inspect.signature(scorer.score).parameters
+    score: Any = scorer.score
+    calibrated = scales and hasattr(scorer, "calibration")
+    option = {"scale": "raw"} if calibrated else {}
+    rows = (task.sentences1, task.sentences2, task.conditions)
+    raw = np.asarray(score(*rows, **option))
+    calibration = getattr(scorer, "calibration", None) if calibrated else None
+    return Scores(
+        scorer.name,
+        raw if calibration is None else rescaled(raw.astype(np.float32), calibration, "unit"),
+        raw=raw,
+        revision=getattr(scorer, "revision", None),
+        fitted_on=getattr(scorer, "fitted_on", None),
+        scored_by=getattr(scorer, "scored_by", None),
+    )
 
 
 def evaluate(
@@ -64,12 +108,11 @@ def evaluate(
     Args:
         scorer: The model.
         task: The data.
-        baselines: Further baselines: scorers, or names in
-            `condsim.scorers.BASELINES`. A name that needs fitting is predicted out
-            of fold from ``task`` itself.
+        baselines: Further baselines: scorers, or names in `condsim.scorers.BASELINES`. A name that
+            needs fitting is predicted out of fold from ``task`` itself.
         against: A second model, for the paired difference and its p-value.
-        condition_only: A fitted condition-only scorer; out-of-fold predictions from ``task``
-            itself by default. The report says which. Not used for a task without conditions.
+        condition_only: A fitted condition-only scorer; by default predictions out of fold from
+            ``task`` itself. The report says which. Not used for a task without conditions.
         resamples: Number of bootstrap resamples of the sentence pairs, at least 1.
         seed: Seed of the resamples and of the folds.
         over_estimation: Whether to count the pairs that each scorer drives too far apart, on raw
@@ -83,37 +126,96 @@ def evaluate(
             is unknown, or over-estimation is asked for and no sentence pair has two labels.
         ModelError: If a scorer returns another number of scores than rows, or NaN or infinity.
     """
-    valid = _valid_rows(task)
-    if resamples < 1:
-        raise InputError(f"The number of resamples must be at least 1. Got {resamples}.")
-    chosen = _baselines(valid, baselines, condition_only)
-    pairing = _pairing(valid)
-    if over_estimation:
-        check_pairs(pairing.pairs, valid)
-    entries = [*chosen, scorer, *([] if against is None else [against])]
-    measured = [_predict(entry, valid, seed=seed, raw=over_estimation) for entry in entries]
+    valid = labelled_rows(task, over_estimation=over_estimation)
+    _check(baselines, resamples)
+    return measure(
+        score_rows(scorer, valid),
+        task,
+        baselines=baselines,
+        against=None if against is None else score_rows(against, valid),
+        condition_only=condition_only,
+        resamples=resamples,
+        seed=seed,
+        over_estimation=over_estimation,
+    )
 
+
+def measure(
+    scores: Scores,
+    task: Task,
+    *,
+    baselines: Sequence[Scorer | str] = (),
+    against: Scores | None = None,
+    condition_only: Scorer | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+    over_estimation: bool = False,
+) -> Report:
+    """Measures scores that are already there; see `evaluate`.
+
+    Args:
+        scores: Scores of all rows of the task, or of its labelled rows.
+        task: The data.
+        baselines: See `evaluate`.
+        against: Scores of a second model, for the paired difference and its p-value.
+        condition_only: See `evaluate`.
+        resamples: Number of bootstrap resamples of the sentence pairs, at least 1.
+        seed: Seed of the resamples and of the folds.
+        over_estimation: See `evaluate`.
+
+    Returns:
+        The report.
+
+    Raises:
+        InputError: See `evaluate`.
+        ModelError: If there is another number of scores than rows, or NaN or infinity among them.
+    """
+    valid = labelled_rows(task, over_estimation=over_estimation)
+    _check(baselines, resamples)
+    pairing = _pairing(valid)
+    further: list[Scorer | str] = [entry for entry in baselines if entry != CONDITION_ONLY]
+    if task.conditions is not None:
+        further.insert(0, CONDITION_ONLY if condition_only is None else condition_only)
+    floors = [_baseline_scores(entry, valid, seed=seed) for entry in further]
+    models = [scores, *([] if against is None else [against])]
+    entries = [*floors, *(_on_labelled(entry, task) for entry in models)]
     gold = valid.gold.astype(np.float64)
     metrics = Metrics(
-        [one.scores for one in measured],
+        [one.values.astype(np.float64) for one in entries],
         gold=gold,
-        given=None if valid.conditions is None else measured[0].scores,
+        given=None if valid.conditions is None else entries[0].values.astype(np.float64),
         high=pairing.high,
         low=pairing.low,
     )
     values = metrics.point()  # (scorers, metrics)
     draws = bootstrap(metrics, pairing.pair_ids, resamples=resamples, seed=seed)
     results = [
-        replace(
-            one.result,
-            metrics=_with_intervals(values[index], draws[index]),
+        ModelResult(
+            one.name,
+            {
+                name: Metric.of(value, drawn)
+                for name, value, drawn in zip(METRICS, values[index], draws[index], strict=True)
+            },
+            revision=one.revision,
+            fitted_on=one.fitted_on,
+            scored_by=one.scored_by,
             over_estimation=None
-            if one.raw is None
-            else count_over_estimation(one.raw, gold, high=pairing.high, low=pairing.low),
+            if not over_estimation
+            else count_over_estimation(
+                one.values if one.raw is None else one.raw,
+                gold,
+                high=pairing.high,
+                low=pairing.low,
+            ),
         )
-        for index, one in enumerate(measured)
+        for index, one in enumerate(entries)
     ]
-    model = len(chosen)
+    model = len(floors)
+    comparison = {}
+    if against is not None:
+        gaps, drawn_gaps = values[model] - values[model + 1], draws[model] - draws[model + 1]
+        found = zip(METRICS, gaps, drawn_gaps, strict=True)
+        comparison = {name: Difference.of(gap, drawn) for name, gap, drawn in found}
     return Report(
         task=task.name,
         task_revision=task.revision,
@@ -125,120 +227,124 @@ def evaluate(
         model=results[model],
         baselines=tuple(results[:model]),
         against=None if against is None else results[model + 1],
-        comparison={}
-        if against is None
-        else _compare(values[model] - values[model + 1], draws[model] - draws[model + 1]),
+        comparison=comparison,
         seed=seed,
         resamples=resamples,
-        versions=_versions(),
+        versions={
+            "python": platform.python_version(),
+            **loaded_versions("condsim", "numpy", "onnxruntime", "torch"),
+        },
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
 
-def _valid_rows(task: Task) -> Task:
-    """The task with the rows that have a label only."""
+def triplet_accuracy(
+    scorer: Scorer, triplets: Triplets, *, resamples: int = 1000, seed: int = 0
+) -> Metric:
+    """Measures a scorer on triplets.
+
+    Raw similarities are compared, since calibration maps all very low ones to one score, and all
+    very high ones. Equal similarities count as wrong: a constant scorer must not be right.
+
+    Args:
+        scorer: The model.
+        triplets: The triplets; a pair that is in several is scored each time.
+        resamples: Number of bootstrap resamples of the triplets, at least 1.
+        seed: Seed of the resamples.
+
+    Returns:
+        The accuracy in percent with its 95 % interval.
+
+    Raises:
+        InputError: If there are no triplets or ``resamples`` is below 1.
+        ModelError: If the scorer returns another number of scores than rows, NaN or infinity.
+    """
+    if not len(triplets):
+        raise InputError(f"{triplets.name}: has no triplets. Give at least one.")
+    raw = np.asarray(score_rows(scorer, triplets.pairs()).raw)
+    check_scores(scorer.name, raw, 2 * len(triplets))
+    right = triplet_wins(raw)  # (n,)
+    draws = bootstrap(
+        lambda weights: weights @ right / right.size,
+        np.arange(right.size),
+        resamples=resamples,
+        seed=seed,
+    )
+    return Metric.of(100 * float(right.mean()), 100 * draws)
+
+
+def labelled_rows(task: Task, *, over_estimation: bool = False) -> Task:
+    """Gives the rows that are scored and measured: those with a label.
+
+    Args:
+        task: The data.
+        over_estimation: Whether pairs of rows with two labels are needed, too.
+
+    Returns:
+        The labelled rows.
+
+    Raises:
+        InputError: If fewer than 3 rows have a label, or there are no pairs with two labels.
+    """
     valid = task.labelled()
     if len(valid) < FEWEST_ROWS:
         raise InputError(
             f"{task.name}: an evaluation needs at least {FEWEST_ROWS} rows with a label. "
             f"Got {len(valid)} among {len(task)} rows; give a file with labels."
         )
+    if over_estimation:
+        check_pairs(_pairing(valid).pairs, valid)
     return valid
 
 
-def _baselines(
-    task: Task, further: Sequence[Scorer | str], condition_only: Scorer | None
-) -> list[Scorer | str]:
-    """The baselines to measure, the condition-only one first where there are conditions."""
-    chosen = [entry for entry in further if entry != CONDITION_ONLY]
-    for entry in chosen:
-        if isinstance(entry, str):
-            baseline(entry)  # an unknown name is told before the model runs
-    if task.conditions is None:
-        return chosen
-    return [CONDITION_ONLY if condition_only is None else condition_only, *chosen]
-
-
-def _pairing(task: Task) -> Pairing:
-    """The pairs; without conditions rows of one sentence pair are one input, not high and low."""
-    pairing = pair_rows(task)
-    if task.conditions is not None:
+def _pairing(valid: Task) -> Pairing:
+    """The pairs; without conditions, rows of one sentence pair are the same input."""
+    pairing = pair_rows(valid)
+    if valid.conditions is not None:
         return pairing
-    none = np.zeros(0, dtype=np.int64)
+    none: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
     return replace(pairing, high=none, low=none)
 
 
-class _Measured(NamedTuple):
-    """What one scorer gave: the result, still without metrics, and scores, ``(n,)``."""
+def _check(baselines: Sequence[Scorer | str], resamples: int) -> None:
+    if resamples < 1:
+        raise InputError(f"The number of resamples must be at least 1. Got {resamples}.")
+    for entry in baselines:
+        if isinstance(entry, str):
+            baseline(entry)
 
-    result: ModelResult
-    scores: Float64Array
-    raw: Float64Array | None
 
-
-def _predict(entry: Scorer | str, task: Task, *, seed: int, raw: bool) -> _Measured:
-    """Scores the rows with a scorer, or with the baseline of that name; ``raw``: also uncalibrated.
-
-    What out-of-fold baselines predict is gold itself, so for them both are the same.
-    """
+def _baseline_scores(entry: Scorer | str, task: Task, *, seed: int) -> Scores:
+    """Scores of a baseline; one that needs fitting is predicted out of fold by its name."""
     if isinstance(entry, str):
         scorer = baseline(entry)
         if isinstance(scorer, FittedBaseline):
-            out = out_of_fold(task, name=entry, folds=FOLDS, seed=seed).astype(np.float64)
-            result = ModelResult(entry, {}, fitted_on=OUT_OF_FOLD)
-            return _Measured(result, out, out if raw else None)
+            predicted = out_of_fold(task, name=entry, folds=FOLDS, seed=seed)
+            return Scores(entry, predicted, fitted_on=OUT_OF_FOLD)
         entry = scorer
-    once = ScoredOnce(entry) if raw else None
-    rows = (task.sentences1, task.sentences2, task.conditions)
-    scores = np.asarray((once or entry).score(*rows))
-    if scores.shape != (len(task),):
+    return _on_labelled(score_rows(entry, task), task)
+
+
+def _on_labelled(scores: Scores, task: Task) -> Scores:
+    """Scores of the labelled rows, ``(n,)``, checked."""
+    valid = task.valid
+    if scores.values.shape == valid.shape and not valid.all():
+        raw = None if scores.raw is None else scores.raw[valid]
+        scores = replace(scores, values=scores.values[valid], raw=raw)
+    check_scores(scores.name, scores.values, int(valid.sum()))
+    return scores
+
+
+def check_scores(name: str, scores: NDArray[Any], rows: int) -> None:
+    """Refuses another number of scores than rows, NaN and infinity."""
+    if scores.shape != (rows,):
         raise ModelError(
-            f"{entry.name}: score must return one number for each row, ({len(task)},). "
+            f"{name}: score must return one number for each row, ({rows},). "
             f"Got the shape {scores.shape}."
         )
     if not np.isfinite(scores).all():
         row = int(np.flatnonzero(~np.isfinite(scores))[0])
         raise ModelError(
-            f"{entry.name}: every score must be a finite number. Got {scores[row]} for the "
-            f"{row + 1}. row with a label; the model is damaged or its training diverged."
+            f"{name}: every score must be a finite number. Got {scores[row]} for row {row + 1} of "
+            "the rows with a label; the model is damaged or its training diverged."
         )
-    result = ModelResult(
-        entry.name,
-        {},
-        revision=getattr(entry, "revision", None),
-        fitted_on=getattr(entry, "fitted_on", None),
-        scored_by=getattr(entry, "scored_by", None),
-    )
-    return _Measured(
-        result,
-        scores.astype(np.float64),
-        None if once is None else once.score(*rows, scale="raw").astype(np.float64),
-    )
-
-
-def _with_intervals(values: Float64Array, draws: Float64Array) -> dict[str, Metric]:
-    """Metrics by name from their values ``(metrics,)`` and resamples ``(metrics, resamples)``."""
-    return {
-        name: Metric(float(value), *percentile_interval(drawn))
-        for name, value, drawn in zip(METRICS, values, draws, strict=True)
-    }
-
-
-def _compare(values: Float64Array, draws: Float64Array) -> dict[str, Difference]:
-    """Differences by name, from those of the rows and of the same resamples."""
-    return {
-        name: Difference(float(value), *percentile_interval(drawn), p_value(drawn))
-        for name, value, drawn in zip(METRICS, values, draws, strict=True)
-    }
-
-
-def _versions() -> dict[str, str]:
-    """Versions of what the figures depend on; libraries only if they are loaded."""
-    versions = {"python": platform.python_version()}
-    for library in ("condsim", "numpy", "onnxruntime", "torch"):
-        if library in sys.modules:
-            try:
-                versions[library] = metadata.version(library)
-            except metadata.PackageNotFoundError:  # run from a source tree
-                versions[library] = "not installed"
-    return versions

@@ -1,53 +1,100 @@
-"""The result of an evaluation with its provenance: a file that can be read back and compared."""
+"""Result files: what an evaluation found, with its provenance, written as JSON and read back."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, Literal, Self, cast
+
+from pydantic import ValidationError
 
 from condsim.errors import InputError
-from condsim.evaluation.statistics import OverEstimation
+from condsim.evaluation.statistics import Difference, Metric, OverEstimation
 from condsim.files import replacing
+from condsim.settings import Settings
 
-FORMAT = 1
-
-Figure = TypeVar("Figure")
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A figure with its interval.
-
-    Attributes:
-        value: The figure on the valid rows; NaN if it does not exist (constant scores).
-        low: Lower end of the 95 % bootstrap interval; NaN if there is none.
-        high: Upper end of it.
-    """
-
-    value: float
-    low: float
-    high: float
+_ONLY_IF_GIVEN = ("over_estimation", "scored_by")  # older versions of condsim read the rest
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A figure of the model minus that of the model it is compared with.
+class ResultFile(Settings):
+    """A result that is kept as JSON; NaN is null in the file."""
 
-    Attributes:
-        value: The difference; NaN if it does not exist.
-        low: Lower end of the 95 % paired bootstrap interval.
-        high: Upper end of it.
-        p_value: Two-sided paired bootstrap p-value of no difference, in (0, 1].
-    """
+    _kind: ClassVar[str] = "report"
+    _format_key: ClassVar[str] = "format"
+    _again: ClassVar[str] = "Evaluate again, or use the condsim that wrote it."
 
-    value: float
-    low: float
-    high: float
-    p_value: float
+    def to_json(self, path: str | Path) -> None:
+        """Writes the report; an earlier file of that name is replaced in one step.
+
+        Args:
+            path: The file to write.
+
+        Raises:
+            InputError: If the folder does not exist.
+        """
+        write_json(self.to_dict(), Path(path))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Gives the report as plain values, NaN as None; `from_dict` reads them back."""
+        return cast(dict[str, Any], _plain(self.model_dump()))
+
+    @classmethod
+    def from_json(cls, path: str | Path) -> Self:
+        """Reads a report that `to_json` wrote.
+
+        Args:
+            path: The file to read.
+
+        Returns:
+            The same report.
+
+        Raises:
+            InputError: If the file is missing, not a report, or of an unknown format version.
+        """
+        path = Path(path)
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+        except ValueError as error:
+            raise InputError(f"{path} is not a {cls._kind}: it is not JSON ({error}).") from error
+        return cls.from_dict(content, source=str(path))
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any], *, source: str) -> Self:
+        """Builds a report from what `to_dict` gave.
+
+        Args:
+            content: The plain values.
+            source: Where they come from, for errors.
+
+        Returns:
+            The same report.
+
+        Raises:
+            InputError: If they are not a report, or of an unknown format version.
+        """
+        key = cls._format_key
+        if not isinstance(content, dict) or key not in content:
+            raise InputError(f"{source} is not a {cls._kind}: it has no '{key}'. {cls._again}")
+        if content[key] != 1:
+            raise InputError(
+                f"{source} has {cls._kind} format {content[key]!r}; this condsim reads format 1. "
+                f"{cls._again}"
+            )
+        try:
+            return cls.model_validate_json(json.dumps(content))
+        except ValidationError as error:
+            fault = error.errors(include_url=False)[0]
+            where = ".".join(map(str, fault["loc"]))
+            raise InputError(
+                f"{source} is not a whole {cls._kind}: {where}: {fault['msg']}. {cls._again}"
+            ) from error
 
 
 @dataclass(frozen=True)
@@ -73,16 +120,16 @@ class ModelResult:
     scored_by: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(ResultFile):
     """The result of an evaluation.
 
     Attributes:
+        format: Version of the file format.
         task: Name of the task.
         task_revision: First 12 hex digits of the SHA-256 of its file.
         rows: Number of rows.
-        valid_rows: Rows with a label: the ones every figure is computed on.
-        invalid_rows: Rows without one; neither scored nor counted in a figure.
+        valid_rows: Rows with a label, on which every metric is computed.
+        invalid_rows: Rows without a label; neither scored nor counted.
         pairs: Distinct sentence pairs among the valid rows: the unit of the bootstrap.
         contrasting_pairs: Pairs whose two labels differ: those that pair accuracy counts.
         model: The model's result.
@@ -95,6 +142,7 @@ class Report:
         created: When, in UTC, ISO 8601.
     """
 
+    format: Literal[1] = 1
     task: str
     task_revision: str
     rows: int
@@ -110,68 +158,6 @@ class Report:
     resamples: int
     versions: Mapping[str, str]
     created: str
-
-    def to_json(self, path: str | Path) -> None:
-        """Writes the report; an earlier file of that name is replaced in one step.
-
-        Args:
-            path: The file to write. NaN is written as null.
-
-        Raises:
-            InputError: If the folder does not exist.
-        """
-        write_json(self.to_dict(), Path(path))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Gives the report as plain values, NaN as None.
-
-        Returns:
-            What :meth:`from_dict` turns back into the same report.
-        """
-        content = _without_nan({"format": FORMAT, **asdict(self, dict_factory=_without_uncounted)})
-        return cast(dict[str, Any], content)
-
-    @classmethod
-    def from_json(cls, path: str | Path) -> Report:
-        """Reads a report that :meth:`to_json` wrote.
-
-        Args:
-            path: The file to read.
-
-        Returns:
-            The same report.
-
-        Raises:
-            InputError: If the file is missing, not a report, or of an unknown format version.
-        """
-        path = Path(path)
-        return cls.from_dict(read_json(path), source=str(path))
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any], *, source: str) -> Report:
-        """Builds a report from what :meth:`to_dict` gave.
-
-        Args:
-            content: The plain values.
-            source: Where they come from, for errors.
-
-        Returns:
-            The same report.
-
-        Raises:
-            InputError: If they are no report, or one of an unknown format version.
-        """
-        if not isinstance(content, dict) or "format" not in content:
-            raise InputError(f"{source} is not a report: it has no 'format'.")
-        if content["format"] != FORMAT:
-            raise InputError(
-                f"{source} has report format {content['format']!r}; this condsim reads format "
-                f"{FORMAT}. Evaluate again, or use the condsim that wrote it."
-            )
-        try:
-            return _report(content)
-        except (AttributeError, KeyError, TypeError) as error:
-            raise InputError(f"{source} is not a whole report: {error!r}.") from error
 
 
 def write_json(content: Mapping[str, Any], path: Path) -> None:
@@ -189,54 +175,28 @@ def write_json(content: Mapping[str, Any], path: Path) -> None:
         partial.write_text(text + "\n", encoding="utf-8")
 
 
-def read_json(path: Path) -> Any:  # noqa: ANN401  (any JSON value)
-    """Reads the JSON of a report."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise InputError(f"{path} is not a report: it is not JSON ({error}).") from error
+def loaded_versions(*libraries: str, modules: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Versions of the libraries that are loaded; ``modules`` names those that differ from them."""
+    versions = {}
+    for library in libraries:
+        if (modules or {}).get(library, library) in sys.modules:
+            try:
+                versions[library] = metadata.version(library)
+            except metadata.PackageNotFoundError:  # run from a source tree
+                versions[library] = "not installed"
+    return versions
 
 
-def _report(content: Mapping[str, Any]) -> Report:
-    """Builds a report from parsed JSON."""
-    fields = {name: value for name, value in content.items() if name != "format"}
-    fields["model"] = _result(content["model"])
-    fields["baselines"] = tuple(_result(result) for result in content["baselines"])
-    fields["against"] = None if content["against"] is None else _result(content["against"])
-    fields["comparison"] = _figures(Difference, content["comparison"])
-    return Report(**fields)
-
-
-def _result(content: Mapping[str, Any]) -> ModelResult:
-    """Builds a model result from parsed JSON."""
-    fields = {**content, "metrics": _figures(Metric, content["metrics"])}
-    if content.get("over_estimation") is not None:
-        fields["over_estimation"] = OverEstimation(**content["over_estimation"])
-    return ModelResult(**fields)
-
-
-def _figures(kind: Callable[..., Figure], content: Mapping[str, Any]) -> dict[str, Figure]:
-    """Builds figures by name from parsed JSON, null read as NaN."""
-    return {
-        name: kind(**{key: math.nan if value is None else value for key, value in figure.items()})
-        for name, figure in content.items()
-    }
-
-
-def _without_uncounted(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The fields, those that few results have only where they are: older versions read the rest."""
-    few = ("over_estimation", "scored_by")
-    return {name: value for name, value in items if name not in few or value is not None}
-
-
-def _without_nan(value: object) -> object:
-    """The same structure with None for NaN: JSON has no NaN."""
+def _plain(value: object) -> object:
+    """None for NaN, lists for tuples; fields that few results have are left out where empty."""
     if isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, Mapping):
-        return {key: _without_nan(item) for key, item in value.items()}
+        return {
+            key: _plain(item)
+            for key, item in value.items()
+            if item is not None or key not in _ONLY_IF_GIVEN
+        }
     if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
+        return [_plain(item) for item in value]
     return value

@@ -1,4 +1,4 @@
-"""How much a score changes when the condition is reworded and means the same."""
+"""How much a score changes when its condition is reworded without changing its meaning."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condsim.errors import ModelError
-from condsim.evaluation.report import Metric
-from condsim.evaluation.statistics import bootstrap, percentile_interval
+from condsim.evaluation.statistics import Metric, bootstrap
 from condsim.tasks import Rewordings
 from condsim.types import IntArray, Scorer
 
 BAR = 0.05
-"""The mean standard deviation that a model should stay below."""
+"""A model passes if the mean standard deviation of its scores is below this."""
 
 Float64Array = NDArray[np.float64]
 
@@ -117,7 +116,7 @@ def robustness(
     kinds = np.array([rewordings.condition_groups[row] for row in first])
     pairs = _pairs(rewordings, first)
 
-    def figure(statistic: str, rows: IntArray) -> Metric:
+    def measured(statistic: str, rows: IntArray) -> Metric:
         values = deviations[rows]
         drawn = bootstrap(
             lambda weights: _statistic(statistic, values, weights),
@@ -126,7 +125,7 @@ def robustness(
             seed=seed,
         )
         point = _statistic(statistic, values, np.ones((1, len(rows))))[0]
-        return Metric(float(point), *percentile_interval(drawn))
+        return Metric.of(point, drawn)
 
     everything = np.arange(len(first))
     return Robustness(
@@ -135,10 +134,10 @@ def robustness(
         data_revision=rewordings.revision,
         rows=len(rewordings),
         groups=len(first),
-        mean=figure("mean", everything),
-        p95=figure("p95", everything),
+        mean=measured("mean", everything),
+        p95=measured("p95", everything),
         kinds={
-            kind: figure("mean", np.flatnonzero(kinds == kind))
+            kind: measured("mean", np.flatnonzero(kinds == kind))
             for kind in dict.fromkeys(rewordings.condition_groups)
         },
         wordings=_wordings(rewordings, shifts),

@@ -9,8 +9,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from condsim.evaluation.report import Difference, Metric, ModelResult, Report
-from condsim.evaluation.statistics import METRICS
+from condsim.evaluation.report import ModelResult, Report
+from condsim.evaluation.statistics import METRICS, Difference, Metric
 
 OVER_ESTIMATION_HEADS = ("Eq. 16", "Eq. 17", "Either", "% of pairs", "High error", "Low error")
 

@@ -63,7 +63,6 @@ if TYPE_CHECKING:
         TOKENIZER_FILE as TOKENIZER_FILE,
         OnnxScorer as OnnxScorer,
     )
-    from condsim.scorers.scored_once import ScoredOnce as ScoredOnce
     from condsim.scorers.settings import (
         CONTEXTS_FILE as CONTEXTS_FILE,
         DEFAULT_FOLDER as DEFAULT_FOLDER,
@@ -97,7 +96,6 @@ __getattr__, __dir__, __all__ = face(
             "PairScorer Rows Scale Texts check_rows check_scale distinct rescaled token_batches"
         ),
         "onnx": "MODEL_FILE OnnxScorer TOKENIZER_FILE",
-        "scored_once": "ScoredOnce",
         "settings": (
             "CONTEXTS_FILE DEFAULT_FOLDER FILE_NAME Fact Kind Settings packaged_folder revision_of"
         ),

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 
-from condsim.encoders import Order, build_bi_encoder
 from condsim.errors import unknown_name
 from condsim.scorers.calibration import Calibration
 from condsim.scorers.embedding import EmbeddingScorer
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     import torch
     from sentence_transformers import SentenceTransformer
 
-    from condsim.encoders import Pooling
+    from condsim.encoders import Order, Pooling
 
 Numbers = Literal["float32", "bfloat16"]
 """A number format. With ``bfloat16`` products are taken of numbers of 8 significant bits and added
@@ -91,6 +90,8 @@ def transformer_scorer(
         ModelError: If the model cannot be loaded.
         MissingExtraError: If the ``train`` extra is not installed.
     """
+    from condsim.encoders import build_bi_encoder  # torch; the precisions above need none
+
     encoder = build_bi_encoder(model, pooling=pooling)
     encoder.eval()
     if device is not None:

@@ -13,9 +13,9 @@ from condsim.evaluation.suite import (
     SuiteReport,
     evaluate_suite,
     load_suite,
-    scores as suite_scores,
     suite_markdown,
 )
+from condsim.loading import named_scorer
 
 pytest.importorskip("sklearn")
 
@@ -34,7 +34,7 @@ def test_evaluate_suite_figures_are_those_of_a_single_evaluation(data_sets, lett
 
 
 def test_evaluate_suite_encodes_each_distinct_sentence_once(data_sets, letters, monkeypatch):
-    monkeypatch.setattr(suite_scores, "_BLOCK", 4)
+    monkeypatch.setattr("condsim.evaluation.suite.scores._BLOCK", 4)
     tasks = load_suite(data_sets.everything(), "sts")
     scorer = letters()
     evaluate_suite([scorer], tasks)
@@ -162,6 +162,9 @@ def test_evaluate_suite_json_and_csv_hold_every_figure(data_sets, letters, tmp_p
 def test_evaluate_suite_bad_request_is_one_line(data_sets, letters, options, message):
     data_sets.sick()
     given = {"scorers": [letters()], "tasks": load_suite(data_sets.root, "sts"), **options}
+    given["scorers"] = [
+        named_scorer(one) if isinstance(one, str) else one for one in given["scorers"]
+    ]
     with pytest.raises(InputError, match=message):
         evaluate_suite(given.pop("scorers"), given.pop("tasks"), **given)
 
@@ -169,7 +172,8 @@ def test_evaluate_suite_bad_request_is_one_line(data_sets, letters, options, mes
 def test_evaluate_suite_score_that_is_no_number_names_model_and_data(data_sets, overlap):
     data_sets.sick()
     overlap.score = lambda *rows: np.full(len(rows[0]), np.nan, np.float32)
-    with pytest.raises(ModelError, match=r"shared-words on SICK-R: .*6 not finite"):
+    message = r"shared-words on SICK-R: every score must be a finite number\. Got nan for row 1 "
+    with pytest.raises(ModelError, match=message):
         evaluate_suite([overlap], load_suite(data_sets.root, "sts"))
 
 
@@ -187,14 +191,14 @@ def test_evaluate_suite_precision_is_told_and_part_of_the_key(data_sets, tiny_ba
     pytest.importorskip("sentence_transformers")
     data_sets.sick()
     tasks = load_suite(data_sets.root, "all")
-    names, kept = [f"mean:{tiny_backbone}"], tmp_path / "kept"
+    scorers, kept = [named_scorer(f"mean:{tiny_backbone}")], tmp_path / "kept"
     found = [
-        evaluate_suite(names, tasks, precision=precision, cache=kept).rows[-1]
+        evaluate_suite(scorers, tasks, precision=precision, cache=kept).rows[-1]
         for precision in ("float32", "bfloat16", "bfloat16")
     ]
     assert [row.numbers for row in found] == ["float32", "bfloat16", "bfloat16"]
     assert [row.seconds is None for row in found] == [False, False, True]
-    report = evaluate_suite(names, tasks, precision="bfloat16", cache=kept)
+    report = evaluate_suite(scorers, tasks, precision="bfloat16", cache=kept)
     assert f"Computed in bfloat16: {report.rows[-1].name}" in suite_markdown(report)
     with pytest.raises(InputError, match="Unknown precision 'half'"):
-        evaluate_suite(names, tasks, precision="half")
+        evaluate_suite(scorers, tasks, precision="half")

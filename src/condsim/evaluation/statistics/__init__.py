@@ -11,7 +11,7 @@ if TYPE_CHECKING:
         auroc as auroc,
         pair_accuracy as pair_accuracy,
         pair_wins as pair_wins,
-        triplet_accuracy as triplet_accuracy,
+        triplet_wins as triplet_wins,
     )
     from condsim.evaluation.statistics.correlation import (
         Aggregation as Aggregation,
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     )
     from condsim.evaluation.statistics.resampling import (
         BLOCK as BLOCK,
+        Difference as Difference,
+        Metric as Metric,
         ResampledRanks as ResampledRanks,
         bootstrap as bootstrap,
         p_value as p_value,
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = face(
     __name__,
     {
-        "accuracy": "auroc pair_accuracy pair_wins triplet_accuracy",
+        "accuracy": "auroc pair_accuracy pair_wins triplet_wins",
         "correlation": (
             "Aggregation aggregate_spearman average_ranks mean_squared_error partial_spearman "
             "pearson spearman"
@@ -52,8 +54,8 @@ __getattr__, __dir__, __all__ = face(
         "metrics": "METRICS Metrics",
         "overestimates": "MARGIN OverEstimation check_pairs count_over_estimation over_estimation",
         "resampling": (
-            "BLOCK ResampledRanks bootstrap p_value percentile_interval resample_weights "
-            "weighted_correlation weighted_mean"
+            "BLOCK Difference Metric ResampledRanks bootstrap p_value percentile_interval "
+            "resample_weights weighted_correlation weighted_mean"
         ),
     },
     extra="train",

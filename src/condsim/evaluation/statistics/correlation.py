@@ -1,4 +1,4 @@
-"""One correlation for a year of STS, whose test set is several subsets.
+"""Correlations, and one correlation for a year of STS, whose test set is several subsets.
 
 | aggregation | what it is | who reports it |
 |---|---|---|
@@ -6,10 +6,9 @@
 | ``mean`` | the mean of the Spearman of each subset | Giorgi et al., 2021 (DeCLUTR) |
 | ``wmean`` | the same, each subset weighted by its rows | BERT-flow, BERT-whitening |
 
-SentEval prints all three, and figures of one kind are not comparable with those of another (SimCSE,
-Gao et al., 2021, appendix B, from which the table is; SSBC does not say which, but its baselines
-are those of SBERT). ``mean`` and ``wmean`` leave out that a model must also rank the pairs of one
-subset beside those of another.
+Figures of one kind are not comparable with those of another (SimCSE, Gao et al., 2021, appendix B,
+the source of the table; SSBC does not say which, but its baselines are those of SBERT). ``mean``
+and ``wmean`` do not ask a model to rank the pairs of one subset among those of another.
 """
 
 from __future__ import annotations
@@ -28,18 +27,7 @@ NEGLIGIBLE = 1e-12
 
 
 def average_ranks(values: ArrayLike) -> NDArray[np.float64]:
-    """Ranks values from 1; equal values share the mean of their ranks.
-
-    Args:
-        values: Finite numbers, ``(n,)``.
-
-    Returns:
-        The ranks, ``(n,)``, in [1, n].
-
-    Example:
-        >>> average_ranks([0.5, 0.1, 0.5]).tolist()
-        [2.5, 1.0, 2.5]
-    """
+    """Ranks values ``(n,)`` from 1; equal values share the mean of their ranks."""
     _, inverse, counts = np.unique(_vector(values), return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     shared = last - (counts - 1) / 2
@@ -47,7 +35,7 @@ def average_ranks(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def pearson(x: ArrayLike, y: ArrayLike) -> float:
-    """Pearson's product-moment correlation.
+    """Computes Pearson's product-moment correlation.
 
     Args:
         x: Finite numbers, ``(n,)``.
@@ -73,7 +61,7 @@ def pearson(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> float:
-    """Spearman's rank correlation: Pearson's on average ranks (ties share their mean rank).
+    """Computes Spearman's rank correlation: Pearson's on average ranks.
 
     Args:
         x: Finite numbers, ``(n,)``.
@@ -94,10 +82,10 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def partial_spearman(x: ArrayLike, y: ArrayLike, given: ArrayLike) -> float:
-    """Spearman of x and y once the ranks of ``given`` are regressed out of the ranks of both.
+    """Computes Spearman's correlation of x and y with ``given`` held fixed.
 
-    It is what x still says about y for those who know ``given`` already. A constant ``given``
-    explains nothing: the result is then the plain Spearman.
+    The ranks of ``given`` are regressed out of the ranks of x and of y. A constant ``given``
+    explains nothing, so the result is then the plain Spearman.
 
     Args:
         x: Finite numbers, ``(n,)``.
@@ -126,11 +114,7 @@ def partial_correlation(
     xz: NDArray[np.float64] | np.float64,
     yz: NDArray[np.float64] | np.float64,
 ) -> NDArray[np.float64]:
-    """First-order partial correlation of x and y given z from their three correlations.
-
-    ``(r_xy - r_xz r_yz) / sqrt((1 - r_xz^2) (1 - r_yz^2))``, which equals the correlation of the
-    residuals of x and y after a linear regression of each on z.
-    """
+    """``(r_xy - r_xz r_yz) / sqrt((1 - r_xz^2) (1 - r_yz^2))``: partial correlation given z."""
     xz, yz = np.nan_to_num(xz), np.nan_to_num(yz)
     left_x, left_y = 1.0 - np.square(xz), 1.0 - np.square(yz)
     defined = (left_x > NEGLIGIBLE) & (left_y > NEGLIGIBLE)
@@ -140,7 +124,7 @@ def partial_correlation(
 
 
 def mean_squared_error(scores: ArrayLike, gold: ArrayLike) -> float:
-    """Mean of the squared differences; lower is better.
+    """Computes the mean of the squared differences; lower is better.
 
     Args:
         scores: Predicted similarities, ``(n,)``.
@@ -193,7 +177,7 @@ Aggregation = Literal["all", "mean", "wmean"]
 def aggregate_spearman(
     scores: Sequence[ArrayLike], gold: Sequence[ArrayLike], *, how: Aggregation = "all"
 ) -> float:
-    """Spearman over subsets, as one number.
+    """Computes one Spearman for a data set that is made of subsets.
 
     Args:
         scores: Similarities of each subset, each ``(n_k,)``, finite.
@@ -229,8 +213,5 @@ def aggregate_spearman(
         return float(np.mean(each))
     if how == "wmean":
         return float(np.average(each, weights=[np.size(subset) for subset in gold]))
-    return spearman(np.concatenate(_arrays(scores)), np.concatenate(_arrays(gold)))
-
-
-def _arrays(values: Sequence[ArrayLike]) -> list[np.ndarray[tuple[int, ...], np.dtype[np.float64]]]:
-    return [np.asarray(subset, dtype=np.float64) for subset in values]
+    joined = [np.concatenate([np.asarray(one, float) for one in part]) for part in (scores, gold)]
+    return spearman(*joined)

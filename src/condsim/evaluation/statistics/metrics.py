@@ -1,8 +1,8 @@
-"""The five figures of a report, for many scorers and many resamples at once."""
+"""The metrics of a report, for many scorers and many resamples at once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,22 +28,22 @@ METRICS = {
 ``pair_accuracy`` is a percentage; ``mse`` is the squared error against gold in [0, 1].
 """
 
-HIGHER_IS_BETTER = {name: name != "mse" for name in METRICS}
-
 Float64Array = NDArray[np.float64]
+NO_ROWS: NDArray[np.int64] = np.zeros(0, np.int64)
 
 
 class Metrics:
-    """A statistic for the bootstrap: every metric of every scorer, from row weights."""
+    """A statistic for the bootstrap: metrics of every scorer, from row weights."""
 
     def __init__(
         self,
         scores: Sequence[Float64Array],
         *,
         gold: Float64Array,
-        given: Float64Array | None,
-        high: NDArray[np.int64],
-        low: NDArray[np.int64],
+        given: Float64Array | None = None,
+        high: NDArray[np.int64] = NO_ROWS,
+        low: NDArray[np.int64] = NO_ROWS,
+        names: Collection[str] = tuple(METRICS),
     ) -> None:
         """Prepares what does not change from one resample to the next.
 
@@ -54,7 +54,9 @@ class Metrics:
                 where there are no conditions, which makes it NaN.
             high: Row of the higher label of each pair whose labels differ, ``(p,)``.
             low: Row of the lower label of each of these pairs, ``(p,)``.
+            names: The metrics to compute, of `METRICS`.
         """
+        self._names = names
         self._scores = [values - values.mean() for values in scores]
         # Centred, so that what counts as constant does not depend on where the scale begins.
         self._gold = gold - gold.mean()
@@ -66,14 +68,7 @@ class Metrics:
         self._wins = [pair_wins(values, high=high, low=low) for values in scores]
 
     def __call__(self, weights: Float64Array) -> Float64Array:
-        """Computes every metric of every scorer on each resample.
-
-        Args:
-            weights: How often each resample holds each row, ``(b, n)``.
-
-        Returns:
-            The values on the scales of :data:`METRICS`, ``(scorers, metrics, b)``.
-        """
+        """Values on the scales of `METRICS` from weights ``(b, n)``; ``(scorers, metrics, b)``."""
         gold_ranks = self._gold_ranks(weights)
         given_ranks = None if self._given_ranks is None else self._given_ranks(weights)
         absent = np.full(len(weights), np.nan)
@@ -85,24 +80,23 @@ class Metrics:
         for index, scores in enumerate(self._scores):
             ranks = self._score_ranks[index](weights)
             spearman = weighted_correlation(ranks, gold_ranks, weights)
-            partial = absent
-            if given_ranks is not None:
-                score_given = weighted_correlation(ranks, given_ranks, weights)
-                partial = partial_correlation(spearman, score_given, gold_given)
-            by_name = {
+            found = {
                 "spearman": 100 * spearman,
                 "pearson": 100 * weighted_correlation(scores, self._gold, weights),
-                "mse": weighted_mean(self._errors[index], weights),
-                "pair_accuracy": 100 * weighted_mean(self._wins[index], pair_weights),
-                "partial_spearman": 100 * partial,
+                "partial_spearman": absent,
             }
-            values.append([by_name[name] for name in METRICS])
+            if "mse" in self._names:
+                found["mse"] = weighted_mean(self._errors[index], weights)
+            if "pair_accuracy" in self._names:
+                found["pair_accuracy"] = 100 * weighted_mean(self._wins[index], pair_weights)
+            if given_ranks is not None:
+                score_given = weighted_correlation(ranks, given_ranks, weights)
+                found["partial_spearman"] = 100 * partial_correlation(
+                    spearman, score_given, gold_given
+                )
+            values.append([found[name] for name in self._names])
         return np.asarray(values, dtype=np.float64)
 
     def point(self) -> Float64Array:
-        """Computes every metric of every scorer on the rows as they are.
-
-        Returns:
-            The values, ``(scorers, metrics)``.
-        """
+        """Values on the rows as they are, ``(scorers, metrics)``."""
         return self(np.ones((1, self._gold.size)))[:, :, 0]

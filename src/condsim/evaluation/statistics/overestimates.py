@@ -1,9 +1,8 @@
 """Over-estimation: how often a model drives the two rows of a sentence pair too far apart.
 
-Liu et al. (2025), CCL, Appendix A. The two rows of a sentence pair are a positive, the one with the
-higher label, and a negative. The Quad loss pushes their cosines apart until they differ by its
-margin, whatever the labels are. A pair is over-estimated when the cosine of the positive is above
-its label and that of the negative below its label, one of the two by more than 0.25.
+Liu et al. (2025), CCL, Appendix A. The Quad loss pushes the cosines of a pair apart until they
+differ by its margin, whatever the labels are. A pair is over-estimated when the row of the higher
+label lies above its label and the other below its label, one of the two by more than 0.25.
 """
 
 from __future__ import annotations
@@ -106,14 +105,7 @@ def count_over_estimation(
     low: NDArray[np.int64],
     margin: float = MARGIN,
 ) -> OverEstimation:
-    """Counts over-estimated pairs, given which rows are paired; see `over_estimation`.
-
-    Args:
-        scores: Raw similarities, ``(n,)``.
-        gold: Gold similarities in [0, 1], ``(n,)``.
-        high: Row of the higher label of each pair, ``(p,)``, p at least 1.
-        low: Row of the lower label of each pair, ``(p,)``.
-    """
+    """Counts over-estimated pairs, given the rows of each, ``(p,)``; see `over_estimation`."""
     if not (math.isfinite(margin) and margin >= 0):
         raise InputError(f"The 'margin' must be a number of at least 0. Got {margin} instead.")
     errors = np.asarray(scores, np.float64) - np.asarray(gold, np.float64)  # (n,)

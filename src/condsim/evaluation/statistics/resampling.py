@@ -8,31 +8,37 @@ here equals its namesake in :mod:`condsim.evaluation.statistics.correlation`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BeforeValidator, Field
 
 from condsim.errors import InputError
 from condsim.evaluation.statistics.correlation import NEGLIGIBLE
 
-Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+Float64Array = NDArray[np.float64]
+
+Statistic = Callable[[Float64Array], Float64Array]
 """Maps row weights ``(b, n)`` to values ``(..., b)``, one for each resample."""
+
+Number = Annotated[
+    float,
+    Field(allow_inf_nan=True),
+    BeforeValidator(lambda value: math.nan if value is None else value),
+]
+"""A number that may be NaN; JSON has null for it."""
 
 BLOCK = 1 << 18  # weights held at once: 2 MiB of float64, so that a block stays in the cache
 
 
 def resample_weights(
     clusters: NDArray[np.int64], *, resamples: int = 1000, seed: int = 0
-) -> Iterator[NDArray[np.float64]]:
-    """Draws resamples of clusters as row weights, a block at a time.
-
-    Args:
-        clusters: The sentence pair each row belongs to, ``(n,)``; any integers.
-
-    Yields:
-        How often each resample holds each row, ``(b, n)`` float64; the b add up to ``resamples``.
-    """
+) -> Iterator[Float64Array]:
+    """Draws resamples of clusters ``(n,)`` as row weights, in blocks of ``(b, n)``."""
     if clusters.ndim != 1 or clusters.size == 0:
         raise InputError(f"A bootstrap needs at least one row. Got the shape {clusters.shape}.")
     if resamples < 1:
@@ -51,13 +57,13 @@ def resample_weights(
 
 def bootstrap(
     statistic: Statistic, clusters: NDArray[np.int64], *, resamples: int = 1000, seed: int = 0
-) -> NDArray[np.float64]:
-    """Evaluates a statistic on every resample.
+) -> Float64Array:
+    """Evaluates a statistic on resamples of whole clusters.
 
     Args:
-        statistic: The statistic, on blocks of row weights.
+        statistic: Maps row weights ``(b, n)`` to values ``(..., b)``, one for each resample.
         clusters: The sentence pair each row belongs to, ``(n,)``.
-        resamples: How many resamples to draw.
+        resamples: Number of resamples.
         seed: Seed of the draws.
 
     Returns:
@@ -70,17 +76,15 @@ def bootstrap(
     return np.concatenate([statistic(weights) for weights in blocks], axis=-1)
 
 
-def percentile_interval(
-    values: NDArray[np.float64], *, confidence: float = 0.95
-) -> tuple[float, float]:
-    """The percentile interval of a bootstrapped statistic.
+def percentile_interval(values: Float64Array, *, confidence: float = 0.95) -> tuple[float, float]:
+    """Computes the percentile interval of a bootstrapped statistic.
 
     Args:
-        values: The statistic on each resample, ``(resamples,)``; NaN ones are left out.
-        confidence: The share of resamples within the interval, in (0, 1).
+        values: The statistic on each resample, ``(resamples,)``; NaN is left out.
+        confidence: Share of the resamples within the interval, in (0, 1).
 
     Returns:
-        The lower and the upper end; NaN and NaN if every value is NaN.
+        Lower and upper end; NaN and NaN if every value is NaN.
 
     Raises:
         InputError: If ``confidence`` is not in (0, 1).
@@ -94,19 +98,19 @@ def percentile_interval(
     return float(low), float(high)
 
 
-def p_value(differences: NDArray[np.float64]) -> float:
-    """Two-sided p-value of a paired bootstrap difference being zero.
+def p_value(differences: Float64Array) -> float:
+    """Computes the two-sided p-value of a paired bootstrap difference.
 
     With d_1 .. d_B the differences of two scorers *on the same resamples*::
 
         p = min(1, 2 * (1 + min(#{d_b <= 0}, #{d_b >= 0})) / (B + 1))
 
-    It is the percentile interval turned round: p < 0.05 when 0 lies outside the 95 % interval of
-    the difference, up to the rounding of 1 / (B + 1). The 1 that is added on both sides keeps p
-    above 0 (the sample itself counts as one resample), so the least p of 1000 resamples is 0.002.
+    This inverts the percentile interval: p < 0.05 when 0 lies outside the 95 % interval of the
+    difference, up to the rounding of 1 / (B + 1). The added 1 counts the sample itself as a
+    resample and keeps p above 0: with 1000 resamples the smallest p is 0.002.
 
     Args:
-        differences: The difference on each resample, ``(resamples,)``; NaN ones are left out.
+        differences: The difference on each resample, ``(resamples,)``; NaN is left out.
 
     Returns:
         The p-value in (0, 1]; NaN if every difference is NaN.
@@ -122,32 +126,65 @@ def p_value(differences: NDArray[np.float64]) -> float:
     return min(1.0, 2 * (1 + fewer) / (finite.size + 1))
 
 
-Float64Array = NDArray[np.float64]
+@dataclass(frozen=True)
+class Metric:
+    """A value with its bootstrap interval.
+
+    Attributes:
+        value: The value on the valid rows; NaN if it does not exist (constant scores).
+        low: Lower end of the 95 % interval; NaN if there is none.
+        high: Upper end of the interval.
+    """
+
+    value: Number
+    low: Number
+    high: Number
+
+    @classmethod
+    def of(cls, value: float, draws: Float64Array | None) -> Self:
+        """A value with the interval of its resamples, ``(resamples,)``, if there are any."""
+        return cls(float(value), *_interval(draws))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A metric of one model minus that of another.
+
+    Attributes:
+        value: The difference; NaN if it does not exist.
+        low: Lower end of the 95 % paired bootstrap interval.
+        high: Upper end of the interval.
+        p_value: Two-sided paired bootstrap p-value of no difference, in (0, 1].
+    """
+
+    value: Number
+    low: Number
+    high: Number
+    p_value: Number
+
+    @classmethod
+    def of(cls, value: float, draws: Float64Array) -> Self:
+        """A difference with interval and p-value, from those on the resamples, ``(resamples,)``."""
+        return cls(float(value), *_interval(draws), p_value(draws))
+
+
+def _interval(draws: Float64Array | None) -> tuple[float, float]:
+    return (math.nan, math.nan) if draws is None else percentile_interval(draws)
 
 
 class ResampledRanks:
-    """Average ranks of a fixed vector within each of many resamples."""
+    """Average ranks of a fixed vector ``(n,)`` within each of many resamples."""
 
     def __init__(self, values: Float64Array) -> None:
-        """Sorts the values, once for all resamples.
-
-        Args:
-            values: Finite numbers, ``(n,)``.
-        """
         _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
         self._order = np.argsort(inverse, kind="stable")  # (n,)
         self._starts = np.cumsum(counts) - counts  # (unique,)
         self._inverse = inverse  # (n,)
 
     def __call__(self, weights: Float64Array) -> Float64Array:
-        """Ranks the rows of each resample, less the mean rank.
+        """Ranks the rows of each resample, less the mean rank, ``(b, n)``.
 
-        Args:
-            weights: How often each resample holds each row, ``(b, n)``.
-
-        Returns:
-            Centred average ranks, ``(b, n)``. Rows of weight 0 get the rank they would have
-            between their neighbours; they never count.
+        Rows of weight 0 get the rank they would have between their neighbours; they never count.
         """
         drawn = np.add.reduceat(weights[:, self._order], self._starts, axis=1)  # (b, unique)
         last = np.cumsum(drawn, axis=1)
@@ -158,15 +195,9 @@ class ResampledRanks:
 
 
 def weighted_correlation(x: Float64Array, y: Float64Array, weights: Float64Array) -> Float64Array:
-    """Pearson correlation of each resample.
+    """Pearson correlation of x and y, each ``(n,)`` or ``(b, n)``, on each resample; ``(b,)``.
 
-    Args:
-        x: Values, ``(n,)`` or one row per resample, ``(b, n)``.
-        y: Values, ``(n,)`` or ``(b, n)``.
-        weights: How often each resample holds each row, ``(b, n)``.
-
-    Returns:
-        Correlations in [-1, 1], ``(b,)``; NaN where x or y is constant within the resample.
+    NaN where x or y is constant within the resample.
     """
     x, y = np.broadcast_to(x, weights.shape), np.broadcast_to(y, weights.shape)
     deviations_x = x - weighted_mean(x, weights)[:, None]
@@ -181,15 +212,7 @@ def weighted_correlation(x: Float64Array, y: Float64Array, weights: Float64Array
 
 
 def weighted_mean(values: Float64Array, weights: Float64Array) -> Float64Array:
-    """Mean of the values over the rows of each resample.
-
-    Args:
-        values: ``(n,)``, or one row per resample, ``(b, n)``.
-        weights: How often each resample holds each row, ``(b, n)``.
-
-    Returns:
-        The means, ``(b,)``; NaN for a resample that holds no row.
-    """
+    """Mean of values ``(n,)`` or ``(b, n)`` on each resample; NaN where it is empty; ``(b,)``."""
     total = weights.sum(axis=1)
     summed = np.einsum("bn,bn->b", weights, np.broadcast_to(values, weights.shape))
     return np.where(total > 0, summed / np.where(total > 0, total, 1.0), np.nan)

@@ -7,28 +7,30 @@ from typing import TYPE_CHECKING
 from condsim.lazy import face
 
 if TYPE_CHECKING:
-    from condsim.evaluation.suite.cache import default_cache as default_cache
     from condsim.evaluation.suite.data import (
         Suite as Suite,
         SuiteTask as SuiteTask,
         load_suite as load_suite,
     )
-    from condsim.evaluation.suite.result import PUBLISHED as PUBLISHED, SuiteReport as SuiteReport
+    from condsim.evaluation.suite.published import PUBLISHED as PUBLISHED
+    from condsim.evaluation.suite.result import SuiteReport as SuiteReport
     from condsim.evaluation.suite.running import evaluate_suite as evaluate_suite
     from condsim.evaluation.suite.tables import (
         heat_map as heat_map,
         suite_markdown as suite_markdown,
         suite_tables as suite_tables,
     )
+    from condsim.evaluation.suite.work import default_cache as default_cache
 
 __getattr__, __dir__, __all__ = face(
     __name__,
     {
-        "cache": "default_cache",
         "data": "Suite SuiteTask load_suite",
-        "result": "PUBLISHED SuiteReport",
+        "published": "PUBLISHED",
+        "result": "SuiteReport",
         "running": "evaluate_suite",
         "tables": "heat_map suite_markdown suite_tables",
+        "work": "default_cache",
     },
     extra="train",
 )

@@ -8,13 +8,16 @@ import os
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
 
+from condsim import __version__
 from condsim.errors import InputError, unknown_name
+from condsim.files import sha256_of
+from condsim.kept import digest
 from condsim.tasks import (
     STS_COUNTS,
     STS_YEARS,
@@ -27,6 +30,7 @@ from condsim.tasks import (
     load_task,
     load_triplets,
     subset_of,
+    write_triplets,
 )
 from condsim.types import Task
 
@@ -162,19 +166,19 @@ def load_suite(
 ) -> tuple[SuiteTask, ...]:
     """Finds and loads the data sets of a suite.
 
-    Files are known by their names, in the folder itself or two levels below it. Where two folders
-    have the same set, the one less deep goes first, then the one whose name comes first.
+    Files are found by their names, in the folder itself or up to two levels below it. Where two
+    folders have the same set, the shallower one wins, then the one whose name comes first.
 
     Args:
         folder: The folder.
         suite: Which data sets.
         only: Keys of the data sets to load; all of the suite by default.
-        triplets_cache: Folder that keeps triplets drawn from running text; they are drawn anew
-            each time if None.
+        triplets_cache: Folder that keeps triplets drawn from running text; None draws them anew
+            each time.
 
     Returns:
-        The data sets in the order of the tables. Those of a suite that are not there are warned of
-        (logger ``condsim``), but not for ``all``.
+        The data sets in the order of the tables. Missing ones are skipped with a warning (logger
+        ``condsim``); for ``all``, without.
 
     Raises:
         InputError: If there is no such folder, it has none of the data sets, a key is unknown, a
@@ -304,14 +308,22 @@ def _triplets(triplets: Triplets, *, title: str, published: bool) -> SuiteTask:
 
 
 def _drawn(text: Path, cache: Path | None) -> Triplets:
-    """The dev split of what `draw_section_triplets` draws, kept if there is a folder for it."""
-    from condsim.evaluation.suite.cache import kept_triplets
-
-    return kept_triplets(
-        cache,
-        text,
-        draw=lambda: draw_section_triplets(text).dev,
-    )
+    """The dev split of triplets drawn from running text, kept if there is a folder for it."""
+    if cache is None:
+        return draw_section_triplets(text).dev
+    revision = sha256_of(text)
+    key = digest({"format": 1, "condsim": __version__, "triplets": revision})
+    path = cache / f"triplets-{key}.tsv"
+    if not path.is_file():
+        drawn = draw_section_triplets(text).dev
+        try:
+            cache.mkdir(parents=True, exist_ok=True)
+            write_triplets(drawn, path)
+        except (OSError, InputError) as error:
+            _LOGGER.warning("%s: nothing can be kept there (%s)", cache, error)
+            return drawn
+    read = load_triplets(path, name=text.name.partition(".")[0])
+    return replace(read, revision=revision[:12])
 
 
 _LOADERS: Mapping[str, _Loader] = {

@@ -1,24 +1,25 @@
 """Scores of one scorer on all data sets: each distinct sentence is encoded once over all of them.
 
-STS-B is made of STS 2012-2017 and captions return from year to year, so a sentence is in more than
-one pair; sorted by length over all sets, a batch holds hardly any padding.
+STS-B is made of STS 2012-2017 and captions return from year to year, so sentences are in several
+pairs; sorted by length over all sets, they leave hardly any padding in a batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from condsim.errors import InputError, ModelError
-from condsim.scorers import EmbeddingScorer, ScoredOnce, baseline, out_of_fold
+from condsim.errors import InputError
+from condsim.evaluation.measuring import check_scores, score_rows
+from condsim.scorers import EmbeddingScorer, baseline, out_of_fold
 from condsim.types import FloatArray, IntArray, Scorer, Task
 
 LEARNT = ("condition-only", "sentences-only")
 """Baselines that learn from labels; they are for data with conditions."""
 
-Progress = Callable[[int, int], None]
-"""Is told what is done and what there is."""
+_Progress = Callable[[int, int], None]  # what is done and what there is
 
 _BLOCK = 2048  # sentences between two reports of progress
 
@@ -28,13 +29,9 @@ def score_tasks(
     tasks: Mapping[str, Task],
     *,
     condition: str | None = None,
-    progress: Progress | None = None,
+    progress: _Progress | None = None,
 ) -> dict[str, FloatArray]:
-    """Scores every row of every task, on the raw scale of the scorer.
-
-    Returns:
-        For each key ``(n,)``, finite.
-    """
+    """Raw similarities of every row of every task, ``(n,)`` for each key, finite."""
     report = progress or (lambda done, total: None)
     columns = {key: _conditions(task, condition) for key, task in tasks.items()}
     if isinstance(scorer, EmbeddingScorer):
@@ -42,16 +39,12 @@ def score_tasks(
     else:
         scores = _by_row(scorer, tasks, columns, report)
     for key, found in scores.items():
-        _check(scorer.name, tasks[key], found)
+        check_scores(f"{scorer.name} on {tasks[key].name}", found, len(tasks[key]))
     return scores
 
 
 def learnt_scores(name: str, task: Task, *, train: Task | None, seed: int) -> FloatArray:
-    """Predicts a task with a baseline that learns from labels.
-
-    Returns:
-        Predictions, ``(n,)``.
-    """
+    """Predicts a task with a baseline that learns from labels, ``(n,)``."""
     if train is None:
         return out_of_fold(task, name=name, seed=seed)
     fitted = baseline(name, train=train)
@@ -68,26 +61,25 @@ _Columns = Mapping[str, tuple[str, ...] | None]
 
 
 def _by_row(
-    scorer: Scorer, tasks: Mapping[str, Task], columns: _Columns, report: Progress
+    scorer: Scorer, tasks: Mapping[str, Task], columns: _Columns, report: _Progress
 ) -> dict[str, FloatArray]:
     """Scores task by task: what a scorer makes of a row may depend on the others (TF-IDF)."""
     scores: dict[str, FloatArray] = {}
     done, total = 0, sum(map(len, tasks.values()))
     report(done, total)
     for key, task in tasks.items():
-        once = ScoredOnce(scorer)
         try:
-            found = once.score(task.sentences1, task.sentences2, columns[key], scale="raw")
+            found = score_rows(scorer, replace(task, conditions=columns[key]))
         except InputError as error:
             raise InputError(f"{scorer.name} on {task.name}: {error}") from error
-        scores[key] = np.asarray(found, dtype=np.float32)
+        scores[key] = np.asarray(found.raw, dtype=np.float32)
         done += len(task)
         report(done, total)
     return scores
 
 
 def _by_embedding(
-    scorer: EmbeddingScorer, tasks: Mapping[str, Task], columns: _Columns, report: Progress
+    scorer: EmbeddingScorer, tasks: Mapping[str, Task], columns: _Columns, report: _Progress
 ) -> dict[str, FloatArray]:
     """Encodes each distinct conditional sentence once; scores are cosines."""
     place: dict[tuple[str, str | None], int] = {}
@@ -137,12 +129,3 @@ def _blocks(texts: Sequence[tuple[str, str | None]]) -> list[IntArray]:
         order = group[np.argsort(-lengths[group], kind="stable")]
         blocks += [order[start : start + _BLOCK] for start in range(0, len(order), _BLOCK)]
     return blocks
-
-
-def _check(name: str, task: Task, scores: FloatArray) -> None:
-    if scores.shape != (len(task),) or not np.isfinite(scores).all():
-        raise ModelError(
-            f"{name} on {task.name}: score must return one finite number for each row, "
-            f"({len(task)},). Got the shape {scores.shape}, {int((~np.isfinite(scores)).sum())} "
-            "not finite; the model is damaged or its training diverged."
-        )

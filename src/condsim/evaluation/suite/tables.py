@@ -1,4 +1,4 @@
-"""The report of a suite as a picture. Needs the ``train`` extra (matplotlib)."""
+"""The report of a suite as tables, as Markdown and as a heat map."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from condsim.errors import require
-from condsim.evaluation.report import Metric
-from condsim.evaluation.suite.result import AVERAGE, PUBLISHED, PublishedRow, SuiteReport, SuiteRow
+from condsim.evaluation.statistics import Metric
+from condsim.evaluation.suite.published import PUBLISHED, PublishedRow
+from condsim.evaluation.suite.result import AVERAGE, SuiteReport, SuiteRow
 from condsim.files import replacing
 
 SIGNIFICANT = 0.05
@@ -112,7 +113,7 @@ def _table(report: SuiteReport, keys: Sequence[str], *, published: bool) -> Tabl
 
 def _cell(report: SuiteReport, row: SuiteRow, key: str) -> str:
     """A figure with its mark, and its interval on the next line."""
-    figure = report.main_figure(row, key)
+    figure = report.main_metric(row, key)
     if figure is None:
         return ""
     text = _figure(figure.value) + _mark(row, key)
@@ -123,7 +124,7 @@ def _cell(report: SuiteReport, row: SuiteRow, key: str) -> str:
 
 def _flat_cell(report: SuiteReport, row: SuiteRow, key: str) -> str:
     """A figure with its mark and interval on one line."""
-    figure = report.main_figure(row, key)
+    figure = report.main_metric(row, key)
     if figure is None:
         return ""
     return _figure(figure.value) + _escape(_mark(row, key)) + _interval(figure)
@@ -219,7 +220,7 @@ def heat_map(report: SuiteReport, path: Path, *, published: bool = False) -> Non
     names, values = [], []
     for row in report.rows:
         names.append(row.name)
-        found = [report.main_figure(row, key) for key in report.keys]
+        found = [report.main_metric(row, key) for key in report.keys]
         values.append([np.nan if figure is None else figure.value for figure in found])
     if published:
         same = {column.key for column in report.columns if column.published} | {AVERAGE}

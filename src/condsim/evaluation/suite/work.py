@@ -4,34 +4,56 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import sys
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import metadata
-from typing import Any, Protocol, runtime_checkable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from condsim.errors import MissingExtraError
+from condsim.evaluation.report import loaded_versions
 from condsim.evaluation.statistics import Aggregation
-from condsim.evaluation.suite.cache import rows_digest
 from condsim.evaluation.suite.data import SuiteTask
-from condsim.evaluation.suite.figures import figure_draws
+from condsim.evaluation.suite.metrics import metric_draws
 from condsim.evaluation.suite.scores import LEARNT, learnt_scores, score_tasks
-from condsim.kept import Kept, KeptArrays
-from condsim.scorers import UNFITTED_BASELINES, EncoderScorer, Numbers, Precision, baseline
-from condsim.types import FloatArray, Scorer
+from condsim.kept import Kept, KeptArrays, digest
+from condsim.progress import Progress
+from condsim.scorers import UNFITTED_BASELINES, baseline
+from condsim.types import FloatArray, Scorer, Task
+
+if TYPE_CHECKING:
+    from condsim.scorers import Numbers, Precision
 
 Float64Array = NDArray[np.float64]
-
-Stage = Callable[[str, int, int], None]
-"""Is told of a stage, what is done of it and what there is (0 where nobody knows)."""
 
 _LIBRARIES = ("numpy", "onnxruntime", "scikit-learn", "torch", "transformers", "bert-score")
 _MODULES = {"scikit-learn": "sklearn", "bert-score": "bert_score"}
 _LOGGER = logging.getLogger("condsim")
+
+
+def default_cache() -> Path:
+    """Where the command line keeps scores.
+
+    Returns:
+        ``condsim/suite`` in the user's folder for caches (``XDG_CACHE_HOME``).
+    """
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "condsim" / "suite"
+
+
+def _rows_digest(task: Task, *, labels: bool = False) -> str:
+    content: dict[str, object] = {
+        "sentences1": task.sentences1,
+        "sentences2": task.sentences2,
+        "conditions": task.conditions,
+    }
+    if labels:
+        content["labels"] = hashlib.sha256(task.gold.tobytes()).hexdigest()
+    return digest(content)
 
 
 @runtime_checkable
@@ -46,7 +68,7 @@ class Unopened(Protocol):
         """Loads it."""
 
     def revision(self) -> str | None:
-        """Its version, told without loading it; None where that cannot be told."""
+        """Its version, found without loading it; None where it is unknown."""
 
 
 @dataclass
@@ -74,24 +96,29 @@ class Entrant:
 
 
 class SuiteWork:
-    """Scores and draws of scorers on the data sets of a suite."""
+    """Scores and draws of scorers on the data sets of a suite.
+
+    Keys of the store are made of the version of the model, the texts and the options, so what is
+    found is what would be computed.
+    """
 
     def __init__(
         self,
         tasks: Sequence[SuiteTask],
         store: KeptArrays,
+        *,
         condition: str | None,
         seed: int,
-        report: Stage,
-        precision: Precision = "float32",
+        progress: Progress,
+        precision: Precision,
     ) -> None:
-        self._precision: Precision = precision
         self._tasks = {task.key: task for task in tasks}
-        self._digests = {task.key: rows_digest(task.task) for task in tasks}
-        self._store, self._condition, self._seed, self._report = store, condition, seed, report
+        self._digests = {task.key: _rows_digest(task.task) for task in tasks}
+        self._store, self._condition, self._seed = store, condition, seed
+        self._progress, self._precision = progress, precision
 
     def baselines(self) -> list[Entrant]:
-        """Scores with the baselines that cost nothing, as far as their libraries are installed."""
+        """Scores with the baselines that are always there, if their libraries are installed."""
         found = []
         for name in UNFITTED_BASELINES:
             try:
@@ -125,18 +152,19 @@ class SuiteWork:
         if not missing:
             return _entrant(name, revision, scores, None, facts)
         started = time.monotonic()
-        self._report(f"{name}: loading", 0, 0)
+        self._progress(f"{name}: loading", 0, 0)
         opened = scorer.open() if isinstance(scorer, Unopened) else scorer
-        if isinstance(opened, EncoderScorer):
-            opened = opened.with_precision(self._precision)
+        if (with_precision := getattr(opened, "with_precision", None)) is not None:
+            opened = with_precision(self._precision)
         fresh = score_tasks(
             opened,
             missing,
             condition=self._condition,
-            progress=lambda done, total: self._report(name, done, total),
+            progress=lambda done, total: self._progress(name, done, total),
         )
         seconds = time.monotonic() - started
-        facts = {"versions": _versions(), "numbers": getattr(opened, "numbers", None)}
+        versions = loaded_versions(*_LIBRARIES, modules=_MODULES)
+        facts = {"versions": versions, "numbers": getattr(opened, "numbers", None)}
         revision = revision or _revision(scorer)  # a model of the Hub has one once it is here
         if revision is not None:
             for key, values in fresh.items():
@@ -146,11 +174,7 @@ class SuiteWork:
     def draws(
         self, entrants: Sequence[Entrant], task: SuiteTask, *, how: Aggregation, resamples: int
     ) -> dict[str, Float64Array]:
-        """Resamples a data set for all scorers that have scored it.
-
-        Returns:
-            By name of the scorer its figures, ``(figures, resamples)``.
-        """
+        """Metrics on resamples of a data set, ``(metrics, resamples)``, by name of the scorer."""
         there = [entrant for entrant in entrants if task.key in entrant.scores]
         gold = hashlib.sha256(task.task.gold.tobytes()).hexdigest()
         keys: dict[str, dict[str, object]] = {
@@ -169,8 +193,8 @@ class SuiteWork:
         found = {name: one.values for name, one in kept.items() if one is not None}
         missing = [entrant for entrant in there if entrant.name not in found]
         if missing:
-            self._report(f"bootstrap of {task.title}", 0, 0)
-            drawn = figure_draws(
+            self._progress(f"bootstrap of {task.title}", 0, 0)
+            drawn = metric_draws(
                 [entrant.scores[task.key] for entrant in missing],
                 task,
                 how=how,
@@ -188,12 +212,12 @@ class SuiteWork:
             key: dict[str, object] = {
                 "baseline": name,
                 "rows": self._digests[task.key],
-                "train": rows_digest(task.train or task.task, labels=True),
+                "train": _rows_digest(task.train or task.task, labels=True),
                 "seed": self._seed,
             }
             kept = self._store.get(key)
             if kept is None:
-                self._report(f"{name} on {task.title}", 0, 0)
+                self._progress(f"{name} on {task.title}", 0, 0)
                 values = learnt_scores(name, task.task, train=task.train, seed=self._seed)
                 kept = Kept(values, {})
                 self._store.put(key, kept)
@@ -228,12 +252,3 @@ def _revision(scorer: Unopened | Scorer) -> str | None:
         return scorer.revision()
     found = getattr(scorer, "revision", None)
     return f"{scorer.name}:{found}" if isinstance(found, str) else None
-
-
-def _versions() -> dict[str, str]:
-    """Versions of the libraries that are loaded."""
-    return {
-        library: metadata.version(library)
-        for library in _LIBRARIES
-        if _MODULES.get(library, library) in sys.modules
-    }
