@@ -242,7 +242,7 @@ def _measurement(row: Row, recipe: ContextsRecipe, gold: GoldSet, options: Optio
     _check_weights(found, row.key)
     name = f"{found.folder.name}-{found.center}"
     if how.weights:
-        name += f"-weighed-{digest({'weights': found.weights.values.tolist()})}"
+        name += f"-weighed-{digest({'weights': found.weights.values})}"
     return dataclasses.replace(found, folder=scorer / name)
 
 

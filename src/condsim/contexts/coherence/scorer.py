@@ -24,7 +24,7 @@ from condsim.contexts.model_weights import (
 from condsim.files import sha256_of
 from condsim.kept import kept_rows
 from condsim.precision import uses_bfloat16
-from condsim.settings import typed
+from condsim.settings import validated
 from condsim.types import FloatArray, IntArray
 
 _BLOCK = 2_048  # contexts at a time: their units stay in the processor's cache
@@ -83,7 +83,7 @@ class CoherenceScorer:
         vocabulary = Vocabulary.open(folder / VOCABULARY)
         own = ("kind", "corpus", "vocabulary")
         values = {key: value for key, value in record.items() if key not in own}
-        settings = typed(CoherenceSettings, values, what="coherence", source=str(folder))
+        settings = validated(CoherenceSettings, values, what="coherence", source=str(folder))
         model = CoherenceModel(settings, tokens=len(vocabulary), pad=vocabulary.pad_id)
         tensors, _ = read_tensors(folder / MODEL)
         load_weights(model, tensors, source=folder / MODEL)

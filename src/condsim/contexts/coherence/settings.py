@@ -1,18 +1,20 @@
-"""What the coherence model is, and its training."""
+"""Settings of the coherence model and its training."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from condsim.contexts.ranges import TRAINING, at_least, check_ranges
+from pydantic import Field, model_validator
+
 from condsim.errors import InputError
+from condsim.settings import Settings
 
 Head = Literal["linear", "mlp"]
+AtLeast1 = Annotated[int, Field(ge=1)]
+AtLeast2 = Annotated[int, Field(ge=2)]
 
 
-@dataclass(frozen=True)
-class CoherenceSettings:
+class CoherenceSettings(Settings):
     """What the coherence model is and how it is trained.
 
     Attributes:
@@ -23,13 +25,13 @@ class CoherenceSettings:
         embedding: Size of a token embedding.
         hidden: LSTM units in each direction (the paper's 300).
         head_size: Hidden units of the ``mlp`` head.
-        dropout: Of token embeddings and sentence vectors, [0, 1).
+        dropout: Of token embeddings and sentence vectors.
         max_tokens: Tokens read of a sentence.
         run_sentences: Consecutive sentences of a document that are trained on together; the
             replacements "from the same document" are drawn among them.
         batch_sentences: Sentences in a batch, about.
         epochs: Passes over the training documents.
-        max_steps: Steps at most, or None.
+        max_steps: Steps at most.
         learning_rate: Peak of the learning rate.
         warmup: Share of the steps over which it rises.
         weight_decay: AdamW's.
@@ -42,38 +44,32 @@ class CoherenceSettings:
     """
 
     head: Head = "mlp"
-    left: int = 2
-    right: int = 2
-    embedding: int = 300
-    hidden: int = 300
-    head_size: int = 300
-    dropout: float = 0.2
-    max_tokens: int = 64
-    run_sentences: int = 128
-    batch_sentences: int = 512
-    epochs: int = 4
-    max_steps: int | None = None
-    learning_rate: float = 2e-3
-    warmup: float = 0.05
-    weight_decay: float = 0.01
-    evaluations: int = 8
-    patience: int = 3
-    held_out: float = 0.05
-    held_out_sentences: int = 20_000
-    seed: int = 0
+    left: Annotated[int, Field(ge=0)] = 2
+    right: Annotated[int, Field(ge=0)] = 2
+    embedding: AtLeast1 = 300
+    hidden: AtLeast1 = 300
+    head_size: AtLeast1 = 300
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.2
+    max_tokens: AtLeast1 = 64
+    run_sentences: AtLeast2 = 128
+    batch_sentences: AtLeast2 = 512
+    epochs: AtLeast1 = 4
+    max_steps: AtLeast1 | None = None
+    learning_rate: Annotated[float, Field(gt=0)] = 2e-3
+    warmup: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    evaluations: AtLeast1 = 8
+    patience: AtLeast1 = 3
+    held_out: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    held_out_sentences: AtLeast1 = 20_000
+    seed: Annotated[int, Field(ge=0)] = 0
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
 
-    def __post_init__(self) -> None:
-        """Checks the ranges."""
-        if min(self.left, self.right) < 0 or self.left + self.right < 1:
+    @model_validator(mode="after")
+    def _has_context(self) -> CoherenceSettings:
+        if self.left + self.right < 1:
             raise InputError(
                 "A context needs a sentence on one side at least: 'left' and 'right' must not be "
-                f"negative nor both 0. Got {self.left} and {self.right}."
+                f"both 0. Got {self.left} and {self.right}."
             )
-        sizes = ("embedding", "hidden", "head_size", "max_tokens", "held_out_sentences")
-        batches = dict.fromkeys(("run_sentences", "batch_sentences"), at_least(2))
-        check_ranges("coherence", self, **TRAINING, **dict.fromkeys(sizes, at_least(1)), **batches)
-
-    def to_dict(self) -> dict[str, object]:
-        """The settings as plain values."""
-        return asdict(self)
+        return self

@@ -284,7 +284,7 @@ def train_coherence(
     if vocabulary.corpus_revision != corpus.revision:
         raise InputError("The vocabulary was learned from another corpus; learn it from this one.")
     identity = {"corpus": corpus.revision, "vocabulary": vocabulary.revision}
-    prepare_folder(folder, {"kind": "coherence", **identity, **settings.to_dict()})
+    prepare_folder(folder, {"kind": "coherence", **identity, **settings.model_dump()})
     if (folder / REPORT).is_file():
         return CoherenceReport.read(folder)
     vocabulary.save(folder / VOCABULARY)

@@ -30,7 +30,7 @@ from condsim.contexts.model_weights import (
 )
 from condsim.errors import ModelError
 from condsim.precision import uses_bfloat16
-from condsim.settings import typed
+from condsim.settings import validated
 from condsim.types import FloatArray, IntArray
 
 _SLAB = 1 << 20  # width of the model times the pairs whose encoder states are held at a time
@@ -92,7 +92,7 @@ class GeneratorScorer:
         record = open_finished(folder, "generators", corpus=corpus.revision)
         own = ("kind", "corpus", "vocabulary")
         values = {key: value for key, value in record.items() if key not in own}
-        settings = typed(GeneratorSettings, values, what="generator", source=str(folder))
+        settings = validated(GeneratorSettings, values, what="generator", source=str(folder))
         vocabulary = Vocabulary.open(folder / VOCABULARY)
         if record["vocabulary"] not in ("", vocabulary.revision):
             raise ModelError(

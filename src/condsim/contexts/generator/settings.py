@@ -1,18 +1,22 @@
-"""What the generators are: their size, or the checkpoint they start from, and their training."""
+"""Settings of the generators: their size or pre-trained backbone, and their training."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
-from typing import Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from condsim.contexts.generator.items import TASKS, Task3
-from condsim.contexts.ranges import TRAINING, at_least, check_ranges
+from condsim.settings import Settings
 
 ALL = "all"
 """Name of the one model of all tasks."""
 
 Size = Literal["tiny", "small", "base", "large"]
+AtLeast1 = Annotated[int, Field(ge=1)]
 
 
 @dataclass(frozen=True)
@@ -43,8 +47,11 @@ SHAPES: dict[Size, Shape] = {
 _PRETRAINED_LEARNING_RATE = 1e-4
 
 
-@dataclass(frozen=True)
-class GeneratorSettings:
+# The key 'copy' of recipes hides a deprecated method of pydantic, which warns of that.
+warnings.filterwarnings("ignore", 'Field name "copy" in "GeneratorSettings"', UserWarning)
+
+
+class GeneratorSettings(Settings):
     """What the generators are and how they are trained.
 
     Attributes:
@@ -78,29 +85,23 @@ class GeneratorSettings:
     backbone: str | None = None
     models: Literal["three", "one"] = "three"
     encoder: Literal["apart", "joint"] = "apart"
-    copy: bool = True
-    left: int = 2
-    right: int = 2
-    max_tokens: int = 64
-    dropout: float = 0.1
-    batch_tokens: int = 8_192
-    epochs: int = 3
-    max_steps: int | None = None
-    learning_rate: float | None = None
-    warmup: float = 0.05
-    weight_decay: float = 0.01
-    evaluations: int = 6
-    patience: int = 3
-    held_out: float = 0.05
-    held_out_examples: int = 1_000
-    seed: int = 0
+    copy: bool = True  # type: ignore[assignment]
+    left: AtLeast1 = 2
+    right: AtLeast1 = 2
+    max_tokens: Annotated[int, Field(ge=2)] = 64
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    batch_tokens: AtLeast1 = 8_192
+    epochs: AtLeast1 = 3
+    max_steps: AtLeast1 | None = None
+    learning_rate: Annotated[float, Field(gt=0)] | None = None
+    warmup: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    evaluations: AtLeast1 = 6
+    patience: AtLeast1 = 3
+    held_out: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    held_out_examples: AtLeast1 = 1_000
+    seed: Annotated[int, Field(ge=0)] = 0
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-
-    def __post_init__(self) -> None:
-        """Checks the ranges."""
-        names = ("left", "right", "batch_tokens", "held_out_examples")
-        least = {**dict.fromkeys(names, at_least(1)), "max_tokens": at_least(2)}
-        check_ranges("generators", self, **TRAINING, **least)
 
     @property
     def peak(self) -> float:
@@ -132,7 +133,3 @@ class GeneratorSettings:
         """Longest input or target, in tokens."""
         sentences = self.places if self.encoder == "joint" else max(self.left, self.right)
         return sentences * self.max_tokens
-
-    def to_dict(self) -> dict[str, object]:
-        """The settings as plain values."""
-        return asdict(self)

@@ -205,7 +205,7 @@ def _record(
 ) -> dict[str, object]:
     revision = vocabulary.revision if vocabulary is not None else ""
     identity = {"kind": "generators", "corpus": corpus.revision, "vocabulary": revision}
-    return {**identity, **settings.to_dict()}
+    return {**identity, **settings.model_dump()}
 
 
 def _read_model_report(folder: Path) -> ModelReport:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from pydantic import model_validator
 
 from condsim.errors import InputError
+from condsim.settings import Settings
 from condsim.types import FloatArray
 
 TERMS = ("coherence", "centre", "left", "right")
@@ -18,8 +19,7 @@ sentence given the context, of its left side given the rest, and of its right si
 """
 
 
-@dataclass(frozen=True)
-class Weights:
+class Weights(Settings):
     """λ1 to λ4 of Eq. 3; the paper does not give them, so all are 1 unless they are tuned.
 
     Attributes:
@@ -34,24 +34,24 @@ class Weights:
     left: float = 1.0
     right: float = 1.0
 
-    def __post_init__(self) -> None:
-        """Refuses weights that leave nothing, or turn a term round."""
-        values = self.values
-        if not np.isfinite(values).all() or (values < 0).any() or not values.any():
+    @model_validator(mode="after")
+    def _leaves_a_term(self) -> Weights:
+        if min(self.values) < 0 or max(self.values) == 0:
             raise InputError(
                 "The weights of Eq. 3 must be at least 0 and one of them above 0. Got "
-                f"{', '.join(f'{value:g}' for value in values)}."
+                f"{', '.join(f'{value:g}' for value in self.values)}."
             )
+        return self
 
     @property
-    def values(self) -> NDArray[np.float64]:
-        """The weights in the order of `TERMS`, ``(4,)``."""
-        return np.array([getattr(self, name) for name in TERMS], np.float64)
+    def values(self) -> list[float]:
+        """The weights in the order of `TERMS`."""
+        return [getattr(self, name) for name in TERMS]
 
     @property
     def used(self) -> tuple[str, ...]:
         """The terms whose weight is not 0; the others need not be computed."""
-        return tuple(field.name for field in fields(self) if getattr(self, field.name) > 0)
+        return tuple(name for name in TERMS if getattr(self, name) > 0)
 
 
 def fit(terms: Mapping[str, FloatArray], weights: Weights) -> FloatArray:

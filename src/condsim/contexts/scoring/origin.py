@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import islice
 from typing import get_args
 
@@ -107,10 +107,10 @@ class OriginScorer(PairScorer):
         self._batch_size = batch_size
         self._references = references
         self.scored_by: dict[str, object] = {
-            "weights": asdict(self._weights),
+            "weights": self._weights.model_dump(),
             "center": center,
             "references": references,
-            "selection": asdict(self._selection),
+            "selection": self._selection.model_dump(),
         }
         self._rate: float | None = None
         self._kept = kept

@@ -6,15 +6,15 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, get_args
+from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from condsim.contexts.corpus import near_duplicate_key, spans
-from condsim.contexts.ranges import at_least, check_ranges
 from condsim.contexts.scoring.equations import Weights, fit
-from condsim.errors import InputError, unknown_name
+from condsim.settings import Settings
 from condsim.types import BoolArray, FloatArray, IntArray
 
 LIKENESS = 0.5
@@ -123,11 +123,6 @@ def far_from(own: IntArray, centres: IntArray) -> BoolArray:
     return far
 
 
-Strategy = Literal["two-step", "random", "no-diversity"]
-"""``two-step``: retrieval, coherence, Eq. 3, one context a chunk; ``random``: any contexts of the
-corpus; ``no-diversity``: two-step without the rules that keep contexts apart (§5.4)."""
-
-
 class TermScorer(Protocol):
     """What computes the terms of Eq. 3 for sentences in contexts."""
 
@@ -177,12 +172,13 @@ class Places(Protocol):
         """Ids around each centre, ``(k, left + right)``; -1 where there is none."""
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(Settings):
     """How context sets are made.
 
     Attributes:
-        strategy: See `Strategy`.
+        strategy: ``two-step``: retrieval, coherence, Eq. 3, one context a chunk; ``random``: any
+            contexts of the corpus; ``no-diversity``: two-step without the rules that keep contexts
+            apart (§5.4).
         size: Contexts in a set, |C_s| (paper: 500).
         chunks: Chunks to retrieve for a sentence (paper: 20,000). In a small corpus only the first
             have more than a common word with it; there a few times ``size`` does better.
@@ -193,23 +189,12 @@ class Selection:
         seed: Seed of random contexts.
     """
 
-    strategy: Strategy = "two-step"
-    size: int = 500
-    chunks: int = 20_000
-    candidates: float = 4.0
-    likeness: float = LIKENESS
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Checks the ranges."""
-        if self.strategy not in get_args(Strategy):
-            raise unknown_name("strategy", str(self.strategy), get_args(Strategy))
-        names = ("size", "chunks", "candidates")
-        check_ranges("selection", self, **dict.fromkeys(names, at_least(1)), seed=at_least(0))
-        if not 0 < self.likeness <= 1:
-            raise InputError(
-                f"'selection.likeness' must be above 0 and at most 1. Got {self.likeness}."
-            )
+    strategy: Literal["two-step", "random", "no-diversity"] = "two-step"
+    size: Annotated[int, Field(ge=1)] = 500
+    chunks: Annotated[int, Field(ge=1)] = 20_000
+    candidates: Annotated[float, Field(ge=1)] = 4.0
+    likeness: Annotated[float, Field(gt=0, le=1)] = LIKENESS
+    seed: Annotated[int, Field(ge=0)] = 0
 
 
 @dataclass(frozen=True, eq=False)
