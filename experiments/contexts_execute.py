@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import get_args
@@ -19,14 +19,13 @@ from condsim.contexts import (
     Corpus,
     OpenedRun,
     OriginScorer,
-    Progress,
-    silent,
     similarity,
 )
 from condsim.errors import require
 from condsim.evaluation import Report, Scores, measure
 from condsim.files import replacing
 from condsim.loading import load_scorer
+from condsim.progress import Progress, silent
 from condsim.scorers import TfIdfCosineScorer, WordOverlapScorer
 from condsim.types import FloatArray, Scorer
 from experiments.contexts_making import BusyError, PartMaker
@@ -201,8 +200,8 @@ class Measuring:
         """The origin model, the last one kept open."""
         folder = one.terms(self._means(one))
         if self._opened is None or self._opened[0] != folder:
-            scoring = replace(one.recipe.scoring, center=self._means(one))
-            recipe = replace(one.recipe, scoring=scoring)
+            scoring = one.recipe.scoring.replaced(center=self._means(one))
+            recipe = one.recipe.replaced(scoring=scoring)
             opened = OpenedRun(one.part_folder, recipe, progress=self._progress)
             self._opened = (folder, opened.scorer)
         return self._opened[1]

@@ -21,13 +21,12 @@ from condsim.contexts import (
     ContextsRecipe,
     CorpusTokens,
     Pipeline,
-    Progress,
     Stage,
     save_contexts_recipe,
-    silent,
 )
 from condsim.errors import InputError, require
 from condsim.files import replacing
+from condsim.progress import Progress, silent
 from condsim.training import HISTORY
 from experiments.contexts_parts import HOLDS, MADE, Part, needed, part_folder, steps
 

@@ -1,13 +1,12 @@
 """The parts of runs of similarity from contexts: what decides each, what it needs, where it lies.
 
-A part is a folder of `condsim.contexts.run` that holds one step of its own: a corpus with its
+A part is a folder of `condsim.contexts.Pipeline` that holds one step of its own: a corpus with its
 vocabulary and index, a coherence model, generators, a harvest, a surrogate. Its name ends in a code
 of all that decides it, so rows that need the same part share it.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Mapping
 from functools import lru_cache
@@ -137,7 +136,7 @@ def _code(part: Part, recipe: ContextsRecipe) -> str:
     """A code of what decides a part: what it is made of and the codes of what it needs."""
     values: dict[str, Any] = {}
     for section in _SECTIONS[part]:
-        own = dataclasses.asdict(getattr(recipe, section))
+        own = getattr(recipe, section).model_dump()
         drop = _NO_MATTER.get((part, section), ())
         values[section] = {key: value for key, value in own.items() if key not in drop}
     values["needs"] = [_code(other, recipe) for other in needed(part, recipe)]

@@ -75,7 +75,7 @@ class Measurement:
     @property
     def weights(self) -> Weights:
         """The weights of Eq. 3 in the score."""
-        return dataclasses.replace(self.recipe.scoring.weights, **self.how.weights)
+        return self.recipe.scoring.weights.replaced(**self.how.weights)
 
     @property
     def center(self) -> Center:

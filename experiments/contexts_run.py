@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from condsim.contexts import Progress, silent
 from condsim.errors import require
+from condsim.progress import Progress, silent
 from experiments.contexts_cases import cases
 from experiments.contexts_execute import Measuring
 from experiments.contexts_plan import measurements, plan_contexts

@@ -26,7 +26,7 @@ from experiments.results import Measured, Results, collect
 from experiments.table_csv import write_csv
 
 if TYPE_CHECKING:
-    from condsim.contexts import Progress as StageProgress
+    from condsim.progress import Progress as StageProgress
 
 
 @dataclass(frozen=True)

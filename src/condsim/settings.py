@@ -117,7 +117,7 @@ def _fault(kind: type[BaseModel], fault: ErrorDetails, *, what: str, source: str
         return InputError(str(context["error"]))
     if fault["type"] in _BOUNDS:
         name, words = _BOUNDS[fault["type"]]
-        rule = f"{words} {context[name]}"
+        rule = f"{words} {context[name]:.10g}"
     else:
         rule = _KINDS.get(fault["type"], fault["msg"].removeprefix("Input should be "))
     return _wrong(what, key, rule, fault["input"])

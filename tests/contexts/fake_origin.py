@@ -37,7 +37,7 @@ class FakeOrigin:
     def __init__(self, folder: Path, *, delay: float = 0.0) -> None:
         self.corpus = Corpus.open(folder / "corpus")
         self.index = TfidfIndex.build(self.corpus, folder / "index")
-        self.lone_index = None
+        self.single_index = None
         self.scorer = FakeScorer(delay=delay)
 
 

@@ -245,11 +245,11 @@ def test_corpus_damaged_is_an_error(write: Write, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"min_words": 0}, "'corpus.min_words' must be at least 1. Got 0"),
+        ({"min_words": 0}, "Corpus key 'min_words' must be at least 1. Got 0"),
         ({"min_words": 9, "max_words": 8}, "no more than 'max_words'. Got 9 and 8"),
         ({"language": "English"}, "code of two or three letters.*'English'"),
-        ({"documents": "page"}, "'blank-line' or 'file'. Got 'page'"),
-        ({"max_words_total": 0}, "'corpus.max_words_total' must be at least 1"),
+        ({"documents": "page"}, "Unknown value of 'documents': 'page'"),
+        ({"max_words_total": 0}, "Corpus key 'max_words_total' must be at least 1"),
     ],
 )
 def test_corpus_bad_setting_is_an_error(

@@ -14,13 +14,14 @@ from condsim.contexts.harvest import (
     SPLITS,
     PairDrawer,
     PairMix,
-    build_lone_index,
-    lone_rows,
-    open_lone_index,
+    build_single_index,
+    single_sentence_rows,
+    open_single_index,
     splits_of,
 )
 from condsim.contexts.index import TfidfIndex
 from condsim.errors import InputError
+from condsim.settings import validated
 
 TRAIN, DEV, TEST = range(3)
 
@@ -139,7 +140,7 @@ def test_draw_depends_on_seed_and_number_alone():
 
 
 def test_draw_pair_drawn_twice_is_there_once():
-    one = drawer(20, mix=PairMix(0, 0, 1)).draw(0, 1_000)
+    one = drawer(20, mix=PairMix(tfidf=0, document=0, random=1)).draw(0, 1_000)
     pairs = Counter(map(frozenset, zip(one.first.tolist(), one.second.tolist(), strict=True)))
     assert set(pairs.values()) == {1}
     assert len(pairs) == 16 * 15 / 2 + 1 + 1  # all there are in the three splits
@@ -159,7 +160,7 @@ def test_draw_tfidf_partner_is_one_of_the_ten_most_alike_and_shares_a_word():
             numbers = [int(re.search(r"\d+", text)[0]) for text in others]
             return np.array([number % 100 if number % 2 else 0 for number in numbers], np.float32)
 
-    one = PairDrawer(Rows(5_000), Alike(5_000), mix=PairMix(1, 0, 0)).draw(0, 500)
+    one = PairDrawer(Rows(5_000), Alike(5_000), mix=PairMix(tfidf=1, document=0, random=0)).draw(0, 500)
     alike = (one.kinds == KINDS.index("tfidf")) & (one.splits == TRAIN)
     # Of the 100 sentences of 20 chunks half are alike; the ten highest odd numbers below 100, but
     # for the sentence itself and those of another split.
@@ -181,9 +182,9 @@ def captions(tmp_path) -> Corpus:
 
 def test_draw_documents_of_one_sentence_have_partners_among_themselves(captions, tmp_path):
     index = TfidfIndex.build(captions, tmp_path / "index", min_df=1)
-    lone = build_lone_index(captions, tmp_path / "index", min_df=2)
-    assert len(lone) == 200
-    one = PairDrawer(captions, index, lone, mix=PairMix(0.5, 0.5, 0)).draw(0, 400)
+    singles = build_single_index(captions, tmp_path / "index", min_df=2)
+    assert len(singles) == 200
+    one = PairDrawer(captions, index, singles, mix=PairMix(tfidf=0.5, document=0.5, random=0)).draw(0, 400)
     from_captions = ~captions.has_context[one.first]
     assert KINDS.index("document") not in one.kinds[from_captions]
     assert KINDS.index("random") in one.kinds
@@ -197,28 +198,28 @@ def test_draw_documents_of_one_sentence_have_partners_among_themselves(captions,
     assert not captions.has_context[one.second[alike]].any()
 
 
-def test_lone_index_is_built_once_and_is_needed_where_there_are_such_documents(captions, tmp_path):
+def test_single_index_is_built_once_and_is_needed_where_there_are_such_documents(captions, tmp_path):
     with pytest.raises(InputError, match=r"lone holds no TF-IDF index; make it with"):
-        open_lone_index(captions, tmp_path / "index")
-    made = build_lone_index(captions, tmp_path / "index", min_df=2)
-    ((found, _),) = open_lone_index(captions, tmp_path / "index").search(["A giraffe."], top_n=9)
-    texts = captions.sentences(lone_rows(captions)[found])
+        open_single_index(captions, tmp_path / "index")
+    made = build_single_index(captions, tmp_path / "index", min_df=2)
+    ((found, _),) = open_single_index(captions, tmp_path / "index").search(["A giraffe."], top_n=9)
+    texts = captions.sentences(single_sentence_rows(captions)[found])
     assert len(texts) == 9
     assert all("giraffe" in text for text in texts)
     before = (made.folder / "manifest.json").stat().st_mtime_ns
-    build_lone_index(captions, tmp_path / "index", min_df=2)
+    build_single_index(captions, tmp_path / "index", min_df=2)
     assert (made.folder / "manifest.json").stat().st_mtime_ns == before
 
 
-def test_lone_index_without_such_documents_is_none(small_corpus, tmp_path):
-    assert build_lone_index(small_corpus, tmp_path / "index", min_df=2) is None
-    assert open_lone_index(small_corpus, tmp_path / "index") is None
+def test_single_index_without_such_documents_is_none(small_corpus, tmp_path):
+    assert build_single_index(small_corpus, tmp_path / "index", min_df=2) is None
+    assert open_single_index(small_corpus, tmp_path / "index") is None
 
 
-def test_lone_index_of_documents_with_no_word_in_common_finds_nothing(tmp_path):
+def test_single_index_of_documents_with_no_word_in_common_finds_nothing(tmp_path):
     (tmp_path / "a.txt").write_text("One lorry stops.\n\nMany violins sound.")
     corpus = prepare_corpus([tmp_path / "a.txt"], tmp_path / "corpus")
-    index = build_lone_index(corpus, tmp_path / "index", min_df=2)
+    index = build_single_index(corpus, tmp_path / "index", min_df=2)
     ((found, _),) = index.search(["One lorry."])
     assert not len(found)
 
@@ -226,4 +227,4 @@ def test_lone_index_of_documents_with_no_word_in_common_finds_nothing(tmp_path):
 @pytest.mark.parametrize("shares", [(0.5, 0.5, 0.5), (-0.5, 1.0, 0.5)])
 def test_pair_mix_that_is_none_raises(shares: tuple[float, float, float]):
     with pytest.raises(InputError, match=r"at least 0 and add up to 1. Got"):
-        PairMix(*shares)
+        validated(PairMix, dict(zip(KINDS, shares, strict=True)), what="mix", source="here")

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -135,7 +134,7 @@ def test_pipeline_from_text_to_surrogate(copy):
     # Another harvest in its place: its pairs are written, and the old surrogate is not its own.
     shutil.rmtree(folder / "harvest")
     before = (folder / "pairs" / "train.parquet").read_bytes()
-    other = replace(recipe, selection=replace(recipe.selection, size=2))
+    other = recipe.replaced(selection=recipe.selection.replaced(size=2))
     with pytest.raises(InputError, match=r"surrogate was trained on another harvest than the one"):
         make(folder, other, "surrogate")
     assert (folder / "pairs" / "train.parquet").read_bytes() != before
@@ -169,7 +168,7 @@ def test_opened_run_is_an_origin_model_that_needs_no_input(copy, tmp_path):
 @pytest.mark.slow
 def test_opened_run_evaluation_that_was_killed_goes_on(copy, tmp_path):
     folder, recipe = copy
-    small = replace(recipe, scoring=replace(recipe.scoring, batch_size=2))
+    small = recipe.replaced(scoring=recipe.scoring.replaced(batch_size=2))
     save_contexts_recipe(small, folder / "contexts.yaml")
     corpus = Corpus.open(folder / "corpus")
     first, second = corpus.sentences(range(0, 60)), corpus.sentences(range(60, 120))
@@ -205,7 +204,7 @@ def test_opened_run_version_is_that_of_weights_and_settings(copy):
     folder, recipe = copy
     scorer, identity = load_scorer(folder), open_pipeline(folder).identity
     assert scorer.scored_by["selection"]["size"] == 3
-    other = replace(recipe, selection=replace(recipe.selection, size=2))
+    other = recipe.replaced(selection=recipe.selection.replaced(size=2))
     save_contexts_recipe(other, folder / "contexts.yaml")
     versions = {scorer.revision, load_scorer(folder).revision}
     save_contexts_recipe(recipe, folder / "contexts.yaml")
@@ -250,7 +249,7 @@ def test_pipeline_terms_of_weight_0_train_no_model(small_text, tmp_path):
 
 def test_pipeline_harvest_cost_is_that_of_what_is_missing(copy):
     folder, recipe = copy
-    recipe = replace(recipe, harvest=replace(recipe.harvest, pairs=100))
+    recipe = recipe.replaced(harvest=recipe.harvest.replaced(pairs=100))
     with new(folder, recipe, "harvest").begun() as made:
         cost = made.harvest_cost()
         assert cost.pairs == 100
@@ -275,7 +274,7 @@ def test_pipeline_documents_of_one_sentence_are_harvested_with_each_other(small_
     made = new(tmp_path / "run", recipe_of(tmp_path / "days.txt", **sections), "harvest")
     with made.begun():
         harvested = made.harvest()
-    assert len(open_pipeline(tmp_path / "run").lone_index) == len(captions)
+    assert len(open_pipeline(tmp_path / "run").single_index) == len(captions)
     kinds = Counter()
     for number in range(harvested.settings.shards):
         for row in pq.read_table(harvested.shard(number)).to_pylist():
@@ -291,7 +290,7 @@ def test_pipeline_harvest_on_ray_has_the_same_pairs_and_scores(copy, cluster, on
     from condsim.contexts.harvest import RayEngine
 
     folder, recipe = copy
-    recipe = replace(recipe, harvest=replace(recipe.harvest, pairs=50))
+    recipe = recipe.replaced(harvest=recipe.harvest.replaced(pairs=50))
     with new(folder, recipe, "harvest").begun() as made:
         by_ray = made.harvest(RayEngine(workers=1))
     spread = pq.read_table(by_ray.shard(0)).to_pydict()
@@ -324,14 +323,14 @@ def test_pipeline_of_other_inputs_is_refused(origin, small_text):
     with pytest.raises(InputError, match=r"run of another recipe: 'inputs' changed"):
         new(
             origin / "run",
-            replace(recipe_of(origin / "days.txt"), inputs=[str(origin / "more.txt")]),
+            recipe_of(origin / "days.txt").replaced(inputs=[str(origin / "more.txt")]),
         )
 
 
 def test_pipeline_origin_settings_may_change_until_there_is_a_harvest(copy):
     folder, recipe = copy
-    other = replace(recipe, selection=replace(recipe.selection, size=2))
-    make(folder, replace(other, harvest=replace(other.harvest, pairs=20)), "harvest")
+    other = recipe.replaced(selection=recipe.selection.replaced(size=2))
+    make(folder, other.replaced(harvest=other.harvest.replaced(pairs=20)), "harvest")
     assert open_pipeline(folder).recipe.selection.size == 2
     with pytest.raises(InputError, match=r"another recipe: 'selection', 'harvest' changed"):
         new(folder, recipe)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from pathlib import Path
 
@@ -63,27 +62,28 @@ def test_recipe_overrides_change_single_keys(tmp_path):
         ({"selektion": {}}, "Unknown contexts recipe key 'selektion'. Did you mean 'selection'?"),
         ({"selection": {"sise": 3}}, "Unknown selection key 'sise'. Did you mean 'size'?"),
         ({"selection": {"size": "many"}}, "key 'size' must be of type int. Got 'many'"),
-        ({"vocabulary": {"size": 100}}, "'vocabulary.size' must be at least 261. Got 100"),
-        ({"index": {"min_df": 0}}, "'index.min_df' must be at least 1. Got 0"),
-        ({"scoring": {"references": 0}}, "'scoring.references' must be at least 1. Got 0"),
-        (
-            {"coherence": {"dropout": 2.0}},
-            "'coherence.dropout' must be at least 0 and below 1. Got 2",
-        ),
-        ({"coherence": {"learning_rate": 0.0}}, "'coherence.learning_rate' must be above 0. Got 0"),
+        ({"vocabulary": {"size": 100}}, "Vocabulary key 'size' must be at least 261. Got 100"),
+        ({"index": {"min_df": 0}}, "Index key 'min_df' must be at least 1. Got 0"),
+        ({"scoring": {"references": 0}}, "Scoring key 'references' must be at least 1. Got 0"),
+        ({"coherence": {"dropout": 2.0}}, "Coherence key 'dropout' must be below 1. Got 2"),
+        ({"coherence": {"dropout": -1.0}}, "Coherence key 'dropout' must be at least 0. Got -1"),
+        ({"coherence": {"learning_rate": 0.0}}, "key 'learning_rate' must be above 0. Got 0"),
         ({"coherence": {"held_out_sentences": 0}}, "held_out_sentences' must be at least 1. Got 0"),
-        (
-            {"coherence": {"run_sentences": 1}},
-            "'coherence.run_sentences' must be at least 2. Got 1",
-        ),
+        ({"coherence": {"run_sentences": 1}}, "key 'run_sentences' must be at least 2. Got 1"),
         ({"generators": {"learning_rate": -1.0}}, "learning_rate' must be above 0. Got -1"),
-        ({"generators": {"held_out": 2.0}}, "held_out' must be above 0 and below 1. Got 2"),
-        ({"generators": {"warmup": 5.0}}, "warmup' must be at least 0 and below 1. Got 5"),
+        ({"generators": {"held_out": 2.0}}, "Generators key 'held_out' must be below 1. Got 2"),
+        ({"generators": {"held_out": 0.0}}, "Generators key 'held_out' must be above 0. Got 0"),
+        ({"generators": {"warmup": 5.0}}, "Generators key 'warmup' must be below 1. Got 5"),
         ({"generators": {"weight_decay": -1.0}}, "weight_decay' must be at least 0. Got -1"),
-        ({"generators": {"patience": 0}}, "'generators.patience' must be at least 1. Got 0"),
+        ({"generators": {"patience": 0}}, "Generators key 'patience' must be at least 1. Got 0"),
         ({"generators": {"batch_tokens": 0}}, "batch_tokens' must be at least 1. Got 0"),
-        ({"selection": {"seed": -1}}, "'selection.seed' must be at least 0. Got -1"),
-        ({"corpus": {"seed": -1}}, "'corpus.seed' must be at least 0. Got -1"),
+        ({"selection": {"seed": -1}}, "Selection key 'seed' must be at least 0. Got -1"),
+        ({"corpus": {"seed": -1}}, "Corpus key 'seed' must be at least 0. Got -1"),
+        ({"harvest": {"pairs": 0}}, "Harvest key 'pairs' must be at least 1. Got 0"),
+        ({"harvest": {"shard_pairs": -3}}, "key 'shard_pairs' must be at least 1. Got -3"),
+        ({"harvest": {"seed": -1}}, "Harvest key 'seed' must be at least 0. Got -1"),
+        ({"surrogate": {"width": 0}}, "Surrogate key 'width' must be at least 1. Got 0"),
+        ({"surrogate": {"layers": 0}}, "Surrogate key 'layers' must be at least 1. Got 0"),
         ({"scoring": {"center": "mean"}}, "Unknown value of 'center': 'mean'"),
         ({"harvest": {"mix": {"tfidf": 1}}}, "must be at least 0 and add up to 1. Got 1, 0.3, 0.3"),
     ],
@@ -93,7 +93,7 @@ def test_recipe_that_breaks_a_rule_raises(tmp_path, values: dict[str, object], m
         load_contexts_recipe(write(tmp_path / "r.yaml", **values))
 
 
-SECTIONS = {field.name: field for field in dataclasses.fields(ContextsRecipe)}
+SECTIONS = ContextsRecipe.model_fields
 
 
 def table(head: str) -> dict[str, str]:
@@ -108,8 +108,8 @@ def table(head: str) -> dict[str, str]:
 @pytest.mark.parametrize("section", [name for name in SECTIONS if name not in ("name", "inputs")])
 def test_docs_table_of_a_section_is_the_settings(section: str):
     found = table(section)
-    settings = SECTIONS[section].default_factory()
-    assert list(found) == [field.name for field in dataclasses.fields(settings)]
+    settings = SECTIONS[section].default
+    assert list(found) == list(type(settings).model_fields)
     for key, text in found.items():
         if key not in ("weights", "mix"):
             assert yaml.safe_load(text.replace("2e-3", "0.002")) == getattr(settings, key), key

@@ -188,12 +188,6 @@ def test_surrogate_recipe_wrong_key_raises(train: dict[str, Any], message: str):
         surrogate_recipe(SurrogateSettings(train=train), name="s", files=FILES, backbone=Path("b"))
 
 
-@pytest.mark.parametrize("key", ["width", "layers"])
-def test_surrogate_settings_below_one_raise(key: str):
-    with pytest.raises(InputError, match=rf"'surrogate.{key}' must be at least 1. Got 0"):
-        SurrogateSettings(**{key: 0})
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("encoder", ["bi-encoder", "cross-encoder"])
 @pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")

@@ -1,14 +1,16 @@
 """Similarity from contexts: from raw text to an encoder, with no labels.
 
-Two sentences are alike when the same contexts generate both (Sun et al., 2022). The way from a pile
-of documents to a similarity model, one module per step:
+Two sentences are alike when the same contexts generate both (Sun et al., 2022). From a pile of
+documents to a similarity model:
 
-1. ``corpus``: documents to sentences in order, on disk.
-2. ``vocabulary``, ``coherence``: which sentence fits between which neighbours (§3.2.1).
+1. ``corpus``: documents to sentences in order, on disk, and their tokenizer.
+2. ``coherence``: which sentence fits between which neighbours (§3.2.1).
 3. ``generator``: how probable a sentence is in a context, and the context given it (§3.2.2).
-4. ``retrieval``: the text chunks that share words with a sentence (§3.3).
-5. ``selection``, ``scoring``: contexts of a sentence, and the similarity of two (Eq. 3 and 4).
+4. ``index``: the text chunks that share words with a sentence (§3.3).
+5. ``scoring``: contexts of a sentence, and the similarity of two (Eq. 3 and 4).
 6. ``harvest``, ``surrogate``: scored pairs, and the encoder that learns from them (§3.4).
+
+``run`` makes these stages in the folders of a run, ``opened`` uses a finished run as a model.
 
 Everything here needs ``pip install 'condsim[contexts]'``.
 """
@@ -41,14 +43,26 @@ if TYPE_CHECKING:
     from condsim.contexts.harvest import FORMAT as FORMAT, Engine as Engine, RayEngine as RayEngine
     from condsim.contexts.index import TfidfIndex as TfidfIndex
     from condsim.contexts.model_weights import REPORT as REPORT
-    from condsim.contexts.opened import OpenedRun as OpenedRun, open_pipeline as open_pipeline
+    from condsim.contexts.opened import (
+        COHERENCE as COHERENCE,
+        CORPUS as CORPUS,
+        GENERATORS as GENERATORS,
+        HARVEST as HARVEST,
+        INDEX as INDEX,
+        RECIPE as RECIPE,
+        SURROGATE as SURROGATE,
+        VOCABULARY as VOCABULARY,
+        OpenedRun as OpenedRun,
+        open_pipeline as open_pipeline,
+    )
     from condsim.contexts.recipe import (
+        SPEED_KEYS as SPEED_KEYS,
         ContextsRecipe as ContextsRecipe,
         SurrogateSettings as SurrogateSettings,
         load_contexts_recipe as load_contexts_recipe,
         save_contexts_recipe as save_contexts_recipe,
     )
-    from condsim.contexts.run import Pipeline as Pipeline
+    from condsim.contexts.run import STAGES as STAGES, Pipeline as Pipeline, Stage as Stage
     from condsim.contexts.scoring import (
         TOKENS as TOKENS,
         Center as Center,
@@ -61,21 +75,6 @@ if TYPE_CHECKING:
         cost_of as cost_of,
         expected_distinct as expected_distinct,
         similarity as similarity,
-    )
-    from condsim.contexts.stages import (
-        COHERENCE as COHERENCE,
-        CORPUS as CORPUS,
-        GENERATORS as GENERATORS,
-        HARVEST as HARVEST,
-        INDEX as INDEX,
-        RECIPE as RECIPE,
-        SPEED_KEYS as SPEED_KEYS,
-        STAGES as STAGES,
-        SURROGATE as SURROGATE,
-        VOCABULARY as VOCABULARY,
-        Progress as Progress,
-        Stage as Stage,
-        silent as silent,
     )
     from condsim.contexts.surrogate import (
         MAX_TOKENS as MAX_TOKENS,
@@ -94,16 +93,17 @@ __getattr__, __dir__, __all__ = face(
         "harvest": "Engine FORMAT RayEngine",
         "index": "TfidfIndex",
         "model_weights": "REPORT",
-        "opened": "OpenedRun open_pipeline",
-        "recipe": "ContextsRecipe SurrogateSettings load_contexts_recipe save_contexts_recipe",
-        "run": "Pipeline",
+        "opened": (
+            "COHERENCE CORPUS GENERATORS HARVEST INDEX OpenedRun RECIPE SURROGATE VOCABULARY "
+            "open_pipeline"
+        ),
+        "recipe": (
+            "ContextsRecipe SPEED_KEYS SurrogateSettings load_contexts_recipe save_contexts_recipe"
+        ),
+        "run": "Pipeline STAGES Stage",
         "scoring": (
             "Center ContextTerms Cost OriginScorer PairTerms Selection TOKENS Weights cost_of "
             "expected_distinct similarity"
-        ),
-        "stages": (
-            "COHERENCE CORPUS GENERATORS HARVEST INDEX Progress RECIPE SPEED_KEYS STAGES "
-            "SURROGATE Stage VOCABULARY silent"
         ),
         "surrogate": "MAX_TOKENS new_backbone surrogate_recipe token_vectors write_training_pairs",
     },

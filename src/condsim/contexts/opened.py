@@ -13,32 +13,34 @@ from condsim import __version__
 from condsim.contexts.coherence import CoherenceScorer
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.generator import GeneratorScorer
-from condsim.contexts.harvest import FORMAT, open_lone_index
+from condsim.contexts.harvest import FORMAT, open_single_index
 from condsim.contexts.index import TfidfIndex
 from condsim.contexts.model_weights import MODEL, REPORT
 from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe
 from condsim.contexts.scoring import ContextTerms, OriginScorer
-from condsim.contexts.stages import (
-    COHERENCE,
-    CORPUS,
-    GENERATORS,
-    INDEX,
-    RECIPE,
-    SCORED,
-    Progress,
-    scored_by,
-    silent,
-)
 from condsim.errors import InputError, ModelError
 from condsim.files import sha256_of
 from condsim.kept import KeptScores
 from condsim.precision import uses_bfloat16
+from condsim.progress import Progress, silent
+from condsim.scorers import CONTEXTS_FILE
+
+# Files and folders of a run; each stage has one.
+RECIPE = CONTEXTS_FILE
+CORPUS = "corpus"
+VOCABULARY = "vocabulary"
+INDEX = "index"
+COHERENCE = "coherence"
+GENERATORS = "generators"
+HARVEST = "harvest"
+SURROGATE = "surrogate"
+SCORED = "scored"
 
 
 class OpenedRun:
     """Corpus, index and origin model of a run.
 
-    The input files are not needed any more, so the folder may be moved or shared by machines.
+    The input files are no longer needed, so the folder may be moved or shared by machines.
 
     Attributes:
         folder: Folder of the run.
@@ -48,12 +50,12 @@ class OpenedRun:
     def __init__(
         self, folder: Path, recipe: ContextsRecipe, *, progress: Progress = silent
     ) -> None:
-        """Takes the folder; each part is opened when it is asked for.
+        """Opens nothing yet.
 
         Args:
             folder: Folder of the run.
-            recipe: Its recipe.
-            progress: Told how far the sentence vectors are, which are computed once.
+            recipe: Its recipe; may differ from the one in the folder in what decides scores only.
+            progress: Called while the sentence vectors are computed, which happens once.
         """
         self.folder, self.recipe = folder, recipe
         self._progress = progress
@@ -69,9 +71,9 @@ class OpenedRun:
         return TfidfIndex.open(self.folder / INDEX)
 
     @cached_property
-    def lone_index(self) -> TfidfIndex | None:
-        """That of its documents of one sentence; None if there are less than two."""
-        return open_lone_index(self.corpus, self.folder / INDEX)
+    def single_index(self) -> TfidfIndex | None:
+        """The index of the single-sentence documents; None if there are fewer than two."""
+        return open_single_index(self.corpus, self.folder / INDEX)
 
     @cached_property
     def scorer(self) -> OriginScorer:
@@ -114,7 +116,7 @@ class OpenedRun:
         """All that decides a score, as plain values: the corpus, the weights and the recipe.
 
         Raises:
-            OSError: If a model it needs is not there.
+            OSError: If a model it needs is missing.
         """
         used = self.recipe.scoring.weights.used
         folders = [self.folder / COHERENCE] if "coherence" in used else []
@@ -122,7 +124,7 @@ class OpenedRun:
             models = self.recipe.generators.models_for(generated)
             folders += [self.folder / GENERATORS / name for name in models]
         weights = [sha256_of(folder / MODEL) for folder in folders]
-        return {"corpus": self.corpus.revision, "models": weights, **scored_by(self.recipe)}
+        return {"corpus": self.corpus.revision, "models": weights, **self.recipe.scored_by}
 
     @property
     def _revision(self) -> str:

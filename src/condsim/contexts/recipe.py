@@ -1,85 +1,69 @@
-"""A recipe: everything that decides a run from raw text to a surrogate, typed, in one YAML file."""
+"""A recipe: all that decides a run from raw text to a surrogate, in one YAML file."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
 
 from condsim.contexts.coherence import CoherenceSettings
 from condsim.contexts.corpus import SPECIAL_TOKENS, CorpusSettings
 from condsim.contexts.generator import GeneratorSettings
 from condsim.contexts.harvest import HarvestSettings
-from condsim.contexts.ranges import at_least, check_ranges
 from condsim.contexts.scoring import Selection, Weights
 from condsim.errors import InputError
-from condsim.settings import override, read_mapping, typed, write_mapping
+from condsim.settings import Settings, override, read_mapping, validated, write_mapping
 
-_LEAST_SIZE = len(SPECIAL_TOKENS) + 256  # as `learn_vocabulary` has it
 _HEAD = 64  # units of an attention head
+_SCORED_BY = ("vocabulary", "index", "coherence", "generators", "selection", "scoring")
+
+SPEED_KEYS = ("batch_size", "memory_gb")
+"""Keys of the section ``scoring`` that decide memory and speed, not the scores."""
 
 
-@dataclass(frozen=True)
-class VocabularySettings:
+class VocabularySettings(Settings):
     """The tokenizer of the corpus.
 
     Attributes:
-        size: Entries.
-        lowercase: Whether capitals do not count.
+        size: Entries: at least the special tokens and one for each byte.
+        lowercase: Whether case is ignored.
     """
 
-    size: int = 8_000
+    size: Annotated[int, Field(ge=len(SPECIAL_TOKENS) + 256)] = 8_000
     lowercase: bool = True
 
-    def __post_init__(self) -> None:
-        """Checks the size."""
-        check_ranges("vocabulary", self, size=at_least(_LEAST_SIZE))
 
-
-@dataclass(frozen=True)
-class IndexSettings:
+class IndexSettings(Settings):
     """The TF-IDF index.
 
     Attributes:
         min_df: Fewest chunks of a term.
     """
 
-    min_df: int = 2
-
-    def __post_init__(self) -> None:
-        """Checks the number."""
-        check_ranges("index", self, min_df=at_least(1))
+    min_df: Annotated[int, Field(ge=1)] = 2
 
 
-@dataclass(frozen=True)
-class ScoringSettings:
+class ScoringSettings(Settings):
     """The origin score.
 
     Attributes:
-        center: What is taken off the scores (`condsim.contexts.scoring.equations.Center`).
+        center: What is taken off the scores (`condsim.contexts.scoring.Center`).
         references: Contexts that a sentence's mean is taken over, or sentences that a context's is.
         weights: λ1 to λ4 of Eq. 3.
         batch_size: Pairs scored together; decides memory and speed, not the scores.
-        memory_gb: Gigabytes of encoder states that are kept for contexts that come up again;
-            likewise.
+        memory_gb: Gigabytes of encoder states kept for contexts that come up again; likewise.
     """
 
     center: Literal["none", "context", "pmi"] = "pmi"
-    references: int = 8
-    weights: Weights = field(default_factory=Weights)
-    batch_size: int = 64
-    memory_gb: float = 2.0
-
-    def __post_init__(self) -> None:
-        """Checks the numbers."""
-        least = {"references": 1, "batch_size": 1, "memory_gb": 0}
-        check_ranges("scoring", self, **{key: at_least(low) for key, low in least.items()})
+    references: Annotated[int, Field(ge=1)] = 8
+    weights: Weights = Weights()
+    batch_size: Annotated[int, Field(ge=1)] = 64
+    memory_gb: Annotated[float, Field(ge=0)] = 2.0
 
 
-@dataclass(frozen=True)
-class SurrogateSettings:
+class SurrogateSettings(Settings):
     """The encoder that learns the harvested scores (SSBC §3.4, §5.6).
 
     Attributes:
@@ -88,21 +72,17 @@ class SurrogateSettings:
             the tokenizer of the corpus.
         width: Size of the states when from scratch.
         layers: Layers when from scratch.
-        embeddings: What token embeddings start as when from scratch: ``corpus``, which tokens of
-            like company share (`condsim.contexts.surrogate`), or ``random``.
-        train: Keys of the training recipe to set (`condsim.training.recipe`), such as ``epochs``.
+        embeddings: What token embeddings start as when from scratch: ``corpus``, which gives tokens
+            of similar company similar vectors, or ``random``.
+        train: Keys of the training recipe to set (`condsim.training.Recipe`), such as ``epochs``.
     """
 
     encoder: Literal["bi-encoder", "cross-encoder"] = "bi-encoder"
     backbone: str | None = None
-    width: int = 256
-    layers: int = 4
+    width: Annotated[int, Field(ge=1)] = 256
+    layers: Annotated[int, Field(ge=1)] = 4
     embeddings: Literal["corpus", "random"] = "corpus"
-    train: dict[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Checks the numbers."""
-        check_ranges("surrogate", self, width=at_least(1), layers=at_least(1))
+    train: dict[str, Any] = Field(default_factory=dict)
 
     @property
     def heads(self) -> int:
@@ -111,9 +91,8 @@ class SurrogateSettings:
         return next(heads for heads in range(most, 0, -1) if self.width % heads == 0)
 
 
-@dataclass(frozen=True)
-class ContextsRecipe:
-    """One run of the whole pipeline.
+class ContextsRecipe(Settings):
+    """One run of the whole pipeline; the keys of a recipe file.
 
     Attributes:
         name: Name of the models, shown in tables.
@@ -131,18 +110,18 @@ class ContextsRecipe:
 
     name: str
     inputs: list[str]
-    corpus: CorpusSettings = field(default_factory=CorpusSettings)
-    vocabulary: VocabularySettings = field(default_factory=VocabularySettings)
-    index: IndexSettings = field(default_factory=IndexSettings)
-    coherence: CoherenceSettings = field(default_factory=CoherenceSettings)
-    generators: GeneratorSettings = field(default_factory=GeneratorSettings)
-    selection: Selection = field(default_factory=Selection)
-    scoring: ScoringSettings = field(default_factory=ScoringSettings)
-    harvest: HarvestSettings = field(default_factory=HarvestSettings)
-    surrogate: SurrogateSettings = field(default_factory=SurrogateSettings)
+    corpus: CorpusSettings = CorpusSettings()
+    vocabulary: VocabularySettings = VocabularySettings()
+    index: IndexSettings = IndexSettings()
+    coherence: CoherenceSettings = CoherenceSettings()
+    generators: GeneratorSettings = GeneratorSettings()
+    selection: Selection = Selection()
+    scoring: ScoringSettings = ScoringSettings()
+    harvest: HarvestSettings = HarvestSettings()
+    surrogate: SurrogateSettings = SurrogateSettings()
 
-    def __post_init__(self) -> None:
-        """Checks what goes together."""
+    @model_validator(mode="after")
+    def _fits_together(self) -> ContextsRecipe:
         if not self.inputs:
             raise InputError("A recipe of contexts needs 'inputs': one file of text or more.")
         coherence = (self.coherence.left, self.coherence.right)
@@ -152,6 +131,15 @@ class ContextsRecipe:
                 "The coherence model and the generators must see contexts of the same width. Got "
                 f"{coherence} and {generators} sentences to the left and right."
             )
+        return self
+
+    @property
+    def scored_by(self) -> dict[str, Any]:
+        """All that decides an origin score, apart from the corpus, as plain values by section."""
+        plain = self.model_dump(include=set(_SCORED_BY))
+        for key in SPEED_KEYS:
+            del plain["scoring"][key]
+        return plain
 
 
 def load_contexts_recipe(path: Path, *, overrides: Sequence[str] = ()) -> ContextsRecipe:
@@ -170,7 +158,7 @@ def load_contexts_recipe(path: Path, *, overrides: Sequence[str] = ()) -> Contex
     values = read_mapping(path, what="contexts recipe")
     for text in overrides:
         override(values, text)
-    return typed(ContextsRecipe, values, what="contexts recipe", source=str(path))
+    return validated(ContextsRecipe, values, what="contexts recipe", source=str(path))
 
 
 def save_contexts_recipe(recipe: ContextsRecipe, path: Path) -> None:
@@ -180,4 +168,4 @@ def save_contexts_recipe(recipe: ContextsRecipe, path: Path) -> None:
         recipe: The recipe.
         path: The YAML file to write.
     """
-    write_mapping(dataclasses.asdict(recipe), path)
+    write_mapping(recipe.model_dump(), path)

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Literal, get_args
 
 from condsim.contexts.coherence import CoherenceReport, train_coherence
 from condsim.contexts.corpus import (
     Corpus,
     CorpusTokens,
     Vocabulary,
-    Watched,
     document_starts,
     find_inputs,
     held_out_documents,
@@ -21,34 +21,50 @@ from condsim.contexts.corpus import (
     prepare_corpus,
 )
 from condsim.contexts.generator import GeneratorReport, train_generators
-from condsim.contexts.harvest import Engine, Harvest, build_lone_index, harvest, splits_of
+from condsim.contexts.harvest import (
+    MANIFEST as HARVEST_MANIFEST,
+    Engine,
+    Harvest,
+    build_single_index,
+    harvest,
+    splits_of,
+)
 from condsim.contexts.index import TfidfIndex
-from condsim.contexts.opened import OpenedRun, open_pipeline
-from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe, save_contexts_recipe
-from condsim.contexts.scoring import Cost, expected_distinct
-from condsim.contexts.stages import (
+from condsim.contexts.opened import (
     COHERENCE,
     CORPUS,
     GENERATORS,
     HARVEST,
     INDEX,
     RECIPE,
-    STAGES,
     SURROGATE,
     VOCABULARY,
-    Progress,
-    Stage,
-    check_unchanged,
-    silent,
+    OpenedRun,
+    open_pipeline,
 )
+from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe, save_contexts_recipe
+from condsim.contexts.scoring import Cost, expected_distinct
 from condsim.contexts.surrogate import new_backbone, surrogate_recipe, write_training_pairs
 from condsim.errors import InputError, require
 from condsim.files import replacing, sha256_of
 from condsim.kept import sole_process
+from condsim.progress import Progress, silent
 from condsim.training import FinishedRun, run_or_resume
 
-LEAST_PAIRS = 300
-"""Pairs of a harvest that has three dev pairs, without which no surrogate can be judged."""
+Stage = Literal["corpus", "index", "coherence", "generators", "origin", "harvest", "surrogate"]
+STAGES: tuple[Stage, ...] = get_args(Stage)
+
+_LEAST_PAIRS = 300  # of which three are dev pairs, without which no surrogate can be judged
+
+_USED_BY = {
+    "inputs": f"{CORPUS}/manifest.json",
+    "corpus": f"{CORPUS}/manifest.json",
+    "vocabulary": f"{VOCABULARY}/settings.json",
+    "index": f"{INDEX}/manifest.json",
+    "coherence": f"{COHERENCE}/settings.json",
+    "generators": f"{GENERATORS}/settings.json",
+}
+"""The file that shows that a section of the recipe was used, so that it may not change."""
 
 
 class Pipeline:
@@ -73,7 +89,7 @@ class Pipeline:
             folder: Folder of the run.
             recipe: The recipe.
             until: The last stage that will be asked for.
-            progress: Told how far each stage is.
+            progress: Called with each stage, what is done and the total.
 
         Raises:
             InputError: If the folder holds something else, or what another recipe made; if an input
@@ -85,7 +101,7 @@ class Pipeline:
         self._progress = progress
         _check_folder(folder)
         if (folder / RECIPE).is_file():
-            check_unchanged(folder, load_contexts_recipe(folder / RECIPE), recipe, until=until)
+            _check_unchanged(folder, recipe, until=until)
         find_inputs(self._inputs)
         _check_backbone(recipe.generators.backbone)
         if until == "surrogate":
@@ -116,10 +132,10 @@ class Pipeline:
         made = prepare_corpus(
             self._inputs,
             self.folder / CORPUS,
-            **vars(self.recipe.corpus),
+            **dict(self.recipe.corpus),
             progress=partial(self._progress, CORPUS),
         )
-        # Too small a corpus is told of before anything else is made of it.
+        # A corpus that is too small is refused before anything else is made of it.
         if self._until >= STAGES.index("harvest"):
             splits_of(made)
         if self._until >= STAGES.index("coherence"):
@@ -129,23 +145,28 @@ class Pipeline:
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """The tokenizer."""
-        settings = self.recipe.vocabulary
         return learn_vocabulary(
-            Watched(self.corpus, partial(self._progress, VOCABULARY)),
+            self.corpus,
             self.folder / VOCABULARY,
-            size=settings.size,
-            lowercase=settings.lowercase,
+            size=self.recipe.vocabulary.size,
+            lowercase=self.recipe.vocabulary.lowercase,
+            progress=partial(self._progress, VOCABULARY),
         )
 
     @cached_property
     def index(self) -> TfidfIndex:
         """The TF-IDF index (stage 4)."""
-        watched = Watched(self.corpus, partial(self._progress, INDEX))
         folder, least = self.folder / INDEX, self.recipe.index.min_df
-        made = TfidfIndex.build(watched, folder, min_df=least)
+        total = self.corpus.counts.chunks
+        made = TfidfIndex.build(
+            self.corpus,
+            folder,
+            min_df=least,
+            progress=lambda chunks: self._progress(INDEX, chunks, total),
+        )
         if not self.corpus.has_context.all():
-            self._progress("index of lone sentences", 0, 0)
-            build_lone_index(self.corpus, folder, min_df=least)
+            self._progress("index of single sentences", 0, 0)
+            build_single_index(self.corpus, folder, min_df=least)
         return made
 
     @cached_property
@@ -262,11 +283,11 @@ class Pipeline:
         return self.folder / f"backbone-{size}-{settings.embeddings}"
 
     def _check_surrogate(self) -> None:
-        if self.recipe.harvest.pairs < LEAST_PAIRS:
+        if self.recipe.harvest.pairs < _LEAST_PAIRS:
             raise InputError(
-                f"'harvest.pairs' must be at least {LEAST_PAIRS} to train a surrogate: one pair in "
-                f"a hundred is a dev pair. Got {self.recipe.harvest.pairs}; --until harvest stops "
-                "before the surrogate."
+                f"'harvest.pairs' must be at least {_LEAST_PAIRS} to train a surrogate: one pair "
+                f"in a hundred is a dev pair. Got {self.recipe.harvest.pairs}; --until harvest "
+                "stops before the surrogate."
             )
         _check_backbone(self.recipe.surrogate.backbone)
         surrogate_recipe(
@@ -295,7 +316,7 @@ class Pipeline:
 
 
 def _check_folder(folder: Path) -> None:
-    """Refuses a folder that holds something else than a run."""
+    """Refuses a folder that holds something other than a run."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; a run needs a folder.")
     if folder.is_dir() and not (folder / RECIPE).exists() and any(folder.iterdir()):
@@ -304,8 +325,31 @@ def _check_folder(folder: Path) -> None:
         )
 
 
+def _check_unchanged(folder: Path, wanted: ContextsRecipe, *, until: Stage) -> None:
+    """Refuses a recipe that differs in what the folder was made by."""
+    kept = load_contexts_recipe(folder / RECIPE)
+    changed = [
+        section
+        for section, file in _USED_BY.items()
+        if getattr(kept, section) != getattr(wanted, section) and (folder / file).exists()
+    ]
+    if STAGES.index(until) >= STAGES.index("harvest"):
+        if (folder / HARVEST / HARVEST_MANIFEST).exists():
+            made = Harvest.open(folder / HARVEST)
+            harvested = made.changes(wanted.harvest, wanted.scored_by)
+            changed += [section for section in harvested if section not in changed]
+        surrogate = (folder / SURROGATE / "recipe.yaml").exists()
+        if surrogate and kept.surrogate != wanted.surrogate:
+            changed.append("surrogate")
+    if changed:
+        raise InputError(
+            f"{folder} holds a run of another recipe: {', '.join(map(repr, changed))} changed. "
+            "Give another folder, or that recipe."
+        )
+
+
 def _check_backbone(name: str | None) -> None:
-    """Refuses a folder that is not there before hours are spent on what comes first."""
+    """Refuses a folder that does not exist, before hours are spent on earlier stages."""
     if name is not None:
         require("sentence_transformers", extra="train")
         from condsim.encoders import resolve_backbone

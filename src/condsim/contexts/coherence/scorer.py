@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from condsim.contexts.coherence.model import CoherenceModel
 from condsim.contexts.coherence.settings import CoherenceSettings
-from condsim.contexts.corpus import SentenceCorpus, Vocabulary
+from condsim.contexts.corpus import Corpus, Vocabulary
 from condsim.contexts.model_weights import (
     MODEL,
     VOCABULARY,
@@ -60,7 +60,7 @@ class CoherenceScorer:
     def open(
         cls,
         folder: Path,
-        corpus: SentenceCorpus,
+        corpus: Corpus,
         *,
         progress: Callable[[int, int], None] | None = None,
     ) -> CoherenceScorer:
@@ -164,7 +164,7 @@ def _encode(model: CoherenceModel, vocabulary: Vocabulary, sentences: Sequence[s
 def _contexts(
     model: CoherenceModel,
     vectors: NDArray[np.float16],
-    corpus: SentenceCorpus,
+    corpus: Corpus,
     centres: IntArray,
 ) -> FloatArray:
     settings = model.settings

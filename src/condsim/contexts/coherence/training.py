@@ -15,8 +15,8 @@ from torch import Tensor
 from condsim.contexts.coherence.model import CoherenceModel
 from condsim.contexts.coherence.settings import CoherenceSettings, Head
 from condsim.contexts.corpus import (
+    Corpus,
     CorpusTokens,
-    SentenceCorpus,
     Vocabulary,
     document_starts,
     held_out_documents,
@@ -208,7 +208,7 @@ class CoherenceReport:
 class CoherenceWork:
     """Runs of training documents, and the held-out ones."""
 
-    def __init__(self, model: CoherenceModel, corpus: SentenceCorpus, tokens: CorpusTokens) -> None:
+    def __init__(self, model: CoherenceModel, corpus: Corpus, tokens: CorpusTokens) -> None:
         settings = model.settings
         self._model, self._tokens = model, tokens
         starts = document_starts(corpus)
@@ -272,7 +272,7 @@ class CoherenceWork:
 
 
 def train_coherence(
-    corpus: SentenceCorpus,
+    corpus: Corpus,
     vocabulary: Vocabulary,
     folder: Path,
     settings: CoherenceSettings | None = None,

@@ -34,11 +34,9 @@ if TYPE_CHECKING:
     from condsim.contexts.corpus.vocabulary import (
         SPECIAL_TOKENS as SPECIAL_TOKENS,
         CorpusTokens as CorpusTokens,
-        SentenceCorpus as SentenceCorpus,
         Vocabulary as Vocabulary,
         learn_vocabulary as learn_vocabulary,
     )
-    from condsim.contexts.corpus.watched import Watched as Watched
 
 __getattr__, __dir__, __all__ = face(
     __name__,
@@ -49,8 +47,7 @@ __getattr__, __dir__, __all__ = face(
         "sentences": "SeenKeys near_duplicate_key",
         "settings": "CorpusSettings HOW_TO_SPLIT",
         "stored": "Corpus document_starts held_out_documents",
-        "vocabulary": "CorpusTokens SPECIAL_TOKENS SentenceCorpus Vocabulary learn_vocabulary",
-        "watched": "Watched",
+        "vocabulary": "CorpusTokens SPECIAL_TOKENS Vocabulary learn_vocabulary",
     },
     extra="contexts",
 )

@@ -1,10 +1,9 @@
-"""Texts in an Arrow file: written as a stream, read by row through memory mapping."""
+"""Arrays and texts on disk: written as a stream, read by row through memory mapping."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -15,15 +14,7 @@ from condsim.types import IntArray
 
 
 def spans(starts: IntArray, lengths: IntArray) -> IntArray:
-    """Lists the rows of several runs.
-
-    Args:
-        starts: First row of each run, ``(u,)``.
-        lengths: Rows of each, ``(u,)``.
-
-    Returns:
-        All rows, those of the first run first, ``(t,)``.
-    """
+    """All rows of several runs, ``(t,)``, given their first rows and lengths, both ``(u,)``."""
     ends = np.cumsum(lengths)
     rows: IntArray = np.repeat(starts - (ends - lengths), lengths) + np.arange(lengths.sum())
     return rows
@@ -43,23 +34,14 @@ class ArrayWriter:
         self.length = 0
 
     def append(self, values: NDArray[Any]) -> None:
-        """Writes some more numbers.
-
-        Args:
-            values: The numbers, ``(k,)``; converted to the type of the file.
-        """
+        """Writes more numbers, ``(k,)``, converted to the type of the file."""
         self._stream.write(np.ascontiguousarray(values, dtype=self._dtype).data)
         self.length += len(values)
 
     def __enter__(self) -> ArrayWriter:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         with self._stream:
             self._stream.seek(0)
             self._header(self.length)
@@ -75,14 +57,18 @@ def open_array(path: Path, dtype: DTypeLike) -> NDArray[Any]:
     try:
         values = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise InputError(f"{path.parent} is damaged: cannot read {path.name}: {error}") from error
+        raise _unreadable(path, error) from error
     if values.dtype != np.dtype(dtype):
         raise InputError(f"{path.parent} is damaged: {path.name} holds {values.dtype} numbers.")
     return np.asarray(values)
 
 
+def _unreadable(path: Path, error: Exception) -> InputError:
+    return InputError(f"{path.parent} is damaged: cannot read {path.name}: {error}")
+
+
 BATCH = 1 << 15
-"""Rows of each record batch but the last, which makes the batch of a row plain to see."""
+"""Rows of each record batch but the last, so that the batch of a row is known."""
 
 
 class TextWriter:
@@ -103,12 +89,7 @@ class TextWriter:
     def __enter__(self) -> TextWriter:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is None:
                 self._flush()
@@ -132,16 +113,11 @@ class TextReader:
             self._source = self._pyarrow.memory_map(str(path))
             self._reader = self._pyarrow.ipc.open_file(self._source)
         except (OSError, self._pyarrow.ArrowException) as error:
-            what = f"{path.parent} is damaged: cannot read {path.name}: {error}"
-            raise InputError(what) from error
+            raise _unreadable(path, error) from error
         self._batches: dict[int, Any] = {}
 
     def take(self, ids: NDArray[np.integer[Any]]) -> list[str]:
-        """Reads some texts.
-
-        Args:
-            ids: Their rows, in any order, ``(k,)``.
-        """
+        """Reads the texts of some rows, ``(k,)``, in any order."""
         rows = np.asarray(ids, dtype=np.int64)
         if not rows.size:
             return []
@@ -156,7 +132,7 @@ class TextReader:
         return list(texts)
 
     def stream(self) -> Iterator[list[str]]:
-        """Reads all texts without mapping, so that the pages do not stay in memory."""
+        """Reads all texts without mapping: mapped pages would stay in memory."""
         with self._pyarrow.OSFile(str(self._path)) as source:
             reader = self._pyarrow.ipc.open_file(source)
             for number in range(reader.num_record_batches):

@@ -22,9 +22,9 @@ import numpy as np
 
 from condsim.contexts.corpus.reading import (
     Paragraph,
+    count_bytes,
     find_inputs,
     read_paragraphs,
-    told,
     unpacked_bytes,
 )
 from condsim.contexts.corpus.sentences import split_sentences
@@ -33,6 +33,7 @@ from condsim.contexts.corpus.stored import FORMAT, WHAT, Corpus, CorpusWriter
 from condsim.errors import InputError
 from condsim.files import sha256_of
 from condsim.kept import build_once, changed_values, read_manifest, write_manifest
+from condsim.settings import validated
 from condsim.types import BoolArray
 
 
@@ -53,7 +54,7 @@ def prepare_corpus(
 ) -> Corpus:
     """Makes a corpus of text files, JSONL, Parquet and captions.
 
-    Inputs, told by their suffix; all may be gzipped (``.gz``) but Parquet:
+    The suffix says what an input is; all but Parquet may be gzipped (``.gz``):
 
     - ``.txt``: every line is a paragraph, so text wrapped at a line's width must be unwrapped
       first. ``= Title =`` begins a document, lines such as ``== Heading ==`` are left out. In a
@@ -78,7 +79,7 @@ def prepare_corpus(
         documents: What a document of a text file is.
         text_field: Name of the text in JSONL and Parquet.
         caption_field: Name of the column in TSV.
-        progress: Called with the bytes of text read and in all, about.
+        progress: Called with the bytes of text read and the total, about.
 
     Returns:
         The corpus, opened.
@@ -88,17 +89,18 @@ def prepare_corpus(
             something else, or cannot be written.
         MissingExtraError: If the ``contexts`` extra is not installed.
     """
-    settings = CorpusSettings(
-        language=language,
-        chunk_sentences=chunk_sentences,
-        min_words=min_words,
-        max_words=max_words,
-        max_words_total=max_words_total,
-        seed=seed,
-        documents=documents,
-        text_field=text_field,
-        caption_field=caption_field,
-    )
+    values = {
+        "language": language,
+        "chunk_sentences": chunk_sentences,
+        "min_words": min_words,
+        "max_words": max_words,
+        "max_words_total": max_words_total,
+        "seed": seed,
+        "documents": documents,
+        "text_field": text_field,
+        "caption_field": caption_field,
+    }
+    settings = validated(CorpusSettings, values, what="corpus", source="prepare_corpus")
     files = find_inputs(inputs)
     found = read_manifest(output, what=WHAT)
     hashes = [sha256_of(file) for file in files]
@@ -122,7 +124,7 @@ def _build(
     taken = _taken_documents(files, settings, counts)
     every = read_paragraphs(files, settings)
     if progress is not None:
-        every = told(every, progress, unpacked_bytes(files))
+        every = count_bytes(every, progress, unpacked_bytes(files))
     paragraphs = _counted(every, taken, counts)
     with CorpusWriter(folder, chunk_sentences=settings.chunk_sentences, counts=counts) as writer:
         for sentences in split_sentences(paragraphs, settings, counts):
@@ -133,7 +135,7 @@ def _build(
             f"The corpus is empty: {', '.join(file.name for file in files)} has no sentence of "
             f"{settings.min_words} to {settings.max_words} words (dropped: {dropped})."
         )
-    identity = [asdict(settings), list(hashes), writer.content, FORMAT]
+    identity = [settings.model_dump(), list(hashes), writer.content, FORMAT]
     revision = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:12]
     sources = [
         {"name": file.name, "sha256": sha256, "bytes": file.stat().st_size}
@@ -142,9 +144,9 @@ def _build(
     content = {
         "format": FORMAT,
         "revision": revision,
-        "settings": asdict(settings),
+        "settings": settings.model_dump(),
         "inputs": sources,
-        "counts": counts.to_dict(),
+        "counts": asdict(counts),
     }
     write_manifest(folder, content, what=WHAT)
 
@@ -186,7 +188,7 @@ def _counted(
 def _check_same(
     found: dict[str, Any], hashes: Sequence[str], settings: CorpusSettings, output: Path
 ) -> None:
-    changed = changed_values(asdict(settings), found.get("settings", {}))
+    changed = changed_values(settings.model_dump(), found.get("settings", {}))
     if [source.get("sha256") for source in found.get("inputs", [])] != list(hashes):
         changed.insert(0, "its input files are others")
     if changed:

@@ -1,4 +1,4 @@
-"""Input files of a corpus, read as a stream of paragraphs."""
+"""The input files of a corpus, read as a stream of paragraphs."""
 
 from __future__ import annotations
 
@@ -9,44 +9,10 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from condsim.contexts.corpus.settings import CorpusSettings
 from condsim.errors import InputError, require
-
-_OFTEN = 1 << 20  # bytes between two calls
-_PACKED = 3  # what Parquet saves, about
-
-
-def unpacked_bytes(files: Sequence[Path]) -> int:
-    """Adds up the sizes of files without reading them."""
-    return sum(map(_unpacked, files))
-
-
-def told(
-    paragraphs: Iterator[Paragraph], progress: Callable[[int, int], None], total: int
-) -> Iterator[Paragraph]:
-    """Passes paragraphs on and tells how far they are."""
-    done = last = 0
-    for paragraph in paragraphs:
-        done += len(paragraph.text.encode()) + 1
-        if done - last >= _OFTEN:
-            last = done
-            progress(min(done, total), total)
-        yield paragraph
-    progress(total, total)
-
-
-def _unpacked(file: Path) -> int:
-    size = file.stat().st_size
-    if file.suffix.lower() == ".parquet":
-        return _PACKED * size
-    if file.suffix.lower() != ".gz" or size < 8:
-        return size
-    with file.open("rb") as stream:
-        stream.seek(-4, 2)
-        return max(size, int.from_bytes(stream.read(4), "little"))
-
 
 SUFFIXES = (".txt", ".txt.gz", ".jsonl", ".jsonl.gz", ".tsv", ".tsv.gz", ".parquet")
 """Names of input files end in one of these."""
@@ -54,6 +20,8 @@ SUFFIXES = (".txt", ".txt.gz", ".jsonl", ".jsonl.gz", ".tsv", ".tsv.gz", ".parqu
 _TITLE = re.compile(r"= ([^=].*) =")
 _HEADING = re.compile(r"(==+|= =).*=")
 _ROWS = 1024  # of Parquet, read at once
+_OFTEN = 1 << 20  # bytes between two reports of progress
+_PARQUET_RATIO = 3  # text to file size, about
 
 
 class Paragraph(NamedTuple):
@@ -91,17 +59,18 @@ def find_inputs(inputs: Sequence[Path]) -> list[Path]:
     """
     if not inputs:
         raise InputError("A corpus needs at least one input file. Got none.")
+    known = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
     files: list[Path] = []
     for path in inputs:
         if path.is_dir():
             found = sorted(file for file in path.rglob("*") if _suffix(file) and file.is_file())
             if not found:
-                raise InputError(f"{path} holds no file that ends in {_known()}.")
+                raise InputError(f"{path} holds no file that ends in {known}.")
             files += found
         elif not path.is_file():
             raise InputError(f"{path} does not exist.")
         elif not _suffix(path):
-            raise InputError(f"{path} must end in {_known()}.")
+            raise InputError(f"{path} must end in {known}.")
         else:
             files.append(path)
     for file in files:
@@ -110,8 +79,38 @@ def find_inputs(inputs: Sequence[Path]) -> list[Path]:
     return files
 
 
+def unpacked_bytes(files: Sequence[Path]) -> int:
+    """Adds up the sizes of the text in files without reading them, about."""
+    return sum(map(_unpacked, files))
+
+
+def _unpacked(file: Path) -> int:
+    size = file.stat().st_size
+    if file.suffix.lower() == ".parquet":
+        return _PARQUET_RATIO * size
+    if file.suffix.lower() != ".gz" or size < 8:
+        return size
+    with file.open("rb") as stream:
+        stream.seek(-4, 2)
+        return max(size, int.from_bytes(stream.read(4), "little"))
+
+
+def count_bytes(
+    paragraphs: Iterator[Paragraph], progress: Callable[[int, int], None], total: int
+) -> Iterator[Paragraph]:
+    """Passes paragraphs on and reports their bytes."""
+    done = last = 0
+    for paragraph in paragraphs:
+        done += len(paragraph.text.encode()) + 1
+        if done - last >= _OFTEN:
+            last = done
+            progress(min(done, total), total)
+        yield paragraph
+    progress(total, total)
+
+
 def read_paragraphs(files: Sequence[Path], settings: CorpusSettings) -> Iterator[Paragraph]:
-    """Reads files one after the other; of each no more than a document's row or line is held."""
+    """Reads files one after the other, holding no more than a row or line of each."""
     base = 0
     for path in files:
         kind = _suffix(path).removesuffix(".gz")
@@ -126,10 +125,6 @@ def read_paragraphs(files: Sequence[Path], settings: CorpusSettings) -> Iterator
 def _suffix(path: Path) -> str:
     name = path.name.lower()
     return next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
-
-
-def _known() -> str:
-    return f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
 
 
 def _read_text(path: Path, settings: CorpusSettings) -> Iterator[_Part]:
@@ -165,9 +160,7 @@ def _read_jsonl(path: Path, settings: CorpusSettings) -> Iterator[_Part]:
             raise InputError(f"{where}: not valid JSON: {error}.") from error
         if not isinstance(row, dict):
             raise InputError(f"{where}: each line must be a JSON object. Got {line.strip()[:40]}.")
-        text = _field(row, settings.text_field, where)
-        name = row.get("id")
-        yield from _document(number, None if name is None else str(name), text)
+        yield from _document(number, row, settings.text_field, where)
 
 
 def _read_parquet(path: Path, settings: CorpusSettings) -> Iterator[_Part]:
@@ -183,9 +176,8 @@ def _read_parquet(path: Path, settings: CorpusSettings) -> Iterator[_Part]:
             for batch in table.iter_batches(_ROWS, columns=wanted):
                 for row in batch.to_pylist():
                     number += 1
-                    text = _field(row, settings.text_field, f"{path}, row {number + 1}")
-                    name = row.get("id")
-                    yield from _document(number, None if name is None else str(name), text)
+                    where = f"{path}, row {number + 1}"
+                    yield from _document(number, row, settings.text_field, where)
     except (OSError, pyarrow.ArrowException) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"{path} cannot be read as Parquet: {reason}") from error
@@ -216,27 +208,19 @@ _READERS: dict[str, Callable[[Path, CorpusSettings], Iterator[_Part]]] = {
 }
 
 
-def _document(number: int, name: str | None, text: str) -> Iterator[_Part]:
-    """The paragraphs of a document that is one value: its lines, without headings."""
-    lines = [line.strip() for line in text.split("\n")]
-    kept = [line for line in lines if line and not (line[0] == "=" and _is_heading(line))]
-    for line in kept or [""]:
-        yield number, name, line
-
-
-def _is_heading(line: str) -> bool:
-    return bool(_TITLE.fullmatch(line) or _HEADING.fullmatch(line))
-
-
-def _field(row: dict[str, Any], field: str, where: str) -> str:
+def _document(number: int, row: dict[str, Any], field: str, where: str) -> Iterator[_Part]:
+    """The paragraphs of a row that is a document: the lines of its text, without headings."""
     if field not in row:
         raise _no_field(where, field, list(row))
-    value = row[field]
-    if not isinstance(value, str):
-        raise InputError(f"{where}: '{field}' must be a text. Got {value!r:.40}.")
-    if "\0" in value:
+    text, name = row[field], row.get("id")
+    if not isinstance(text, str):
+        raise InputError(f"{where}: '{field}' must be a text. Got {text!r:.40}.")
+    if "\0" in text:
         raise _binary(where, "a NUL character")
-    return value
+    lines = filter(None, (line.strip() for line in text.split("\n")))
+    kept = [line for line in lines if not (_TITLE.fullmatch(line) or _HEADING.fullmatch(line))]
+    for line in kept or [""]:
+        yield number, None if name is None else str(name), line
 
 
 def _no_field(where: str, field: str, names: Sequence[str]) -> InputError:
@@ -256,7 +240,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Lines of a file with their numbers from 1."""
     number = 0
     try:
-        with _open(path) as stream:
+        with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as stream:
             for number, raw in enumerate(stream, 1):
                 text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
                 if "\0" in text:
@@ -267,9 +251,3 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise _binary(f"{path}, line {number}", what) from error
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path} cannot be read after line {number}: {error}.") from error
-
-
-def _open(path: Path) -> BinaryIO:
-    if path.name.lower().endswith(".gz"):
-        return cast(BinaryIO, gzip.open(path, "rb"))
-    return path.open("rb")

@@ -1,4 +1,4 @@
-"""Paragraphs to sentences: split, checked, and without near-duplicates."""
+"""From paragraphs to sentences: split, checked, without near-duplicates."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ Keys = NDArray[np.uint64]
 
 
 class SeenKeys:
-    """Keys seen so far, as sorted runs of which none is shorter than twice the next.
+    """Keys seen so far, as sorted runs, each at least twice as long as the next.
 
-    Ten million keys cost 80 MB, and as much again while runs are merged; a Python set of as many
-    numbers costs some 800 MB.
+    Ten million keys take 80 MB, and as much again while runs are merged; in a set some 800 MB.
     """
 
     def __init__(self) -> None:
@@ -32,15 +31,7 @@ class SeenKeys:
         return sum(len(run) for run in self._runs)
 
     def add(self, keys: Keys) -> BoolArray:
-        """Adds keys and says which were new; thousands at a time are fastest.
-
-        Args:
-            keys: The keys in the order they come, ``(n,)``.
-
-        Returns:
-            Whether each key was seen here for the first time, ``(n,)``; of equal ones among them
-            only the first can be.
-        """
+        """Adds keys, ``(n,)``; gives which were new, of equal ones the first only, ``(n,)``."""
         distinct, first = np.unique(keys, return_index=True)
         known = np.zeros(len(distinct), dtype=np.bool_)
         for run in self._runs:
@@ -86,10 +77,7 @@ class Sentence(NamedTuple):
 
 
 def near_duplicate_key(sentence: str) -> bytes:
-    """Eight bytes that are equal for sentences of the same words.
-
-    Case, punctuation and spaces do not count, nor which digits a number has.
-    """
+    """Eight bytes for the words of a sentence; ignores case, punctuation, spaces and digits."""
     letters = _DIGITS.sub("0", _NO_LETTER.sub("", sentence.casefold()))
     return blake2b(letters.encode(), digest_size=8).digest() if letters else b""
 
@@ -97,7 +85,7 @@ def near_duplicate_key(sentence: str) -> bytes:
 def split_sentences(
     paragraphs: Iterable[Paragraph], settings: CorpusSettings, counts: CorpusCounts
 ) -> Iterator[list[Sentence]]:
-    """Splits paragraphs and drops what is no sentence, or one seen before."""
+    """Splits paragraphs; drops what is not a sentence and sentences seen before."""
     seen = SeenKeys()
     waiting: list[Sentence] = []
     keys: list[bytes] = []

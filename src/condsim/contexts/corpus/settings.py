@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
-from condsim.contexts.ranges import at_least, check_ranges
+from pydantic import Field, model_validator
+
 from condsim.errors import InputError
+from condsim.settings import Settings
 
 REASONS = ("too_short", "too_long", "near_duplicate", "not_text")
 """Why sentences are dropped."""
@@ -19,52 +21,47 @@ HOW_TO_SPLIT = (
 """How text becomes documents, for errors."""
 
 
-@dataclass(frozen=True)
-class CorpusSettings:
+class CorpusSettings(Settings):
     """What decides how a corpus comes out, beside its input files.
 
     Attributes:
         language: ISO 639 code of the language, for the sentence splitter.
-        chunk_sentences: Sentences in a chunk, 1 or more; the last chunk of a document may be
-            shorter.
+        chunk_sentences: Sentences in a chunk; the last chunk of a document may be shorter.
         min_words: Fewest words of a sentence, words being what white space separates.
         max_words: Most words of a sentence.
         max_words_total: Take documents in an order shuffled by ``seed`` until they have this many
             words, as read; None for all. A smaller corpus holds a part of a larger one's documents.
         seed: Seed of that order.
         documents: What a document of a text file is: ``blank-line`` (documents are separated by
-            blank lines, or where a file has title lines ``= Title =`` begin at these alone) or
+            blank lines, or begin at title lines ``= Title =`` alone where a file has some) or
             ``file``.
         text_field: Name of the text in JSONL and Parquet.
         caption_field: Name of the column of TSV that holds one sentence a row.
     """
 
     language: str = "en"
-    chunk_sentences: int = 10
-    min_words: int = 3
-    max_words: int = 60
-    max_words_total: int | None = None
-    seed: int = 0
+    chunk_sentences: Annotated[int, Field(ge=1)] = 10
+    min_words: Annotated[int, Field(ge=1)] = 3
+    max_words: Annotated[int, Field(ge=1)] = 60
+    max_words_total: Annotated[int, Field(ge=1)] | None = None
+    seed: Annotated[int, Field(ge=0)] = 0
     documents: Literal["blank-line", "file"] = "blank-line"
     text_field: str = "text"
     caption_field: str = "caption"
 
-    def __post_init__(self) -> None:
-        """Checks the ranges."""
+    @model_validator(mode="after")
+    def _fits_together(self) -> CorpusSettings:
         if not re.fullmatch(r"[a-z]{2,3}", self.language):
             raise InputError(
                 "The 'language' of a corpus must be a code of two or three letters, such as 'en'. "
                 f"Got {self.language!r}."
             )
-        names = ("chunk_sentences", "min_words", "max_words", "max_words_total")
-        check_ranges("corpus", self, **dict.fromkeys(names, at_least(1)), seed=at_least(0))
         if self.min_words > self.max_words:
             raise InputError(
                 "'min_words' must be no more than 'max_words'. "
                 f"Got {self.min_words} and {self.max_words}."
             )
-        if self.documents not in ("blank-line", "file"):
-            raise InputError(f"'documents' must be 'blank-line' or 'file'. Got {self.documents!r}.")
+        return self
 
 
 @dataclass
@@ -101,7 +98,3 @@ class CorpusCounts:
             f"words; dropped: {dropped}; {self.single_sentence_documents:,} documents of one "
             "sentence, whose contexts are empty"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The counts as JSON can hold them."""
-        return asdict(self)

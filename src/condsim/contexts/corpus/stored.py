@@ -1,4 +1,4 @@
-"""Which documents no contextual model is trained on; the same for all of them."""
+"""A corpus on disk: written sentence by sentence, opened memory-mapped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from condsim.contexts.corpus.arrays import ArrayWriter, TextReader, TextWriter, open_array
 from condsim.contexts.corpus.sentences import Sentence
 from condsim.contexts.corpus.settings import HOW_TO_SPLIT, CorpusCounts, CorpusSettings
-from condsim.contexts.corpus.vocabulary import SentenceCorpus
 from condsim.errors import InputError
 from condsim.kept import need_manifest
 from condsim.types import BoolArray, IntArray
@@ -128,9 +127,9 @@ class Corpus:
         self.folder = folder
         try:
             self.revision = str(manifest["revision"])
-            self.settings = CorpusSettings(**manifest["settings"])
+            self.settings = CorpusSettings.model_validate(manifest["settings"])
             self.counts = CorpusCounts(**manifest["counts"])
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"Cannot read the corpus in {folder}: {error}.") from error
         self.documents = open_array(folder / DOCUMENTS, np.int32)
         self.chunk_starts = open_array(folder / CHUNK_STARTS, np.int64)
@@ -250,12 +249,8 @@ class Corpus:
             first, chunk = first + ends[-1], last
 
 
-def document_starts(corpus: SentenceCorpus) -> IntArray:
-    """Finds where documents begin.
-
-    Returns:
-        First sentence of each document, and n, ``(documents + 1,)``.
-    """
+def document_starts(corpus: Corpus) -> IntArray:
+    """The first sentence of each document, then n, ``(documents + 1,)``."""
     if not len(corpus):
         raise InputError("The corpus has no sentence; there is nothing to train on.")
     documents = np.asarray(corpus.documents)
@@ -264,12 +259,9 @@ def document_starts(corpus: SentenceCorpus) -> IntArray:
 
 
 def held_out_documents(starts: IntArray, *, share: float, seed: int) -> BoolArray:
-    """Draws the documents that no contextual model is trained on.
+    """Draws the documents no contextual model is trained on, ``(documents,)``.
 
     Documents of one sentence have no context, so they are never drawn.
-
-    Returns:
-        Which documents are held out, ``(documents,)``.
     """
     if not 0 < share < 1:
         raise InputError(f"The held-out share must be above 0 and below 1. Got {share}.")

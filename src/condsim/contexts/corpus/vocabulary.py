@@ -1,17 +1,19 @@
-"""The tokens of a whole corpus on disk, so that training reads no text."""
+"""The tokenizer of a corpus, and its tokens on disk, so that training reads no text."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from condsim.contexts.corpus.stored import Corpus
 from condsim.errors import InputError, ModelError, require
 from condsim.files import replacing
 from condsim.types import IntArray
@@ -26,29 +28,6 @@ RECORD = "vocabulary.json"
 
 _BLOCK = 10_000  # sentences read from the corpus at a time
 _LEAST_SIZE = len(SPECIAL_TOKENS) + 256  # the special tokens and one for each byte
-
-
-class SentenceCorpus(Protocol):
-    """What the models read of a `condsim.contexts.corpus.preparing.Corpus`."""
-
-    @property
-    def revision(self) -> str:
-        """Hash of the inputs and settings that the corpus was made from."""
-
-    @property
-    def documents(self) -> NDArray[np.int32]:
-        """Document of each sentence, ``(n,)``, never decreasing."""
-
-    def __len__(self) -> int:
-        """Number of sentences."""
-
-    def sentences(self, ids: NDArray[np.int64]) -> list[str]:
-        """The texts of some sentences."""
-
-    def neighbours(
-        self, centres: NDArray[np.int64], *, left: int = 2, right: int = 2
-    ) -> NDArray[np.int64]:
-        """The sentences around some, ``(k, left + right)``; -1 where the document ends."""
 
 
 @dataclass(frozen=True)
@@ -116,19 +95,18 @@ class Vocabulary:
         """Writes the vocabulary as a transformers fast tokenizer, its record last."""
         folder.mkdir(parents=True, exist_ok=True)
         _write(folder / TOKENIZER, self.tokenizer.to_str())
-        pad, start, end, mask, separator = SPECIAL_TOKENS
-        config = {
-            "tokenizer_class": "PreTrainedTokenizerFast",
-            "pad_token": pad,
-            "bos_token": start,
-            "eos_token": end,
-            "cls_token": start,
-            "sep_token": separator,
-            "mask_token": mask,
-            "model_input_names": ["input_ids", "attention_mask"],
-        }
-        if not self.corpus_revision:  # another model's tokens go by other names
-            config = {"tokenizer_class": "PreTrainedTokenizerFast"}
+        config: dict[str, object] = {"tokenizer_class": "PreTrainedTokenizerFast"}
+        if self.corpus_revision:  # a pre-trained model's tokens have other names
+            pad, start, end, mask, separator = SPECIAL_TOKENS
+            config |= {
+                "pad_token": pad,
+                "bos_token": start,
+                "eos_token": end,
+                "cls_token": start,
+                "sep_token": separator,
+                "mask_token": mask,
+                "model_input_names": ["input_ids", "attention_mask"],
+            }
         _write(folder / CONFIG, json.dumps(config, indent=2))
         record = {
             "revision": self.revision,
@@ -142,17 +120,22 @@ class Vocabulary:
 
 
 def learn_vocabulary(
-    corpus: SentenceCorpus, folder: Path, *, size: int = 8_000, lowercase: bool = True
+    corpus: Corpus,
+    folder: Path,
+    *,
+    size: int = 8_000,
+    lowercase: bool = True,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Vocabulary:
     """Learns the tokenizer of a corpus, or opens it if it was learned before.
 
     Args:
         corpus: The corpus; its sentences are read once, in order.
         folder: Where to write it. One learned from another corpus, or with another size, is
-            written over.
-        size: Number of entries, special tokens among them; fewer if the text has no more to merge.
-        lowercase: Whether a word and the same word in capitals are one, which a small corpus
-            learns more from.
+            replaced.
+        size: Number of entries, special tokens included; fewer if the text has no more to merge.
+        lowercase: Whether case is ignored, which suits a small corpus.
+        progress: Called with the sentences read and their number.
 
     Returns:
         The vocabulary.
@@ -169,7 +152,7 @@ def learn_vocabulary(
     if settings.is_file() and json.loads(settings.read_text(encoding="utf-8")) == wanted:
         return Vocabulary.open(folder)
     settings.unlink(missing_ok=True)
-    text = _learn(corpus, size, lowercase=lowercase)
+    text = _learn(_blocks(corpus, progress), size, lowercase=lowercase)
     tokenizers = require("tokenizers", extra="contexts")
     tokenizer = tokenizers.Tokenizer.from_str(text)
     tokenizer.encode_special_tokens = True
@@ -183,7 +166,8 @@ def learn_vocabulary(
     return vocabulary
 
 
-def _learn(corpus: SentenceCorpus, size: int, *, lowercase: bool) -> str:
+def _learn(texts: Iterable[list[str]], size: int, *, lowercase: bool) -> str:
+    """Trains byte-level BPE; gives the tokenizer as JSON."""
     tokenizers = require("tokenizers", extra="contexts")
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
     forms = [tokenizers.normalizers.NFC()]
@@ -198,7 +182,7 @@ def _learn(corpus: SentenceCorpus, size: int, *, lowercase: bool) -> str:
         initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(_blocks(corpus), trainer)
+    tokenizer.train_from_iterator(texts, trainer)
     # For a surrogate: one sentence, or two, as its encoder reads them.
     tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
         single="<s> $A </s>",
@@ -208,9 +192,15 @@ def _learn(corpus: SentenceCorpus, size: int, *, lowercase: bool) -> str:
     return str(tokenizer.to_str())
 
 
-def _blocks(corpus: SentenceCorpus) -> Iterator[list[str]]:
+def _blocks(
+    corpus: Corpus, progress: Callable[[int, int], None] | None = None
+) -> Iterator[list[str]]:
+    """Reads all sentences in order, a block at a time."""
     for first in range(0, len(corpus), _BLOCK):
-        yield corpus.sentences(np.arange(first, min(first + _BLOCK, len(corpus)), dtype=np.int64))
+        last = min(first + _BLOCK, len(corpus))
+        yield corpus.sentences(np.arange(first, last, dtype=np.int64))
+        if progress is not None:
+            progress(last, len(corpus))
 
 
 def _revision(text: str) -> str:
@@ -222,19 +212,11 @@ def _write(path: Path, text: str) -> None:
         partial.write_text(text, encoding="utf-8")
 
 
-_VOCABULARY_TOKENS_BLOCK = 10_000  # sentences at a time
-
-
 class CorpusTokens:
     """Token ids of each sentence, memory-mapped; no special tokens."""
 
     def __init__(self, tokens: NDArray[np.unsignedinteger], starts: IntArray) -> None:
-        """Takes the tokens of all sentences one after the other, and where each starts.
-
-        Args:
-            tokens: Token ids, ``(t,)``.
-            starts: First token of each sentence, and t, ``(n + 1,)``.
-        """
+        """Takes all tokens, ``(t,)``, and where each sentence starts, then t, ``(n + 1,)``."""
         self._tokens = tokens
         self._starts = starts
 
@@ -277,7 +259,7 @@ class CorpusTokens:
         return np.asarray(self._tokens[begin:end], dtype=np.int64), sentences
 
     @classmethod
-    def build(cls, corpus: SentenceCorpus, vocabulary: Vocabulary) -> CorpusTokens:
+    def build(cls, corpus: Corpus, vocabulary: Vocabulary) -> CorpusTokens:
         """Splits the corpus into tokens, or opens what was split before.
 
         Args:
@@ -289,36 +271,23 @@ class CorpusTokens:
         """
         folder = vocabulary.folder
         folder.mkdir(parents=True, exist_ok=True)
-        wanted = {"corpus": corpus.revision, "vocabulary": vocabulary.revision}
         record, data, offsets = (
             folder / name for name in ("tokens.json", "tokens.bin", "token_starts.npy")
         )
+        wanted = {"corpus": corpus.revision, "vocabulary": vocabulary.revision}
         kind = np.uint16 if len(vocabulary) <= 1 << 16 else np.uint32
         if not (record.is_file() and json.loads(record.read_text(encoding="utf-8")) == wanted):
             record.unlink(missing_ok=True)
-            _split(corpus, vocabulary, data, offsets, kind)
-            with replacing(record) as partial:  # last: without it the files are made anew
-                partial.write_text(json.dumps(wanted), encoding="utf-8")
+            lengths = array("q", [0])
+            with replacing(data) as partial, partial.open("wb") as stream:
+                for sentences in _blocks(corpus):
+                    encoded = vocabulary.encode(sentences)
+                    lengths.extend(map(len, encoded))
+                    stream.write(np.concatenate(encoded).astype(kind).tobytes())
+            with replacing(offsets) as partial, partial.open("wb") as stream:
+                np.save(stream, np.cumsum(np.frombuffer(lengths, dtype=np.int64)))
+            _write(record, json.dumps(wanted))  # last: without it the files are made again
         starts = np.load(offsets, mmap_mode="r")
         if not starts[-1]:  # an empty file cannot be mapped
             return cls(np.empty(0, dtype=kind), starts)
         return cls(np.memmap(data, dtype=kind, mode="r"), starts)
-
-
-def _split(
-    corpus: SentenceCorpus,
-    vocabulary: Vocabulary,
-    data: Path,
-    offsets: Path,
-    kind: type[np.unsignedinteger],
-) -> None:
-    starts = np.zeros(len(corpus) + 1, dtype=np.int64)
-    with replacing(data) as partial, partial.open("wb") as stream:
-        for first in range(0, len(corpus), _VOCABULARY_TOKENS_BLOCK):
-            last = min(first + _VOCABULARY_TOKENS_BLOCK, len(corpus))
-            encoded = vocabulary.encode(corpus.sentences(np.arange(first, last, dtype=np.int64)))
-            starts[first + 1 : last + 1] = [len(ids) for ids in encoded]
-            stream.write(np.concatenate(encoded).astype(kind).tobytes())
-    np.cumsum(starts, out=starts)
-    with replacing(offsets) as partial, partial.open("wb") as stream:
-        np.save(stream, starts)

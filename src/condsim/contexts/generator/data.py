@@ -6,8 +6,8 @@ import numpy as np
 from torch import Tensor
 
 from condsim.contexts.corpus import (
+    Corpus,
     CorpusTokens,
-    SentenceCorpus,
     Vocabulary,
     document_starts,
     held_out_documents,
@@ -27,7 +27,7 @@ class GeneratorData:
 
     def __init__(
         self,
-        corpus: SentenceCorpus,
+        corpus: Corpus,
         tokens: CorpusTokens,
         vocabulary: Vocabulary,
         settings: GeneratorSettings,

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import torch
 
-from condsim.contexts.corpus import SentenceCorpus, Vocabulary
+from condsim.contexts.corpus import Corpus, Vocabulary
 from condsim.contexts.generator.backbone import saved_generator
 from condsim.contexts.generator.items import TASKS, ItemBuilder, Task3
 from condsim.contexts.generator.model import ContextGenerator
@@ -43,7 +43,7 @@ class GeneratorScorer:
         self,
         models: dict[Task3, ContextGenerator],
         vocabulary: Vocabulary,
-        corpus: SentenceCorpus,
+        corpus: Corpus,
         settings: GeneratorSettings,
         *,
         memory_gb: float = 2.0,
@@ -66,7 +66,7 @@ class GeneratorScorer:
     def open(
         cls,
         folder: Path,
-        corpus: SentenceCorpus,
+        corpus: Corpus,
         *,
         tasks: Collection[str] = TASKS,
         precision: Literal["auto", "float32", "bfloat16"] = "auto",

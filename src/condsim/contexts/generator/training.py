@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from condsim.contexts.corpus import CorpusTokens, SentenceCorpus, Vocabulary
+from condsim.contexts.corpus import Corpus, CorpusTokens, Vocabulary
 from condsim.contexts.generator.backbone import backbone_vocabulary, new_generator, write_config
 from condsim.contexts.generator.data import GeneratorData, GeneratorWork
 from condsim.contexts.generator.items import TASKS, Task3
@@ -112,7 +112,7 @@ class GeneratorReport:
 
 
 def train_generators(
-    corpus: SentenceCorpus,
+    corpus: Corpus,
     vocabulary: Vocabulary,
     folder: Path,
     settings: GeneratorSettings | None = None,
@@ -201,7 +201,7 @@ def _options(settings: GeneratorSettings) -> LoopOptions:
 
 
 def _record(
-    corpus: SentenceCorpus, vocabulary: Vocabulary | None, settings: GeneratorSettings
+    corpus: Corpus, vocabulary: Vocabulary | None, settings: GeneratorSettings
 ) -> dict[str, object]:
     revision = vocabulary.revision if vocabulary is not None else ""
     identity = {"kind": "generators", "corpus": corpus.revision, "vocabulary": revision}

@@ -7,35 +7,35 @@ from typing import TYPE_CHECKING
 from condsim.lazy import face
 
 if TYPE_CHECKING:
-    from condsim.contexts.harvest.folder import (
-        FORMAT as FORMAT,
-        MANIFEST as MANIFEST,
-        Harvest as Harvest,
-        HarvestSettings as HarvestSettings,
-        Pairs as Pairs,
-    )
-    from condsim.contexts.harvest.harvesting import Engine as Engine, harvest as harvest
-    from condsim.contexts.harvest.pairs import (
-        KINDS as KINDS,
-        SPLITS as SPLITS,
+    from condsim.contexts.harvest.drawing import (
         PairDrawer as PairDrawer,
-        PairMix as PairMix,
-        build_lone_index as build_lone_index,
-        lone_rows as lone_rows,
-        open_lone_index as open_lone_index,
+        build_single_index as build_single_index,
+        open_single_index as open_single_index,
+        single_sentence_rows as single_sentence_rows,
         splits_of as splits_of,
     )
+    from condsim.contexts.harvest.harvesting import Engine as Engine, harvest as harvest
     from condsim.contexts.harvest.ray import RayEngine as RayEngine
+    from condsim.contexts.harvest.stored import (
+        FORMAT as FORMAT,
+        KINDS as KINDS,
+        MANIFEST as MANIFEST,
+        SPLITS as SPLITS,
+        Harvest as Harvest,
+        HarvestSettings as HarvestSettings,
+        PairMix as PairMix,
+        Pairs as Pairs,
+    )
 
 __getattr__, __dir__, __all__ = face(
     __name__,
     {
-        "folder": "FORMAT Harvest HarvestSettings MANIFEST Pairs",
-        "harvesting": "Engine harvest",
-        "pairs": (
-            "KINDS PairDrawer PairMix SPLITS build_lone_index lone_rows open_lone_index splits_of"
+        "drawing": (
+            "PairDrawer build_single_index open_single_index single_sentence_rows splits_of"
         ),
+        "harvesting": "Engine harvest",
         "ray": "RayEngine",
+        "stored": "FORMAT Harvest HarvestSettings KINDS MANIFEST PairMix Pairs SPLITS",
     },
     extra="contexts",
 )

@@ -1,21 +1,27 @@
-"""The harvest: pairs of the corpus with their origin scores, in shards that are never half written.
+"""Scoring pairs of the corpus into shards that are never half written (SSBC §3.4).
 
-SSBC §3.4. Every shard depends on the settings and on its own number alone. So a harvest that was
-killed writes the shards that are missing, on one machine or on several, and ends with the pairs
-that one without a break has.
+A shard depends on the settings and its own number alone, so a harvest that was killed writes the
+missing shards, on one machine or several, and ends with the same pairs as one without a break.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from condsim.contexts.harvest.folder import FORMAT, LOST, MANIFEST, Harvest, HarvestSettings
-from condsim.contexts.harvest.pairs import KINDS, SPLITS, PairDrawer, SentenceIndex
-from condsim.contexts.scoring import Places
+from condsim.contexts.corpus import Corpus
+from condsim.contexts.harvest.drawing import PairDrawer, SentenceIndex
+from condsim.contexts.harvest.stored import (
+    FORMAT,
+    KINDS,
+    LOST,
+    MANIFEST,
+    SPLITS,
+    Harvest,
+    HarvestSettings,
+)
 from condsim.errors import InputError, require
 from condsim.files import replacing
 from condsim.kept import sole_process
@@ -23,7 +29,7 @@ from condsim.types import FloatArray
 
 
 class PairScorer(Protocol):
-    """What scores pairs, such as `condsim.contexts.scoring.origin.OriginScorer`."""
+    """What scores pairs, such as `condsim.contexts.OriginScorer`."""
 
     @property
     def without_contexts(self) -> int:
@@ -37,7 +43,7 @@ class Origin(Protocol):
     """What a worker needs: the corpus, its index and the scorer, opened where it runs."""
 
     @property
-    def corpus(self) -> Places:
+    def corpus(self) -> Corpus:
         """The corpus."""
 
     @property
@@ -45,8 +51,8 @@ class Origin(Protocol):
         """Its index."""
 
     @property
-    def lone_index(self) -> SentenceIndex | None:
-        """That of its documents of one sentence, if there are some."""
+    def single_index(self) -> SentenceIndex | None:
+        """The index of its single-sentence documents, if there are any."""
 
     @property
     def scorer(self) -> PairScorer:
@@ -92,7 +98,7 @@ def _here(made: Harvest, opener: Callable[[], Origin], numbers: list[int]) -> It
 def drawer_of(origin: Origin, settings: HarvestSettings) -> PairDrawer:
     """Makes what draws the pairs of a harvest."""
     return PairDrawer(
-        origin.corpus, origin.index, origin.lone_index, mix=settings.mix, seed=settings.seed
+        origin.corpus, origin.index, origin.single_index, mix=settings.mix, seed=settings.seed
     )
 
 
@@ -139,7 +145,7 @@ def _begin(folder: Path, settings: HarvestSettings, identity: Mapping[str, Any])
         for left in folder.glob("*.partial"):  # of a process that was killed
             left.unlink()
         return wanted
-    content = {"format": FORMAT, "settings": dataclasses.asdict(settings), "identity": plain}
+    content = {"format": FORMAT, "settings": settings.model_dump(), "identity": plain}
     with replacing(folder / MANIFEST) as partial:
         partial.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     return wanted

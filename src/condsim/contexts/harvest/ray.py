@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from condsim.contexts.harvest.folder import Harvest, one_line
 from condsim.contexts.harvest.harvesting import Origin, drawer_of, write_shard
+from condsim.contexts.harvest.stored import Harvest, one_line
 from condsim.errors import CondSimError, InputError, require
 
 _TRIES = 3  # of a shard whose worker died

@@ -1,4 +1,4 @@
-"""Second half of building the index: runs merged into posting lists, weighted, normalised."""
+"""Building the index: chunks to sorted runs on disk, runs merged to weighted posting lists."""
 
 from __future__ import annotations
 

@@ -30,6 +30,7 @@ from condsim.types import FloatArray, IntArray
 
 _WHAT = "TF-IDF index"
 _FORMAT = 1
+_OFTEN = 1_000  # chunks between two reports of progress
 _SCORES = 1 << 25  # scores held at once by each thread: 128 MiB
 _BLOCK = 1 << 13  # chunks whose common terms are multiplied at once, to stay in the cache
 
@@ -110,7 +111,13 @@ class TfidfIndex:
 
     @classmethod
     def build(
-        cls, corpus: Chunks, folder: Path, *, min_df: int = 2, may_be_empty: bool = False
+        cls,
+        corpus: Chunks,
+        folder: Path,
+        *,
+        min_df: int = 2,
+        may_be_empty: bool = False,
+        progress: Callable[[int], None] | None = None,
     ) -> TfidfIndex:
         """Builds the index of a corpus, or opens it where it is built already.
 
@@ -123,7 +130,8 @@ class TfidfIndex:
             folder: Folder of the index.
             min_df: Fewest chunks of a term; terms of fewer are left out. With 1 the index is some
                 two times as large, for terms that find one chunk each.
-            may_be_empty: Whether an index in which nothing can be found is one too.
+            may_be_empty: Whether an index in which nothing can be found is allowed.
+            progress: Called with the number of chunks read.
 
         Returns:
             The index, opened.
@@ -140,7 +148,8 @@ class TfidfIndex:
         if found is None:
             with build_once(folder, what=_WHAT) as partial:
                 if partial is not None:
-                    counts = build_index(corpus.chunk_texts(), partial, min_df=min_df)
+                    texts = _count(corpus.chunk_texts(), progress or (lambda chunks: None))
+                    counts = build_index(texts, partial, min_df=min_df)
                     if not may_be_empty:
                         _check(counts, min_df)
                     values = {"format": _FORMAT, **wanted, "counts": counts}
@@ -244,14 +253,7 @@ class TfidfIndex:
 
 
 def best(scores: FloatArray, top_n: int) -> tuple[IntArray, FloatArray]:
-    """The highest scores above 0.
-
-    Args:
-        scores: Scores of all chunks, none negative, ``(n,)``.
-
-    Returns:
-        Chunks and scores, ``(k,)``, best first and of equal scores the earlier chunk first.
-    """
+    """The chunks of the highest scores above 0 of all, ``(n,)``, and these scores, best first."""
     least = np.float32(0)
     if top_n < len(scores):
         least = np.partition(scores, len(scores) - top_n)[len(scores) - top_n]
@@ -262,6 +264,16 @@ def best(scores: FloatArray, top_n: int) -> tuple[IntArray, FloatArray]:
     order.sort()
     found = (order[:top_n] & np.uint64(0xFFFFFFFF)).astype(np.int64)
     return found, scores[found]
+
+
+def _count(texts: Iterator[str], progress: Callable[[int], None]) -> Iterator[str]:
+    """Passes texts on and reports their number."""
+    number = 0
+    for number, text in enumerate(texts, start=1):
+        yield text
+        if number % _OFTEN == 0:
+            progress(number)
+    progress(number)
 
 
 def _check(counts: Mapping[str, int], min_df: int) -> None:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field, model_validator
 
-from condsim.contexts.harvest.pairs import PairMix
-from condsim.contexts.ranges import at_least, check_ranges
 from condsim.errors import InputError, require
 from condsim.files import sha256_of
+from condsim.settings import Settings
 from condsim.types import FloatArray, IntArray
 
 MANIFEST = "harvest.json"
+SPLITS = ("train", "dev", "test")
+KINDS = ("tfidf", "document", "random")
 FORMAT = 3
 """Changes when the same settings and models draw other pairs, or score them otherwise."""
 LOST = b"sentences_without_contexts"
@@ -25,8 +27,39 @@ LOST = b"sentences_without_contexts"
 _MAGIC = b"PAR1"  # how a whole Parquet file ends
 
 
-@dataclass(frozen=True)
-class HarvestSettings:
+class PairMix(Settings):
+    """Shares of the three kinds of pairs, which add up to 1.
+
+    Attributes:
+        tfidf: The partner is one of the ten sentences of the best chunks that are most like the
+            first sentence by TF-IDF, with a word in common. A document of one sentence, which is
+            in no chunk that is found, has one of the ten other such documents most like it.
+        document: The partner is at most ten sentences away in the same document (a hundred in dev
+            and test, where a partner of the same split is rare).
+        random: The partner is any sentence.
+    """
+
+    tfidf: float = 0.4
+    document: float = 0.3
+    random: float = 0.3
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> PairMix:
+        shares = self.values
+        if min(shares) < 0 or abs(sum(shares) - 1) > 1e-6:
+            raise InputError(
+                "The shares of pairs (tfidf, document, random) must be at least 0 and add up to "
+                f"1. Got {', '.join(f'{share:g}' for share in shares)}."
+            )
+        return self
+
+    @property
+    def values(self) -> list[float]:
+        """The shares in the order of `KINDS`."""
+        return [getattr(self, kind) for kind in KINDS]
+
+
+class HarvestSettings(Settings):
     """What a harvest is made of.
 
     Attributes:
@@ -37,14 +70,10 @@ class HarvestSettings:
         seed: Seed of the draw.
     """
 
-    pairs: int = 100_000
-    shard_pairs: int = 1_000
-    mix: PairMix = field(default_factory=PairMix)
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Checks the ranges."""
-        check_ranges("harvest", self, pairs=at_least(1), shard_pairs=at_least(1), seed=at_least(0))
+    pairs: Annotated[int, Field(ge=1)] = 100_000
+    shard_pairs: Annotated[int, Field(ge=1)] = 1_000
+    mix: PairMix = PairMix()
+    seed: Annotated[int, Field(ge=0)] = 0
 
     @property
     def shards(self) -> int:
@@ -58,19 +87,12 @@ class HarvestSettings:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Pairs of a shard.
-
-    Attributes:
-        sentences1: First sentences, length n.
-        sentences2: Second sentences, length n.
-        scores: Cosines of Eq. 4, ``(n,)``.
-        ids: Ids of both sentences, the lower one first, ``(n, 2)``.
-    """
+    """n pairs of a shard."""
 
     sentences1: list[str]
     sentences2: list[str]
-    scores: FloatArray
-    ids: IntArray
+    scores: FloatArray  # (n,), cosines of Eq. 4
+    ids: IntArray  # (n, 2), of both sentences, the lower one first
 
 
 @dataclass(frozen=True)
@@ -94,12 +116,11 @@ class Harvest:
             content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
             if content["format"] != FORMAT:
                 raise InputError(f"{folder} was made by another version of condsim. Harvest anew.")
-            settings = dict(content["settings"])
-            mix = PairMix(**settings.pop("mix"))
-            return cls(folder, HarvestSettings(mix=mix, **settings), content["identity"])
+            settings = HarvestSettings.model_validate(content["settings"])
+            return cls(folder, settings, content["identity"])
+        except InputError:
+            raise
         except (OSError, ValueError, KeyError, TypeError) as error:
-            if isinstance(error, InputError):
-                raise
             raise InputError(
                 f"{folder} is no harvest: its {MANIFEST} cannot be read ({error}). Give the folder "
                 "that 'condsim contexts run' wrote."
@@ -107,7 +128,7 @@ class Harvest:
 
     @property
     def revision(self) -> str:
-        """Stands for all that decides the pairs and their scores."""
+        """A hash of all that decides the pairs and their scores."""
         return sha256_of(self.folder / MANIFEST)[:12]
 
     def summary(self) -> str:
@@ -126,7 +147,7 @@ class Harvest:
         return text if not lost else f"{text}; {lost} sentences had no context but random ones"
 
     def changes(self, settings: HarvestSettings, identity: Mapping[str, Any]) -> list[str]:
-        """Compares this harvest with another one."""
+        """Names what differs between this harvest and another one."""
         changed = [name for name, value in identity.items() if self.identity.get(name) != value]
         return changed + ["harvest"] * (self.settings != settings)
 
@@ -135,7 +156,7 @@ class Harvest:
         return self.folder / f"pairs-{number:05d}.parquet"
 
     def missing(self, numbers: Iterable[int] | None = None) -> list[int]:
-        """Tells which shards are still to be written."""
+        """The shards still to be written."""
         looked_at = range(self.settings.shards) if numbers is None else numbers
         return [number for number in looked_at if not _whole(self.shard(number))]
 
