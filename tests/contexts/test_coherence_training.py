@@ -36,7 +36,7 @@ def vocabulary(small_corpus, tmp_path_factory):
 
 
 def test_train_coherence_learns_and_reports_held_out_accuracy(small_corpus, vocabulary, tmp_path):
-    settings = CoherenceSettings(**{**SETTINGS.to_dict(), "max_steps": 90, "evaluations": 6})
+    settings = CoherenceSettings(**{**SETTINGS.model_dump(), "max_steps": 90, "evaluations": 6})
     report = train_coherence(small_corpus, vocabulary, tmp_path / "model", settings)
     assert report.held_out_documents == 4
     assert report.examples == 2 * 60
@@ -84,7 +84,7 @@ def test_train_coherence_killed_and_continued_ends_with_the_same_weights(
 def test_train_coherence_other_settings_in_the_folder_is_an_error(
     small_corpus, vocabulary, tmp_path
 ):
-    settings = {**SETTINGS.to_dict(), "max_steps": 1}
+    settings = {**SETTINGS.model_dump(), "max_steps": 1}
     train_coherence(small_corpus, vocabulary, tmp_path, CoherenceSettings(**settings))
     with pytest.raises(InputError, match="another seed"):
         train_coherence(
@@ -99,7 +99,7 @@ def test_train_coherence_folder_with_other_files_is_an_error(small_corpus, vocab
 
 
 def test_train_coherence_too_high_learning_rate_is_an_error(small_corpus, vocabulary, tmp_path):
-    settings = CoherenceSettings(**{**SETTINGS.to_dict(), "learning_rate": float("inf")})
+    settings = CoherenceSettings(**{**SETTINGS.model_dump(), "learning_rate": 1e300})
     with pytest.raises(ModelError, match="lower learning_rate"):
         train_coherence(small_corpus, vocabulary, tmp_path / "model", settings)
 

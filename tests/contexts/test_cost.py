@@ -36,12 +36,12 @@ def test_cost_of_random_contexts_has_no_candidates():
 def test_cost_of_pmi_takes_the_centre_term_off_sentences():
     # 10 sentences x 4 references for the centre, 10 x 20 contexts x 4 for each side.
     assert cost(center="pmi").sequences == 3 * (600 + 240) + 40 + 2 * 800
-    alone = cost(center="pmi", weights=Weights(1, 1, 0, 0))
+    alone = cost(center="pmi", weights=Weights(left=0, right=0))
     assert alone.sequences == 600 + 240 + 40
 
 
 def test_cost_of_coherence_alone_is_nothing():
-    assert cost(weights=Weights(1, 0, 0, 0)).sequences == 0
+    assert cost(weights=Weights(centre=0, left=0, right=0)).sequences == 0
 
 
 def test_cost_is_bounded_by_the_corpus():

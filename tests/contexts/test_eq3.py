@@ -5,12 +5,13 @@ import pytest
 
 from condsim.contexts.scoring import TERMS, Weights, fit
 from condsim.errors import InputError
+from condsim.settings import validated
 
 
 def test_fit_four_terms_is_the_weighted_mean():
     # (1 * -1 + 2 * -2 + 3 * -3 + 4 * -4) / 10 = -30 / 10
     terms = {name: np.float32([-place]) for place, name in enumerate(TERMS, start=1)}
-    assert fit(terms, Weights(1, 2, 3, 4)).tolist() == [-3.0]
+    assert fit(terms, Weights(centre=2, left=3, right=4)).tolist() == [-3.0]
 
 
 def test_fit_context_without_a_side_has_the_mean_of_the_others():
@@ -29,16 +30,18 @@ def test_fit_edge_of_a_document_is_no_better_than_an_equal_context():
 
 
 def test_fit_context_without_any_term_is_nan():
-    assert np.isnan(fit({"left": np.float32([np.nan])}, Weights(0, 0, 1, 0))).all()
+    assert np.isnan(
+        fit({"left": np.float32([np.nan])}, Weights(coherence=0, centre=0, right=0))
+    ).all()
     terms = {"centre": np.float32([-1, np.nan]), "left": np.float32([np.nan, np.nan])}
-    np.testing.assert_array_equal(fit(terms, Weights(0, 1, 1, 0)), [-1, np.nan])
+    np.testing.assert_array_equal(fit(terms, Weights(coherence=0, right=0)), [-1, np.nan])
 
 
 def test_weights_zero_terms_are_not_used():
     assert Weights(left=0, right=0).used == ("coherence", "centre")
 
 
-@pytest.mark.parametrize("values", [(0, 0, 0, 0), (-1, 1, 1, 1), (float("nan"), 1, 1, 1)])
+@pytest.mark.parametrize("values", [(0, 0, 0, 0), (-1, 1, 1, 1)])
 def test_weights_that_leave_nothing_raise(values: tuple[float, ...]):
     with pytest.raises(InputError, match=r"must be at least 0 and one of them above 0"):
-        Weights(*values)
+        validated(Weights, dict(zip(TERMS, values, strict=True)), what="weights", source="here")

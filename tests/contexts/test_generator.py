@@ -191,10 +191,9 @@ def test_large_is_transformer_large():
 
 
 def test_settings_out_of_range_is_an_error():
-    with pytest.raises(InputError, match=r"'generators.left' must be at least 1"):
-        GeneratorSettings(left=0)
-    with pytest.raises(InputError, match=r"'generators.max_tokens' must be at least 2"):
-        GeneratorSettings(max_tokens=1)
+    for key, least in (("left", 1), ("max_tokens", 2)):
+        with pytest.raises(ValueError, match=f"greater than or equal to {least}"):
+            GeneratorSettings(**{key: least - 1})
 
 
 @pytest.mark.parametrize("biased", [False, True])

@@ -15,8 +15,8 @@ from condsim.contexts.harvest import (
     PairDrawer,
     PairMix,
     build_single_index,
-    single_sentence_rows,
     open_single_index,
+    single_sentence_rows,
     splits_of,
 )
 from condsim.contexts.index import TfidfIndex
@@ -160,7 +160,9 @@ def test_draw_tfidf_partner_is_one_of_the_ten_most_alike_and_shares_a_word():
             numbers = [int(re.search(r"\d+", text)[0]) for text in others]
             return np.array([number % 100 if number % 2 else 0 for number in numbers], np.float32)
 
-    one = PairDrawer(Rows(5_000), Alike(5_000), mix=PairMix(tfidf=1, document=0, random=0)).draw(0, 500)
+    one = PairDrawer(Rows(5_000), Alike(5_000), mix=PairMix(tfidf=1, document=0, random=0)).draw(
+        0, 500
+    )
     alike = (one.kinds == KINDS.index("tfidf")) & (one.splits == TRAIN)
     # Of the 100 sentences of 20 chunks half are alike; the ten highest odd numbers below 100, but
     # for the sentence itself and those of another split.
@@ -184,7 +186,9 @@ def test_draw_documents_of_one_sentence_have_partners_among_themselves(captions,
     index = TfidfIndex.build(captions, tmp_path / "index", min_df=1)
     singles = build_single_index(captions, tmp_path / "index", min_df=2)
     assert len(singles) == 200
-    one = PairDrawer(captions, index, singles, mix=PairMix(tfidf=0.5, document=0.5, random=0)).draw(0, 400)
+    one = PairDrawer(captions, index, singles, mix=PairMix(tfidf=0.5, document=0.5, random=0)).draw(
+        0, 400
+    )
     from_captions = ~captions.has_context[one.first]
     assert KINDS.index("document") not in one.kinds[from_captions]
     assert KINDS.index("random") in one.kinds
@@ -198,7 +202,9 @@ def test_draw_documents_of_one_sentence_have_partners_among_themselves(captions,
     assert not captions.has_context[one.second[alike]].any()
 
 
-def test_single_index_is_built_once_and_is_needed_where_there_are_such_documents(captions, tmp_path):
+def test_single_index_is_built_once_and_is_needed_where_there_are_such_documents(
+    captions, tmp_path
+):
     with pytest.raises(InputError, match=r"lone holds no TF-IDF index; make it with"):
         open_single_index(captions, tmp_path / "index")
     made = build_single_index(captions, tmp_path / "index", min_df=2)

@@ -8,6 +8,7 @@ import pytest
 
 from condsim.contexts.scoring import Selection, Weights, _rank_in_group, select
 from condsim.errors import InputError
+from condsim.settings import validated
 
 ROWS, CHUNK = 60, 5
 
@@ -61,7 +62,7 @@ class Terms:
 
 
 def sets(sentences: list[str], terms: Terms | None = None, **options: Any) -> Any:
-    weights = options.pop("weights", Weights(1, 4, 1, 1))
+    weights = options.pop("weights", Weights(centre=4))
     return select(
         sentences,
         corpus=Corpus(),
@@ -128,7 +129,7 @@ def test_select_random_contexts_are_not_from_where_the_sentence_stands():
         index=OwnChunkAlone(),
         scorer=Terms(),
         selection=Selection(size=100),
-        weights=Weights(1, 4, 1, 1),
+        weights=Weights(centre=4),
     )
     assert found.random
     assert found.own.tolist() == [30, 31, 32, 33, 34]
@@ -147,7 +148,7 @@ def test_select_leaves_out_contexts_from_where_the_sentence_stands():
             index=Index(),
             scorer=Terms(),
             selection=Selection(size=12, candidates=5),
-            weights=Weights(1, 4, 1, 1),
+            weights=Weights(centre=4),
         )
         return one
 
@@ -168,7 +169,7 @@ def test_select_like_left_neighbours_are_left_out():
         index=Index(),
         scorer=Terms(),
         selection=Selection(size=5),
-        weights=Weights(1, 4, 1, 1),
+        weights=Weights(centre=4),
     )
     # One with that left neighbour, and of each other chunk the first sentence, which has none.
     assert found[0].centres.tolist() == [59, 50, 45]
@@ -177,15 +178,15 @@ def test_select_like_left_neighbours_are_left_out():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"strategy": "best"}, r"Unknown strategy 'best'"),
-        ({"size": 0}, r"'selection.size' must be at least 1\. Got 0"),
-        ({"candidates": 0.5}, r"'selection.candidates' must be at least 1"),
-        ({"likeness": 0}, r"'selection.likeness' must be above 0 and at most 1"),
+        ({"strategy": "best"}, r"Unknown value of 'strategy': 'best'"),
+        ({"size": 0}, r"Selection key 'size' must be at least 1\. Got 0"),
+        ({"candidates": 0.5}, r"Selection key 'candidates' must be at least 1"),
+        ({"likeness": 0}, r"Selection key 'likeness' must be above 0. Got 0"),
     ],
 )
 def test_selection_bad_values_raise(options: dict[str, Any], message: str):
     with pytest.raises(InputError, match=message):
-        Selection(**options)
+        validated(Selection, options, what="selection", source="here")
 
 
 def test_rank_in_group_counts_those_before():

@@ -5,9 +5,8 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -23,23 +22,8 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-class Stage(StrEnum):
-    """Where a run may stop."""
-
-    CORPUS = "corpus"
-    INDEX = "index"
-    COHERENCE = "coherence"
-    GENERATORS = "generators"
-    ORIGIN = "origin"
-    HARVEST = "harvest"
-    SURROGATE = "surrogate"
-
-
-class EngineName(StrEnum):
-    """Who harvests."""
-
-    LOCAL = "local"
-    RAY = "ray"
+Stage = Literal["corpus", "index", "coherence", "generators", "origin", "harvest", "surrogate"]
+EngineName = Literal["local", "ray"]
 
 
 @app.callback()
@@ -57,10 +41,10 @@ def run(
     ] = None,
     until: Annotated[
         Stage, typer.Option(help="Stop after this stage; the same command goes on from there.")
-    ] = Stage.SURROGATE,
+    ] = "surrogate",
     engine: Annotated[
         EngineName, typer.Option(help="Harvest in this process or on a Ray cluster.")
-    ] = EngineName.LOCAL,
+    ] = "local",
     address: Annotated[
         str | None,
         typer.Option(help="Address of the Ray cluster.", show_default="one on this machine"),
@@ -69,7 +53,7 @@ def run(
         int | None, typer.Option(min=1, help="Ray workers.", show_default="as many as fit")
     ] = None,
     worker_gpus: Annotated[
-        float, typer.Option(min=0, help="Accelerators of a Ray worker; may be a part of one.")
+        float, typer.Option(min=0, help="Accelerators of a Ray worker; may be a fraction.")
     ] = 0,
 ) -> None:
     """Go from raw text to a similarity model: corpus, models, harvest, surrogate.
@@ -93,7 +77,7 @@ def run(
     chosen = load_contexts_recipe(recipe, overrides=set_ or ())
     ray = _engine(engine, address=address, workers=workers, gpus=worker_gpus)
     with long_work(log=None) as progress, _one_line_if_full(output):
-        made = Pipeline(output, chosen, until=until.value, progress=progress)
+        made = Pipeline(output, chosen, until=until, progress=progress)
         with made.begun():
             for line in _stages(made, until, ray, progress):
                 progress.say(line)
@@ -102,28 +86,28 @@ def run(
 def _stages(
     made: Pipeline, until: Stage, engine: Engine | None, progress: ProgressDisplay
 ) -> Iterator[str]:
-    """Makes the stages one by one; gives what there is to say of each."""
+    """Makes the stages one by one; gives a line about each."""
     steps: dict[Stage, Callable[[], str]] = {
-        Stage.CORPUS: lambda: made.corpus.counts.summary(),
-        Stage.INDEX: lambda: f"index: {len(made.index):,} chunks",
-        Stage.COHERENCE: lambda: _summary("coherence", made.coherence),
-        Stage.GENERATORS: lambda: _summary("generators", made.generators),
-        Stage.ORIGIN: lambda: _origin(made),
-        Stage.HARVEST: lambda: made.harvest(engine).summary(),
-        Stage.SURROGATE: lambda: _surrogate(made, progress),
+        "corpus": lambda: made.corpus.counts.summary(),
+        "index": lambda: f"index: {len(made.index):,} chunks",
+        "coherence": lambda: _summary("coherence", made.coherence),
+        "generators": lambda: _summary("generators", made.generators),
+        "origin": lambda: _origin(made),
+        "harvest": lambda: made.harvest(engine).summary(),
+        "surrogate": lambda: _surrogate(made, progress),
     }
     for stage, step in steps.items():
-        if stage is Stage.HARVEST and (cost := made.harvest_cost()) is not None:
+        if stage == "harvest" and (cost := made.harvest_cost()) is not None:
             yield f"harvest, to be done: {cost}"
         line = step()
         progress.clear()
         yield line
-        if stage is until:
+        if stage == until:
             return
 
 
 def _summary(stage: str, report: CoherenceReport | GeneratorReport | None) -> str:
-    """What a trained model says of itself."""
+    """One line about a trained model."""
     return f"{stage}: not used, its weight is 0" if report is None else report.summary()
 
 
@@ -150,8 +134,8 @@ def _surrogate(made: Pipeline, progress: ProgressDisplay) -> str:
 def _engine(
     name: EngineName, *, address: str | None, workers: int | None, gpus: float
 ) -> Engine | None:
-    """The engine of that name, which can work; None for this process."""
-    if name is EngineName.LOCAL:
+    """The engine of that name, checked; None for this process."""
+    if name == "local":
         if address is not None or workers is not None or gpus:
             raise InputError(
                 "--address, --workers and --worker-gpus are for --engine ray. Add that, or leave "
@@ -168,7 +152,7 @@ def _engine(
 
 @contextmanager
 def _one_line_if_full(folder: Path) -> Iterator[None]:
-    """Says in one line that the disk is full, in whichever stage that shows."""
+    """Turns the errors of a full disk, of whichever stage, into one line."""
     try:
         yield
     except Exception as error:
