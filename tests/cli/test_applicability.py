@@ -3,16 +3,12 @@ from __future__ import annotations
 import json
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 import condsim
 from condsim.cli.main import app
 from condsim.errors import InputError
 from condsim.scorers import ApplicabilityHead
-
-OUTER = typer.Typer()
-OUTER.add_typer(app, name="applicability")
 
 
 @pytest.fixture
@@ -27,7 +23,7 @@ def data(tmp_path):
 
 
 def run(*words):
-    return CliRunner().invoke(OUTER, ["applicability", *map(str, words)])
+    return CliRunner().invoke(app, ["applicability", *map(str, words)])
 
 
 def test_fit_writes_a_head_for_the_model(data, tmp_path):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from condsim.cli.build.commands import app
+from condsim.cli.main import app
 from condsim.construction.weak import REGISTRY, agreement, coverage
 from condsim.errors import InputError
 from condsim.files import sha256_of
@@ -34,7 +34,7 @@ def captions(tmp_path: Path) -> Path:
 
 
 def _run(*arguments: object) -> tuple[int, str]:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    result = CliRunner().invoke(app, ["build", "weak", *map(str, arguments)])
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.exit_code, result.output

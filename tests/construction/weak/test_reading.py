@@ -9,7 +9,7 @@ from condsim.construction.weak import (
     REGISTRY,
     LabellingFunction,
     Sentence,
-    answering as answers,
+    answers,
 )
 
 

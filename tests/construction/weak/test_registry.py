@@ -8,7 +8,7 @@ from condsim.construction.weak import (
     Registry,
     Sentence,
     Taxonomy,
-    answering as answers,
+    answers,
     condition_key,
     graded,
     labelling_function,

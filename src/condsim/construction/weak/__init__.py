@@ -40,15 +40,21 @@ if TYPE_CHECKING:
         agreement as agreement,
         coverage as coverage,
     )
-    from condsim.construction.weak.compare import graded as graded, yes_or_no as yes_or_no
     from condsim.construction.weak.conditions import condition_key as condition_key
-    from condsim.construction.weak.forms import plural as plural, verb_forms as verb_forms
-    from condsim.construction.weak.language import Sentence as Sentence
+    from condsim.construction.weak.functions import (
+        ABSENT as ABSENT,
+        LabellingFunction as LabellingFunction,
+        graded as graded,
+        yes_or_no as yes_or_no,
+    )
+    from condsim.construction.weak.language import (
+        Sentence as Sentence,
+        Taxonomy as Taxonomy,
+        taxonomy as taxonomy,
+    )
     from condsim.construction.weak.pool import read_pool as read_pool
     from condsim.construction.weak.registry import (
-        ABSENT as ABSENT,
         REGISTRY as REGISTRY,
-        LabellingFunction as LabellingFunction,
         Registry as Registry,
         labelling_function as labelling_function,
     )
@@ -58,7 +64,7 @@ if TYPE_CHECKING:
         teach_file as teach_file,
         teach_pairs as teach_pairs,
     )
-    from condsim.construction.weak.trees import Taxonomy as Taxonomy, taxonomy as taxonomy
+    from condsim.construction.weak.words import plural as plural, verb_forms as verb_forms
 
 __getattr__, __dir__, __all__ = face(
     __name__,
@@ -69,14 +75,13 @@ __getattr__, __dir__, __all__ = face(
         ),
         "building": "WeakReport WeakSettings build_weak",
         "checking": "AgreementReport Coverage agreement coverage",
-        "compare": "graded yes_or_no",
         "conditions": "condition_key",
-        "forms": "plural verb_forms",
-        "language": "Sentence",
+        "functions": "ABSENT LabellingFunction graded yes_or_no",
+        "language": "Sentence Taxonomy taxonomy",
         "pool": "read_pool",
-        "registry": "ABSENT LabellingFunction REGISTRY Registry labelling_function",
+        "registry": "REGISTRY Registry labelling_function",
         "teachers": "TaughtRow teach teach_file teach_pairs",
-        "trees": "Taxonomy taxonomy",
+        "words": "plural verb_forms",
     },
     extra="build",
 )

@@ -12,8 +12,9 @@ from pathlib import Path
 from condsim.construction.candidates import FilterSettings, PairFilter
 from condsim.construction.tables import revisions_of, write_manifest, write_rows
 from condsim.construction.weak.draw import AnsweredRow, Drawing, WeakRow, absent_rows
+from condsim.construction.weak.functions import LabellingFunction
 from condsim.construction.weak.pool import Pool, excluded_keys, near_pairs, read_pool, vectors_of
-from condsim.construction.weak.registry import LabellingFunction, Registry
+from condsim.construction.weak.registry import Registry
 from condsim.files import sha256_of
 from condsim.progress import Progress
 from condsim.tasks import iter_csts

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from condsim.construction.tables import plain_values
+from condsim.construction.weak.functions import ABSENT
 from condsim.construction.weak.language import Sentence
-from condsim.construction.weak.registry import ABSENT, Registry
+from condsim.construction.weak.registry import Registry
 from condsim.evaluation import spearman
 from condsim.types import Task
 

@@ -5,67 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from condsim.construction.weak.forms import plural
-from condsim.construction.weak.language import Sentence
-from condsim.construction.weak.trees import Found, Node, taxonomy
+from condsim.construction.weak.functions import ABSENT, Absent
+from condsim.construction.weak.language import Found, Node, Sentence, taxonomy
+from condsim.construction.weak.words import listed, names_by_word, plural
 
-_NAMES = "no one two three four five six seven eight nine ten eleven twelve".split()
-_EXACT = {name: number for number, name in enumerate(_NAMES)} | {
-    "a": 1,
-    "an": 1,
-    "another": 1,
-    "this": 1,
-    "single": 1,
-    "lone": 1,
-    "solo": 1,
-    "both": 2,
-    "couple": 2,
-    "pair": 2,
-    "trio": 3,
-    "duo": 2,
-}
-_VAGUE = {
-    "few": 4,
-    "some": 4,
-    "several": 4,
-    "group": 5,
-    "bunch": 5,
-    "various": 5,
-    "multiple": 4,
-    "assorted": 5,
-    "row": 5,
-    "set": 4,
-    "line": 6,
-    "pack": 5,
-    "team": 7,
-    "stack": 5,
-    "family": 4,
-    "gang": 6,
-    "herd": 10,
-    "flock": 10,
-    "many": 12,
-    "lots": 12,
-    "lot": 12,
-    "dozens": 20,
-    "numerous": 12,
-    "variety": 8,
-    "crowd": 20,
-    "large": 0,
-}
-_PLURAL = 3.0  # what a plural without a number is taken for
-_COLLECTIVE = {
-    "group": 5.0,
-    "crowd": 20.0,
-    "family": 4.0,
-    "couple": 2.0,
-    "team": 7.0,
-    "audience": 20.0,
-    "gathering": 12.0,
-    "band": 5.0,
-    "crew": 5.0,
-    "duo": 2.0,
-    "trio": 3.0,
-}
+_NUMBERS = {int(entry.name): entry.words for entry in listed("numbers", "exact")}
+_EXACT = {word: number for number, words in _NUMBERS.items() for word in words}
+_VAGUE = {word: int(name) for word, name in names_by_word("numbers", "vague").items()}
+_COLLECTIVE = {word: int(name) for word, name in names_by_word("numbers", "collective").items()}
+_PLURAL = 3  # what a plural without a number is taken for
 
 
 @dataclass(frozen=True)
@@ -86,8 +34,16 @@ class Count:
         return sum(self.number >= least for least in (1, 1.5, 10))
 
 
-def count(sentence: Sentence, found: Sequence[Found]) -> Count | None:
-    """Counts things that a sentence mentions."""
+def read_count(sentence: Sentence, *, tree: str, of: Node) -> Count | Absent | None:
+    """Counts what a sentence mentions of a node; absent if it mentions nothing of the tree."""
+    found = [hit for hit in sentence.mentions(tree, of=of) if not hit.hint]
+    if found:
+        return count(sentence, found)
+    return None if sentence.mentions(tree) else ABSENT
+
+
+def count(sentence: Sentence, found: Sequence[Found]) -> Count:
+    """Counts things that a sentence mentions, at least one."""
     total, exact = 0.0, True
     single: set[Node] = set()
     many = False  # a plural came before: "two dogs, one of them black" counts them once
@@ -111,7 +67,7 @@ def count(sentence: Sentence, found: Sequence[Found]) -> Count | None:
         exact &= one.exact
     if total == 1 and exact and _another(sentence):
         total = 2.0
-    return Count(total, exact) if found else None
+    return Count(total, exact)
 
 
 def compare_counts(one: Count, two: Count) -> float:
@@ -140,7 +96,7 @@ def say_count(value: Count) -> str:
     """
     if value.exact:
         number = int(value.number)
-        return "none" if number == 0 else _NAMES[number] if number <= 12 else str(number)
+        return _NUMBERS.get(number, (str(number),))[0] if number else "none"
     return "many" if value.size == 3 else "several"
 
 

@@ -10,8 +10,8 @@ from itertools import islice
 import numpy as np
 
 from condsim.construction.rows import DOES_NOT_APPLY, Candidate, TableRow
+from condsim.construction.weak.functions import ABSENT, LabellingFunction
 from condsim.construction.weak.language import Sentence
-from condsim.construction.weak.registry import ABSENT, LabellingFunction
 from condsim.errors import InputError
 
 _LABELS = (1, 2, 3, 4, 5)

@@ -1,34 +1,175 @@
-"""A sentence as the labelling functions see it: words, mentions, and what stands before a noun."""
+"""A sentence as the labelling functions see it: what it mentions, by trees of words.
+
+A tree is a file in ``words/``; its format is described in `condsim.construction.weak.words`. Its
+words are nouns, or verbs if it has the line ``# verbs``. The nearer the lowest common ancestor of
+two nodes is to the root, the less they are alike.
+"""
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 
-from condsim.construction.weak.forms import words_of
-from condsim.construction.weak.trees import Found, Node, Taxonomy, taxonomy
-
-_BOUNDS = frozenset(
-    "of in on at by with to from into onto over under near behind beside and or but while as is "
-    "are was were be being has have had that which who , . ; : ! ? & for through across against "
-    "around between wearing holding riding playing carrying watching".split()
+from condsim.construction.weak.words import (
+    FOLDER,
+    Entry,
+    all_words,
+    entries,
+    plural,
+    verb_forms,
+    words_of,
 )
+from condsim.errors import InputError, unknown_name
+
+_LONGEST = 4  # words of a phrase
 _FARTHEST = 5  # words before a noun that may belong to it
+_BOUNDS = all_words("grammar", "bounds").union(",.;:!?&")
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """A node of a tree.
+
+    Attributes:
+        name: The first word of its line, unique in the tree.
+        parent: The node above; None for a root.
+        order: Place in the file, from 0.
+        words: Words that name it, in the singular or infinitive.
+        children: The nodes right below.
+    """
+
+    name: str
+    parent: Node | None
+    order: int
+    words: tuple[str, ...]
+    children: list[Node] = field(default_factory=list, repr=False)
+
+    @cached_property
+    def path(self) -> tuple[Node, ...]:
+        """The nodes from the root down to this one."""
+        return (*self.parent.path, self) if self.parent else (self,)
+
+    def within(self, other: Node) -> bool:
+        """Tells whether this is the other node or below it."""
+        return other in self.path
+
+
+@dataclass(frozen=True)
+class Found:
+    """A mention of a node in a sentence.
+
+    Attributes:
+        node: What is mentioned.
+        start: Its first word.
+        stop: The word after its last.
+        plural: Whether in the plural.
+        hint: Whether it only hints at the node.
+    """
+
+    node: Node
+    start: int
+    stop: int
+    plural: bool = False
+    hint: bool = False
+
+
+class Taxonomy:
+    """A tree of words."""
+
+    def __init__(self, text: str, *, name: str = "tree") -> None:
+        self.name = name
+        self.nodes: dict[str, Node] = {}
+        self._phrases: dict[tuple[str, ...], Found | None] = {}
+        self._verbs = "# verbs" in text.splitlines()
+        above: list[Node] = []
+        for entry in entries(text, source=name):
+            if entry.name == "!":  # also where a word of the tree is the same
+                for phrase in entry.words:
+                    forms = [phrase] if self._verbs else [phrase, plural(phrase)]
+                    self._phrases.update(dict.fromkeys(map(words_of, forms)))
+            else:
+                del above[entry.depth :]
+                above.append(self._add(entry, above[-1] if above else None))
+
+    def __getitem__(self, name: str) -> Node:
+        if name not in self.nodes:
+            raise unknown_name(f"node of the tree {self.name!r}", name, self.nodes)
+        return self.nodes[name]
+
+    def find(self, words: Sequence[str]) -> tuple[Found, ...]:
+        """Finds what a sentence mentions, the longest phrase first; hints only if nothing else."""
+        found: list[Found] = []
+        at = 0
+        while at < len(words):
+            step = 1
+            for length in range(min(_LONGEST, len(words) - at), 0, -1):
+                key = tuple(words[at : at + length])
+                if key in self._phrases:
+                    hit, step = self._phrases[key], length
+                    if hit is not None:
+                        found.append(Found(hit.node, at, at + length, hit.plural, hit.hint))
+                    break
+            at += step
+        named = tuple(hit for hit in found if not hit.hint)
+        return named or tuple(found)
+
+    def similarity(self, one: Node, two: Node) -> float:
+        """Says how alike two nodes are, from 1 to 5."""
+        if one is two:
+            return 5.0
+        common = sum(a is b for a, b in zip(one.path, two.path, strict=False))
+        if common == 0:
+            return 1.0
+        if common == min(len(one.path), len(two.path)):  # one is below the other
+            return 3.0 if common == 1 else 4.0
+        return min(float(common), 4.0)
+
+    def _add(self, entry: Entry, parent: Node | None) -> Node:
+        if entry.name in self.nodes:
+            raise InputError(
+                f"{self.name}, line {entry.line}: the node {entry.name!r} occurs twice."
+            )
+        node = Node(entry.name, parent, len(self.nodes), entry.words)
+        self.nodes[node.name] = node
+        if parent:
+            parent.children.append(node)
+        for phrases, hint in ((entry.words, False), (entry.hints, True)):
+            for phrase in phrases:
+                forms = verb_forms(phrase) if self._verbs else [phrase]
+                for form in forms:
+                    self._phrases.setdefault(words_of(form), Found(node, 0, 0, hint=hint))
+                if not self._verbs:
+                    many = Found(node, 0, 0, plural=True, hint=hint)
+                    self._phrases.setdefault(words_of(plural(phrase)), many)
+        return node
+
+
+@cache
+def taxonomy(name: str) -> Taxonomy:
+    """Gives one of the trees that come with condsim."""
+    folder = FOLDER / "words"
+    path = folder / f"{name}.txt"
+    if not path.is_file():
+        raise unknown_name("tree", name, (p.name.removesuffix(".txt") for p in folder.iterdir()))
+    return Taxonomy(path.read_text(encoding="utf-8"), name=name)
 
 
 class Sentence:
-    """A sentence, cut into words once; mentions are looked up once for each tree."""
+    """A sentence, cut into words once; mentions are looked up once for each tree.
+
+    Attributes:
+        text: The sentence.
+        words: Its words in small letters, and the marks that part clauses.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self.words = words_of(text)
         self._found: dict[str, tuple[Found, ...]] = {}
 
-    @cached_property
-    def words(self) -> tuple[str, ...]:
-        """The words in small letters."""
-        return words_of(self.text)
-
     def mentions(self, tree: str | Taxonomy, *, of: Node | None = None) -> tuple[Found, ...]:
-        """Gives what the sentence mentions."""
+        """Gives what the sentence mentions of a tree, or of the nodes below one."""
         tree = taxonomy(tree) if isinstance(tree, str) else tree
         if tree.name not in self._found:
             self._found[tree.name] = tree.find(self.words)
@@ -43,16 +184,12 @@ class Sentence:
         )
 
     def before(self, found: Found) -> tuple[str, ...]:
-        """Gives the words before a noun that belong to it.
-
-        Returns:
-            Such as ``("two", "large")``; up to five words.
-        """
+        """Gives up to five words before a noun that belong to it, such as ``("two", "large")``."""
         start = found.start
         while start > max(0, found.start - _FARTHEST) and self.words[start - 1] not in _BOUNDS:
             start -= 1
         return self.words[start : found.start]
 
     def word(self, place: int) -> str:
-        """Gives a word."""
+        """Gives a word; empty where there is none."""
         return self.words[place] if 0 <= place < len(self.words) else ""

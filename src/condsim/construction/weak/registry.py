@@ -1,4 +1,4 @@
-"""Labelling functions: each reads one attribute from a sentence and compares two values of it.
+"""Labelling functions by name and by condition: the built-in ones, and those of the user.
 
 A function of one's own is a few lines:
 
@@ -14,93 +14,18 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import Enum
-from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-from condsim.construction.weak.compare import HIGHEST, LOWEST, yes_or_no
 from condsim.construction.weak.conditions import condition_key, wordings_of
-from condsim.construction.weak.language import Sentence
+from condsim.construction.weak.functions import Comparison, LabellingFunction, Reader, yes_or_no
+from condsim.construction.weak.people import doing_functions, people_functions
+from condsim.construction.weak.places import place_functions
+from condsim.construction.weak.things import noun_functions, thing_functions
 from condsim.errors import CondSimError, InputError
-
-
-class Absent(Enum):
-    """What a function returns where the sentence has nothing the condition could be about."""
-
-    ABSENT = "absent"
-
-
-ABSENT: Literal[Absent.ABSENT] = Absent.ABSENT
-
-Reader: TypeAlias = Callable[[Sentence], Any]
-"""Gives the value; None if it is not understood; `ABSENT` if the attribute is absent."""
 
 ReaderT = TypeVar("ReaderT", bound=Reader)
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class LabellingFunction:
-    """Reads one attribute and compares two values of it.
-
-    Attributes:
-        name: The condition in plain words, such as ``"number of people"``; unique.
-        family: What it belongs to, such as ``"number"``.
-        read: See `Reader`.
-        compare: Takes two values and gives a label from 1 (entirely different) to 5 (the same), or
-            None where it cannot tell.
-        answer: Says a value in a few words.
-        wordings: Ways to write the condition, the name among them.
-        also: Further conditions it understands, which are not written.
-        weight: How often it is drawn, relative to others, at least 0.
-        none_is_a_value: Whether a sentence without the attribute says something ("no people"), so
-            that only two such sentences make the condition void.
-    """
-
-    name: str
-    family: str
-    read: Reader
-    compare: Callable[[Any, Any], float | None]
-    answer: Callable[[Any], str]
-    wordings: tuple[str, ...]
-    also: tuple[str, ...] = ()
-    weight: float = 1.0
-    none_is_a_value: bool = False
-
-    def score(self, sentence1: Sentence, sentence2: Sentence) -> float | None:
-        """Compares two sentences."""
-        return self.score_values(self.read(sentence1), self.read(sentence2))
-
-    def score_values(self, one: Any, two: Any) -> float | None:  # noqa: ANN401  (any value)
-        """Compares what was read from two sentences."""
-        if one is None or two is None:
-            return None
-        absent = (one is ABSENT) + (two is ABSENT)
-        if absent:
-            return LOWEST if absent == 1 and self.none_is_a_value else None
-        label = self.compare(one, two)
-        if label is not None and not LOWEST <= label <= HIGHEST:
-            raise InputError(
-                f"The labelling function {self.name!r} gave {one!r} and {two!r} the label {label}. "
-                "Labels are from 1 to 5, or None where it cannot tell."
-            )
-        return label
-
-    def say(self, value: Any) -> str:  # noqa: ANN401  (any value)
-        """Says what was read."""
-        if value is None:
-            return ""
-        if value is ABSENT:
-            return "none" if self.none_is_a_value else ""
-        return self.answer(value)
-
-    def void(self, one: Any, two: Any) -> bool:  # noqa: ANN401  (any value)
-        """Tells whether the condition applies to neither sentence, or not to both."""
-        absent = (one is ABSENT) + (two is ABSENT)
-        return absent == 2 or (
-            absent == 1 and one is not None and two is not None and not self.none_is_a_value
-        )
 
 
 class Registry:
@@ -140,14 +65,25 @@ class Registry:
         return self._keys.get(condition_key(condition))
 
 
-REGISTRY = Registry()
+def _built_in() -> Registry:
+    """A registry with every function that comes with condsim."""
+    registry = Registry([*doing_functions(), *thing_functions()])
+    for function in noun_functions():
+        if registry.find(function.name) is None:  # "type of boat" is understood already
+            registry.add(function)
+    for function in (*people_functions(), *place_functions()):
+        registry.add(function)
+    return registry
+
+
+REGISTRY = _built_in()
 """The functions that come with condsim, and those of the user."""
 
 
 def labelling_function(
     name: str,
     *,
-    compare: Callable[[Any, Any], float | None] = yes_or_no,
+    compare: Comparison = yes_or_no,
     family: str = "own",
     answer: Callable[[Any], str] = str,
     wordings: Sequence[str] = (),

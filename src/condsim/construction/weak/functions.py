@@ -1,0 +1,176 @@
+"""Labelling functions: each reads one attribute from a sentence and compares two values of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Set
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Literal, TypeAlias
+
+from condsim.construction.weak.conditions import built_in_conditions, wordings_of
+from condsim.construction.weak.language import Node, Sentence, Taxonomy, taxonomy
+from condsim.errors import InputError
+
+LOWEST, HIGHEST = 1.0, 5.0
+
+
+class Absent(Enum):
+    """What a function returns where the sentence has nothing the condition could be about."""
+
+    ABSENT = "absent"
+
+
+ABSENT: Literal[Absent.ABSENT] = Absent.ABSENT
+
+Reader: TypeAlias = Callable[[Sentence], Any]
+"""Gives the value; None if it is not understood; `ABSENT` if the attribute is absent."""
+
+Comparison: TypeAlias = Callable[[Any, Any], float | None]
+"""Gives two values a label from 1 (entirely different) to 5 (the same); None if it cannot tell."""
+
+
+@dataclass(frozen=True)
+class LabellingFunction:
+    """Reads one attribute and compares two values of it.
+
+    Attributes:
+        name: The condition in plain words, such as ``"number of people"``; unique.
+        family: What it belongs to, such as ``"number"``.
+        read: See `Reader`.
+        compare: See `Comparison`.
+        answer: Says a value in a few words.
+        wordings: Ways to write the condition, the name first.
+        also: Further conditions it understands, which are not written.
+        weight: How often it is drawn, relative to others, at least 0.
+        none_is_a_value: Whether a sentence without the attribute says something ("no people"), so
+            that only two such sentences make the condition void.
+    """
+
+    name: str
+    family: str
+    read: Reader
+    compare: Comparison
+    answer: Callable[[Any], str]
+    wordings: tuple[str, ...]
+    also: tuple[str, ...] = ()
+    weight: float = 1.0
+    none_is_a_value: bool = False
+
+    def score(self, sentence1: Sentence, sentence2: Sentence) -> float | None:
+        """Compares two sentences."""
+        return self.score_values(self.read(sentence1), self.read(sentence2))
+
+    def score_values(self, one: Any, two: Any) -> float | None:  # noqa: ANN401  (any value)
+        """Compares what was read from two sentences."""
+        if one is None or two is None:
+            return None
+        absent = (one is ABSENT) + (two is ABSENT)
+        if absent:
+            return LOWEST if absent == 1 and self.none_is_a_value else None
+        label = self.compare(one, two)
+        if label is not None and not LOWEST <= label <= HIGHEST:
+            raise InputError(
+                f"The labelling function {self.name!r} gave {one!r} and {two!r} the label {label}. "
+                "Labels are from 1 to 5, or None where it cannot tell."
+            )
+        return label
+
+    def say(self, value: Any) -> str:  # noqa: ANN401  (any value)
+        """Says what was read."""
+        if value is ABSENT:
+            return "none" if self.none_is_a_value else ""
+        return "" if value is None else self.answer(value)
+
+    def void(self, one: Any, two: Any) -> bool:  # noqa: ANN401  (any value)
+        """Tells whether the condition applies to neither sentence, or not to both."""
+        if one is None or two is None or self.none_is_a_value:
+            return one is ABSENT and two is ABSENT
+        return one is ABSENT or two is ABSENT
+
+
+def built_in(
+    name: str,
+    read: Reader,
+    compare: Comparison,
+    *,
+    family: str,
+    answer: Callable[[Any], str] = str,
+    also: Iterable[str] = (),
+    weight: float = 1.0,
+    none_is_a_value: bool = False,
+) -> LabellingFunction:
+    """Makes a function that comes with condsim; ``lists/functions.txt`` has its wordings."""
+    wordings, understood = built_in_conditions().get(name, ((), ()))
+    return LabellingFunction(
+        name=name,
+        family=family,
+        read=read,
+        compare=compare,
+        answer=answer,
+        wordings=wordings_of(name, wordings),
+        also=(*understood, *also),
+        weight=weight,
+        none_is_a_value=none_is_a_value,
+    )
+
+
+def read_nodes(
+    sentence: Sentence, *, tree: str, of: str | None = None, where: str | None = None
+) -> frozenset[Node] | Absent | None:
+    """Reads what a sentence mentions of a tree, or below a node of it.
+
+    Args:
+        where: The tree of what has the attribute; the attribute is absent if none is mentioned.
+    """
+    nodes = sentence.nodes(tree, of=None if of is None else taxonomy(tree)[of])
+    if nodes:
+        return nodes
+    return None if where is None or sentence.mentions(where) else ABSENT
+
+
+def yes_or_no(one: Hashable, two: Hashable) -> float:
+    """Compares values that are equal or not."""
+    return HIGHEST if one == two else LOWEST
+
+
+def graded(*values: str) -> Callable[[str, str], float]:
+    """Makes a comparison of values that have an order.
+
+    Example:
+        >>> graded("none", "mild", "severe")("mild", "severe")
+        3.0
+    """
+    if len(values) < 2 or len(set(values)) < len(values):
+        raise InputError(f"An order needs two values or more, each once. Got {list(values)!r}.")
+    place = {value: number for number, value in enumerate(values)}
+
+    def compare(one: str, two: str) -> float:
+        apart = abs(place[one] - place[two]) / (len(values) - 1)
+        return HIGHEST - apart * (HIGHEST - LOWEST)
+
+    return compare
+
+
+def by_tree(name: str, *, floor: float = LOWEST) -> Callable[[Set[Node], Set[Node]], float]:
+    """Makes a comparison of what two sentences mention, by a tree.
+
+    Each node is held against the most similar one of the other sentence; the result is the mean
+    over both directions, from ``floor`` to 5.
+    """
+    tree = taxonomy(name)
+
+    def compare(one: Set[Node], two: Set[Node]) -> float:
+        alike = (_best(tree, one, two) + _best(tree, two, one)) / 2
+        return floor + (alike - LOWEST) * (HIGHEST - floor) / (HIGHEST - LOWEST)
+
+    return compare
+
+
+def _best(tree: Taxonomy, some: Set[Node], others: Set[Node]) -> float:
+    return sum(max(tree.similarity(one, two) for two in others) for one in some) / len(some)
+
+
+def say_nodes(nodes: Set[Node]) -> str:
+    """Says nodes as a short answer."""
+    names = [node.name for node in sorted(nodes, key=lambda node: node.order)]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
