@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from condsim.construction import TableRow, TaughtRow, write_rows
+from condsim.construction import TableRow, TrainingRow, write_rows
 from condsim.tasks import iter_csts, iter_rows, load_csts
 from condsim.training import caption_groups, load_siblings, with_siblings
 
@@ -44,14 +44,16 @@ def write_joined(taught: Sequence[Path], gold: Path, output: Path) -> None:
         output: The file to write.
     """
 
-    def rows() -> Iterator[TaughtRow]:
+    def rows() -> Iterator[TrainingRow]:
         for path in (*taught, gold):
             for row in iter_csts(path):
                 if row.label is not None:
                     origin = "gold" if path is gold else "taught"
-                    yield TaughtRow(row.sentence1, row.sentence2, row.condition, row.label, origin)
+                    yield TrainingRow(
+                        row.sentence1, row.sentence2, row.condition, row.label, origin
+                    )
 
-    write_rows(rows(), output, kind=TaughtRow)
+    write_rows(rows(), output, kind=TrainingRow)
 
 
 def write_pairs(nli: Path, weak: Path, output: Path) -> None:
@@ -95,7 +97,7 @@ def write_sibling_rows(captions: Sequence[Path], train: Path, dev: Path, output:
         output: The file to write: rows that differ from all of ``train``, with the labels there.
     """
 
-    def rows() -> Iterator[TaughtRow]:
+    def rows() -> Iterator[TrainingRow]:
         seen = {(row.sentence1, row.sentence2, row.condition) for row in iter_csts(train)}
         for variant in range(_VARIANTS):
             task = with_siblings(labelled, siblings, rate=1.0, seed=(0, variant))
@@ -103,7 +105,7 @@ def write_sibling_rows(captions: Sequence[Path], train: Path, dev: Path, output:
             for row in zip(task.sentences1, task.sentences2, conditions, labels, strict=True):
                 if row[:3] not in seen:
                     seen.add(row[:3])
-                    yield TaughtRow(*row, origin="sibling")
+                    yield TrainingRow(*row, origin="sibling")
 
     listed = output.with_name("siblings.csv")
     write_rows((Sibling(*group) for group in caption_groups(captions)), listed, kind=Sibling)
@@ -113,4 +115,4 @@ def write_sibling_rows(captions: Sequence[Path], train: Path, dev: Path, output:
         sentences=(*labelled.sentences1, *labelled.sentences2),
         leave_out=(*kept_apart.sentences1, *kept_apart.sentences2),
     )
-    write_rows(rows(), output, kind=TaughtRow)
+    write_rows(rows(), output, kind=TrainingRow)

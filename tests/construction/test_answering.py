@@ -7,11 +7,10 @@ import pytest
 from typer.testing import CliRunner
 
 from condsim.cli.main import app
-from condsim.construction import tables as blocks
 from condsim.construction.weak import (
-    AnswerRow,
     FunctionAnswerer,
     ModelAnswerer,
+    TrainingRow,
     answer_file,
     read_answer,
     with_answers,
@@ -31,9 +30,9 @@ def silent(stage: str, done: int, total: int) -> None: ...
 
 def test_with_answers_adds_a_row_of_the_same_label_and_one_of_5():
     given, replaced, own = with_answers([PEOPLE], FunctionAnswerer())
-    assert given == AnswerRow(*PEOPLE, origin="given")
-    first = AnswerRow("three", BOY, "number of people", 2.0, "answers:functions")
-    second = AnswerRow(MEN, "one", "number of people", 2.0, "answers:functions")
+    assert given == TrainingRow(*PEOPLE, origin="given")
+    first = TrainingRow("three", BOY, "number of people", 2.0, "answers:functions")
+    second = TrainingRow(MEN, "one", "number of people", 2.0, "answers:functions")
     assert replaced in (first, second)
     # the sentence that is left of the row above stands beside its own answer
     left = {BOY, "one"} if replaced == first else {MEN, "three"}
@@ -52,16 +51,16 @@ def test_with_answers_replaces_either_sentence():
 def test_with_answers_no_answer_leaves_the_row_alone_and_no_label_leaves_it_out():
     unlabelled = PEOPLE._replace(label=None)
     said = CstsRow("dog", "A cat sleeps.", "type of animal", 2.0)  # is its own answer
-    assert list(with_answers([said], FunctionAnswerer())) == [AnswerRow(*said, origin="given")]
+    assert list(with_answers([said], FunctionAnswerer())) == [TrainingRow(*said, origin="given")]
     assert list(with_answers([MOOD, unlabelled], FunctionAnswerer())) == [
-        AnswerRow(*MOOD, origin="given")
+        TrainingRow(*MOOD, origin="given")
     ]
 
 
 def test_with_answers_blocks_of_any_size_give_the_same(monkeypatch):
     rows = [PEOPLE, MOOD, PEOPLE._replace(condition="The number of dogs."), PEOPLE]
     whole = list(with_answers(rows, FunctionAnswerer(), seed=3))
-    monkeypatch.setattr(blocks, "BLOCK", 3)
+    monkeypatch.setattr("condsim.construction.tables.BLOCK", 3)
     assert list(with_answers(rows, FunctionAnswerer(), seed=3)) == whole
 
 

@@ -10,8 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from condsim.cli.main import app
-from condsim.construction import tables as blocks
-from condsim.construction.weak import TaughtRow, teach, teach_file, teach_pairs
+from condsim.construction.weak import TrainingRow, teach, teach_file, teach_pairs
 from condsim.errors import InputError
 from condsim.tasks import CstsRow, load_csts, load_task
 
@@ -45,7 +44,7 @@ class Fixed:
 def test_teach_label_is_the_mean_of_the_teachers():
     taught = list(teach(ROWS, [Fixed("a", 2), Fixed("b", 5)]))
     assert [row.label for row in taught] == [3.5, 3.5, 3.5]
-    assert taught[0] == TaughtRow("A dog runs.", "A cat runs.", "the animal", 3.5, "model:a+b")
+    assert taught[0] == TrainingRow("A dog runs.", "A cat runs.", "the animal", 3.5, "model:a+b")
 
 
 def test_teach_given_labels_count_as_asked_where_there_are_any():
@@ -59,7 +58,7 @@ def test_teach_scores_off_the_scale_are_put_on_its_ends():
 
 
 def test_teach_takes_rows_block_by_block(monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK", 2)
+    monkeypatch.setattr("condsim.construction.tables.BLOCK", 2)
     teacher = Fixed("a", 3)
     assert len(list(teach(iter(ROWS), [teacher]))) == 3
     assert teacher.blocks == [2, 1]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import subprocess
 import sys
 from dataclasses import replace
 
@@ -8,7 +7,8 @@ import mteb
 import numpy as np
 import pytest
 
-from condsim.errors import InputError
+from condsim import mteb_bridge
+from condsim.errors import InputError, MissingExtraError
 from condsim.mteb_bridge import CSTS, local_task
 
 
@@ -67,7 +67,9 @@ def test_local_task_no_label_refused(pairs):
         local_task("STS12", replace(pairs, labels=np.full(8, np.nan, np.float32)))
 
 
-def test_import_without_mteb_names_the_extra():
-    script = "import sys; sys.modules['mteb'] = None\nimport condsim.mteb_bridge"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert "pip install 'condsim[mteb]'" in done.stderr
+def test_import_without_mteb_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mteb", None)
+    monkeypatch.delitem(sys.modules, "condsim.mteb_bridge.local_data")
+    monkeypatch.delattr(mteb_bridge, "local_task")
+    with pytest.raises(MissingExtraError, match=r"pip install 'condsim\[mteb\]'"):
+        _ = mteb_bridge.local_task

@@ -113,7 +113,7 @@ if TYPE_CHECKING:
         Coverage as Coverage,
         FunctionAnswerer as FunctionAnswerer,
         ModelAnswerer as ModelAnswerer,
-        TaughtRow as TaughtRow,
+        TrainingRow as TrainingRow,
         WeakReport as WeakReport,
         WeakSettings as WeakSettings,
         agreement as agreement,
@@ -151,7 +151,7 @@ __getattr__, __dir__, __all__ = face(
         ),
         "weak": (
             "ANSWER_TOKENS AgreementReport Answerer Coverage FunctionAnswerer ModelAnswerer "
-            "REGISTRY TaughtRow WeakReport WeakSettings agreement answer_file build_weak "
+            "REGISTRY TrainingRow WeakReport WeakSettings agreement answer_file build_weak "
             "coverage read_pool teach_file"
         ),
     },

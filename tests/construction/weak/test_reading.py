@@ -7,7 +7,6 @@ import pytest
 from condsim.construction.weak import (
     ABSENT,
     REGISTRY,
-    LabellingFunction,
     Sentence,
     answers,
 )
@@ -94,11 +93,12 @@ def test_void_count_of_none_needs_both() -> None:
     assert function.void(ABSENT, ABSENT)
 
 
-@pytest.mark.parametrize("function", list(REGISTRY), ids=lambda function: function.name)
-def test_function_is_found_by_its_wordings(function: LabellingFunction) -> None:
-    assert function.wordings[0] == function.name
-    assert REGISTRY.find(f"The {function.name}.") is REGISTRY.find(function.name)
-    assert len(set(function.wordings)) == len(function.wordings)
+def test_functions_are_found_by_their_wordings() -> None:
+    assert len(REGISTRY) > 900
+    for function in REGISTRY:
+        assert function.wordings[0] == function.name
+        assert REGISTRY.find(f"The {function.name}.") is REGISTRY.find(function.name)
+        assert len(set(function.wordings)) == len(function.wordings)
 
 
 def test_functions_any_sentence_scores_are_labels() -> None:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from condsim.construction.weak.answering import (
         ANSWER_TOKENS as ANSWER_TOKENS,
         Answerer as Answerer,
-        AnswerRow as AnswerRow,
         FunctionAnswerer as FunctionAnswerer,
         ModelAnswerer as ModelAnswerer,
         answer_file as answer_file,
@@ -58,8 +57,8 @@ if TYPE_CHECKING:
         Registry as Registry,
         labelling_function as labelling_function,
     )
+    from condsim.construction.weak.rows import TrainingRow as TrainingRow
     from condsim.construction.weak.teachers import (
-        TaughtRow as TaughtRow,
         teach as teach,
         teach_file as teach_file,
         teach_pairs as teach_pairs,
@@ -70,7 +69,7 @@ __getattr__, __dir__, __all__ = face(
     __name__,
     {
         "answering": (
-            "ANSWER_TOKENS AnswerRow Answerer FunctionAnswerer ModelAnswerer answer_file answers "
+            "ANSWER_TOKENS Answerer FunctionAnswerer ModelAnswerer answer_file answers "
             "read_answer with_answers"
         ),
         "building": "WeakReport WeakSettings build_weak",
@@ -80,7 +79,8 @@ __getattr__, __dir__, __all__ = face(
         "language": "Sentence Taxonomy taxonomy",
         "pool": "read_pool",
         "registry": "REGISTRY Registry labelling_function",
-        "teachers": "TaughtRow teach teach_file teach_pairs",
+        "rows": "TrainingRow",
+        "teachers": "teach teach_file teach_pairs",
         "words": "plural verb_forms",
     },
     extra="build",

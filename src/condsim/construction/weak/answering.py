@@ -11,48 +11,22 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from importlib import metadata
-from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
-from condsim.construction.rows import TableRow
-from condsim.construction.tables import counted, in_blocks, revisions_of, write_manifest, write_rows
-from condsim.construction.weak.language import Sentence
+from condsim.construction.tables import counted, in_blocks, revisions_of, write_rows
+from condsim.construction.weak.language import cut_sentence
 from condsim.construction.weak.registry import REGISTRY, Registry
+from condsim.construction.weak.rows import TrainingRow, write_provenance
 from condsim.errors import InputError
-from condsim.files import check_not_input, sha256_of
+from condsim.files import check_not_input
 from condsim.progress import Progress
 from condsim.prompting import Asker
 from condsim.tasks import CstsRow, iter_csts
 
-_RECENT = 1024  # sentences that are kept cut into words
-
-
-def answers(condition: str, sentence: str, *, registry: Registry = REGISTRY) -> str | None:
-    """Answers a condition from a sentence.
-
-    Example:
-        >>> answers("The number of people.", "Two men talk to a girl.")
-        'three'
-    """
-    function = registry.find(condition)
-    if function is None:
-        return None
-    return function.say(function.read(_cut(sentence))) or None
-
-
-@lru_cache(maxsize=_RECENT)
-def _cut(text: str) -> Sentence:
-    return Sentence(text)
-
-
 ANSWER_TOKENS = 20
 """Longest answer of a language model in tokens."""
 
-_HIGHEST = 5.0  # label of a sentence and its own answer
 _MOST_WORDS = 8  # of an answer; more is talk
 
 _INSTRUCTION = """\
@@ -71,70 +45,58 @@ _REFUSAL = re.compile(
 
 
 class Answerer(Protocol):
-    """Answers conditions from sentences."""
+    """Answers conditions from sentences; its name is kept with the rows."""
 
     @property
     def name(self) -> str:
-        """Short name, kept with the rows."""
+        """Short name."""
 
     def answer(self, questions: Sequence[tuple[str, str]]) -> list[str | None]:
-        """Answers.
+        """Answers in a few words.
 
         Args:
             questions: A condition and a sentence each.
 
         Returns:
-            A few words each; None where there is no answer.
+            An answer each; None where there is none.
         """
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerRow(TableRow):
-    """A row of training data, some of whose sentences are answers.
+def answers(condition: str, sentence: str, *, registry: Registry = REGISTRY) -> str | None:
+    """Answers a condition from a sentence by the function that understands it.
 
-    Attributes:
-        sentence1: A sentence, or a short answer.
-        sentence2: Another.
-        condition: The condition.
-        label: 1 to 5.
-        origin: ``given`` for a row as it was, else ``answers:`` and who answered.
+    Args:
+        condition: The condition, in any wording.
+        sentence: The sentence.
+        registry: The functions.
+
+    Returns:
+        A few words; None if no function understands the condition or the sentence does not say.
+
+    Example:
+        >>> answers("The number of people.", "Two men talk to a girl.")
+        'three'
     """
-
-    sentence1: str
-    sentence2: str
-    condition: str
-    label: float
-    origin: str
+    function = registry.find(condition)
+    return None if function is None else function.say(function.read(cut_sentence(sentence))) or None
 
 
 class FunctionAnswerer:
-    """Answers by labelling functions: what they read from a sentence, in words.
-
-    Attributes:
-        name: ``functions``.
-    """
+    """Answers by labelling functions: what they read from a sentence, in words."""
 
     name = "functions"
 
     def __init__(self, registry: Registry = REGISTRY) -> None:
-        """Takes the functions.
-
-        Args:
-            registry: The functions to ask.
-        """
+        """Takes the functions to ask."""
         self._registry = registry
 
     def answer(self, questions: Sequence[tuple[str, str]]) -> list[str | None]:
-        """Answers; see `condsim.construction.weak.answering`."""
+        """Answers; see `Answerer.answer`."""
         return [answers(*question, registry=self._registry) for question in questions]
 
 
 class ModelAnswerer:
-    """Answers by a prompted language model; each question is asked once.
-
-    Attributes:
-        name: Name of the model.
-    """
+    """Answers by a prompted language model; each question is asked once."""
 
     def __init__(self, asker: Asker, *, name: str) -> None:
         """Settles who is asked; nothing is.
@@ -195,8 +157,8 @@ def read_answer(text: str) -> str | None:
 
 def with_answers(
     rows: Iterable[CstsRow], answerer: Answerer, *, seed: int = 0
-) -> Iterator[AnswerRow]:
-    """Adds to each labelled row what its answers tell; of any number of rows, in bounded memory.
+) -> Iterator[TrainingRow]:
+    """Adds to each labelled row what its answers tell, in bounded memory.
 
     After the row as it was come, where both sentences answer: the row with one sentence, drawn at
     random, replaced by its answer, with the same label; and the other sentence beside its own
@@ -205,23 +167,21 @@ def with_answers(
     draw = random.Random(seed)
     origin = f"answers:{answerer.name}"
     for block in in_blocks((row, row.label) for row in rows if row.label is not None):
-        asked = chain.from_iterable(
-            ((row.condition, row.sentence1), (row.condition, row.sentence2)) for row, _ in block
-        )
+        asked = ((row.condition, text) for row, _ in block for text in (row[0], row[1]))
         questions = list(dict.fromkeys(asked))
         known = dict(zip(questions, answerer.answer(questions), strict=True))
         for (one, two, condition, _), label in block:
-            yield AnswerRow(one, two, condition, label, "given")
+            yield TrainingRow(one, two, condition, label, "given")
             answer1, answer2 = known[condition, one], known[condition, two]
-            if answer1 in (None, one) or answer2 in (None, two):
+            if answer1 is None or answer2 is None or answer1 == one or answer2 == two:
                 continue
             first = draw.random() < 0.5
             replaced = (answer1, two) if first else (one, answer2)
             own = (two, answer2) if first else (one, answer1)
             if draw.random() < 0.5:
                 own = (own[1], own[0])
-            yield AnswerRow(*replaced, condition, label, origin)
-            yield AnswerRow(*own, condition, _HIGHEST, origin)
+            yield TrainingRow(*replaced, condition, label, origin)
+            yield TrainingRow(*own, condition, 5.0, origin)
 
 
 def answer_file(
@@ -236,12 +196,12 @@ def answer_file(
     """Adds answers to a file of rows, into another with a manifest beside it.
 
     Args:
-        file: Rows in the columns of C-STS; all are checked before any is asked of.
+        file: Rows in the columns of C-STS; all are checked before any question is asked.
         output: A ``.csv`` or ``.parquet`` file that ``condsim train`` reads.
-        answerer: See `with_answers`.
-        progress: Told of the stage, the rows read and their number.
-        seed: See `with_answers`.
-        functions: Files that labelling functions which answer are from, for the manifest.
+        answerer: Answers for the sentences of each row.
+        progress: Called with the stage, the rows read and their number.
+        seed: Seed of which sentence its answer replaces.
+        functions: Files of labelling functions that answer, for the manifest.
 
     Returns:
         Rows written, by origin, and ``unlabelled``: those left out.
@@ -260,21 +220,17 @@ def answer_file(
     total = labels.total()
     written = Counter(unlabelled=labels[False])
 
-    def rows() -> Iterator[AnswerRow]:
+    def rows() -> Iterator[TrainingRow]:
         for row in with_answers(counted(iter_csts(file), total, progress), answerer, seed=seed):
             written[row.origin] += 1
             yield row
 
-    write_rows(rows(), output, kind=AnswerRow)
-    content = {
-        "kind": "rows with answers",
-        "sha256": sha256_of(output),
-        "made_from": revisions_of([file]),
+    write_rows(rows(), output, kind=TrainingRow)
+    facts = {
         "functions": revisions_of(functions),
         "answerer": answerer.name,
         "seed": seed,
         "rows": dict(written),
-        "condsim": metadata.version("condsim"),
     }
-    write_manifest(output, content)
+    write_provenance(output, kind="rows with answers", made_from=[file], facts=facts)
     return written

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
-from importlib import metadata
+from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 
 from condsim.construction.candidates import FilterSettings, PairFilter
-from condsim.construction.tables import revisions_of, write_manifest, write_rows
-from condsim.construction.weak.draw import AnsweredRow, Drawing, WeakRow, absent_rows
+from condsim.construction.tables import revisions_of, write_rows
+from condsim.construction.weak.draw import Drawing, absent_rows
 from condsim.construction.weak.functions import LabellingFunction
 from condsim.construction.weak.pool import Pool, excluded_keys, near_pairs, read_pool, vectors_of
 from condsim.construction.weak.registry import Registry
-from condsim.files import sha256_of
+from condsim.construction.weak.rows import AnsweredRow, WeakRow, write_provenance
 from condsim.progress import Progress
+from condsim.settings import Settings
 from condsim.tasks import iter_csts
 
 
-@dataclass(frozen=True)
-class WeakSettings:
+class WeakSettings(Settings):
     """How a weakly labelled data set is made.
 
     Attributes:
@@ -30,9 +29,10 @@ class WeakSettings:
         seed: Seed of all that is drawn.
         k: Neighbours of a sentence.
         sample: Sentences to draw pairs from; all if None.
-        text_encoder: What tells which sentences are near; see `vectors_of`.
+        text_encoder: The model whose vectors say which sentences are near; ``"words"`` needs none,
+            None is that of `condsim.construction.load_text_encoder`.
         answers: Whether the rows have the columns ``answer1`` and ``answer2``.
-        filters: What pairs must be like.
+        filters: Bounds that pairs must keep.
     """
 
     rows: int = 60_000
@@ -42,9 +42,7 @@ class WeakSettings:
     sample: int | None = None
     text_encoder: str | None = None
     answers: bool = True
-    filters: FilterSettings = field(
-        default_factory=lambda: FilterSettings(max_iou=0.3, min_length_ratio=0.6)
-    )
+    filters: FilterSettings = FilterSettings(max_iou=0.3, min_length_ratio=0.6)
 
 
 @dataclass(frozen=True)
@@ -74,12 +72,6 @@ class WeakReport:
     functions: dict[str, int]
 
 
-def weights_like(path: Path, registry: Registry) -> dict[str, float]:
-    """Counts how often each function's conditions are written in a data set."""
-    found = (registry.find(row.condition) for row in iter_csts(path, labels=False))
-    return dict(Counter(function.name for function in found if function is not None))
-
-
 def build_weak(
     paths: Sequence[Path],
     output: Path,
@@ -102,14 +94,14 @@ def build_weak(
         paths: Files of captions.
         output: A ``.csv`` or ``.parquet`` file to write; a manifest lies beside it.
         registry: The functions.
-        settings: See there.
+        settings: Sizes, seed and bounds.
         cache: Folder where vectors and neighbours are kept.
-        progress: Is told the stage and how far it is.
+        progress: Called with the stage, what is done and what there is.
         caption_column: See `read_pool`.
         item_column: See `read_pool`.
         exclude: Data sets whose sentences must not be used.
-        like: A C-STS file whose conditions say how often each function is drawn.
-        absent_output: Where rows with the label -1 go; behind the others if None.
+        like: A C-STS file; each function is drawn as often as its conditions are written there.
+        absent_output: File for rows with the label -1; the same file if None.
         functions: Files that functions of the registry are from, for the manifest.
         device: Where torch runs; it chooses if None.
 
@@ -122,7 +114,7 @@ def build_weak(
     """
     cache.mkdir(parents=True, exist_ok=True)
     known = list(registry)
-    weights = None if like is None else weights_like(like, registry)
+    weights = None if like is None else _weights_like(like, registry)
     drawing = Drawing(known, rows=settings.rows, weights=weights, seed=settings.seed)
     pool = read_pool(
         paths,
@@ -146,46 +138,41 @@ def build_weak(
     passing = PairFilter(settings.filters).passing(pairs)
     written: Counter[tuple[str, int]] = Counter()
 
-    def labelled() -> Iterator[WeakRow]:
-        for row in _counted(drawing.rows(passing), written, answers=settings.answers):
+    def counted(rows: Iterator[AnsweredRow]) -> Iterator[WeakRow]:
+        for row in rows:
+            written[row.origin.removeprefix("weak:"), row.label] += 1
             if written.total() % 100 == 0:
-                progress("rows", written.total(), settings.rows)
-            yield row
+                progress("rows", written.total(), settings.rows + settings.absent)
+            yield row if settings.answers else row.without_answers()
 
-    def without() -> Iterator[WeakRow]:
-        rows = absent_rows(
-            passing, known, rows=settings.absent, weights=weights, seed=settings.seed
-        )
-        return _counted(rows, written, answers=settings.answers)
-
+    labelled = counted(drawing.rows(passing))
+    absent = counted(
+        absent_rows(passing, known, rows=settings.absent, weights=weights, seed=settings.seed)
+    )
     kind = AnsweredRow if settings.answers else WeakRow
     if absent_output is None:
-        write_rows(chain(labelled(), without()), output, kind=kind)
+        write_rows(chain(labelled, absent), output, kind=kind)
     else:
-        write_rows(labelled(), output, kind=kind)
-        write_rows(without(), absent_output, kind=kind)
+        write_rows(labelled, output, kind=kind)
+        write_rows(absent, absent_output, kind=kind)
     report = _report(pool, drawing.seen, written, known)
-    made = {
-        "made_from": revisions_of(paths),
+    facts = {
         "excluded": revisions_of(exclude),
         "like": None if like is None else revisions_of([like]),
         "functions": revisions_of(functions),
-        "settings": asdict(settings),
+        "settings": settings.model_dump(),
         "text_encoder_revision": revision,
         "report": asdict(report),
-        "condsim": metadata.version("condsim"),
     }
     for path in filter(None, (output, absent_output)):
-        write_manifest(path, {"kind": "weak labels", "sha256": sha256_of(path), **made})
+        write_provenance(path, kind="weak labels", made_from=paths, facts=facts)
     return report
 
 
-def _counted(
-    rows: Iterator[AnsweredRow], written: Counter[tuple[str, int]], *, answers: bool
-) -> Iterator[WeakRow]:
-    for row in rows:
-        written[row.origin.removeprefix("weak:"), row.label] += 1
-        yield row if answers else row.without_answers()
+def _weights_like(path: Path, registry: Registry) -> dict[str, float]:
+    """How often each function's conditions are written in a data set."""
+    found = (registry.find(row.condition) for row in iter_csts(path, labels=False))
+    return dict(Counter(function.name for function in found if function is not None))
 
 
 def _report(
@@ -195,9 +182,7 @@ def _report(
     functions: Sequence[LabellingFunction],
 ) -> WeakReport:
     family = {function.name: function.family for function in functions}
-    labels: Counter[str] = Counter()
-    families: Counter[str] = Counter()
-    names: Counter[str] = Counter()
+    labels, families, names = Counter[str](), Counter[str](), Counter[str]()
     for (name, label), rows in written.items():
         labels[str(label)] += rows
         families[family[name]] += rows

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from condsim.construction.tables import plain_values
 from condsim.construction.weak.functions import ABSENT
-from condsim.construction.weak.language import Sentence
+from condsim.construction.weak.language import Sentence, cut_sentence
 from condsim.construction.weak.registry import Registry
 from condsim.evaluation import spearman
 from condsim.types import Task
@@ -21,7 +20,7 @@ _FEWEST = 3  # rows for a correlation
 
 @dataclass(frozen=True)
 class Agreement:
-    """What some rows say of the functions that understand their conditions.
+    """Agreement on the rows whose conditions some functions understand.
 
     Attributes:
         name: The function, the family, or ``all``.
@@ -59,14 +58,6 @@ class AgreementReport:
     functions: tuple[Agreement, ...]
     not_understood: tuple[tuple[str, int], ...]
 
-    def to_dict(self) -> dict[str, object]:
-        """Gives the report as JSON can hold it.
-
-        Returns:
-            The attributes by name; NaN is None.
-        """
-        return plain_values(self)
-
 
 @dataclass(frozen=True)
 class Coverage:
@@ -96,28 +87,48 @@ def agreement(task: Task, registry: Registry, *, shown: int = 20) -> AgreementRe
     Returns:
         The report; rows without a label are left out.
     """
-    scores: list[tuple[str, str, float, float]] = []
+    by_function: dict[str, list[tuple[float, float]]] = {}  # scores, NaN if not read, and labels
+    by_family: dict[str, list[tuple[float, float]]] = {}
     missed: Counter[str] = Counter()
-    sentences: dict[str, Sentence] = {}
     rows = zip(task.sentences1, task.sentences2, task.conditions or (), task.labels, strict=True)
-    labelled = [row for row in rows if not math.isnan(row[3])]
-    for one, two, condition, label in labelled:
+    for one, two, condition, label in rows:
         function = registry.find(condition)
+        if math.isnan(label):
+            continue
         if function is None:
             missed[condition.lower().strip(" .")] += 1
             continue
-        cut = [sentences.setdefault(text, Sentence(text)) for text in (one, two)]
-        score = function.score(*cut)
-        scores.append(
-            (function.name, function.family, math.nan if score is None else score, float(label))
-        )
+        score = function.score(cut_sentence(one), cut_sentence(two))
+        row = math.nan if score is None else score, float(label)
+        by_function.setdefault(function.name, []).append(row)
+        by_family.setdefault(function.family, []).append(row)
+    understood = [row for found in by_function.values() for row in found]
+    labelled = len(understood) + missed.total()
     return AgreementReport(
-        rows=len(labelled),
-        understood=len(scores) / max(len(labelled), 1),
-        all=_agreement("all", [row[2:] for row in scores]),
-        families=_by(scores, 1),
-        functions=_by(scores, 0),
+        rows=labelled,
+        understood=len(understood) / max(labelled, 1),
+        all=_agreement("all", understood),
+        families=_agreements(by_family),
+        functions=_agreements(by_function),
         not_understood=tuple(missed.most_common(shown)),
+    )
+
+
+def _agreements(groups: Mapping[str, Sequence[tuple[float, float]]]) -> tuple[Agreement, ...]:
+    found = (_agreement(name, rows) for name, rows in groups.items())
+    return tuple(sorted(found, key=lambda one: (-one.rows, one.name)))
+
+
+def _agreement(name: str, rows: Sequence[tuple[float, float]]) -> Agreement:
+    read = np.array([row for row in rows if not math.isnan(row[0])]).reshape(-1, 2)
+    varied = len(read) >= _FEWEST and bool((np.ptp(read, axis=0) > 0).all())
+    error = float(np.abs(read[:, 0] - read[:, 1]).mean()) if len(read) else math.nan
+    return Agreement(
+        name=name,
+        rows=len(rows),
+        read=len(read),
+        spearman=100 * spearman(read[:, 0], read[:, 1]) if varied else math.nan,
+        mean_absolute_error=error,
     )
 
 
@@ -144,25 +155,3 @@ def coverage(sentences: Sequence[str], registry: Registry) -> tuple[Coverage, ..
         Coverage(f.name, f.family, read[f.name] / total, absent[f.name] / total) for f in registry
     ]
     return tuple(sorted(found, key=lambda one: (-one.read, one.name)))
-
-
-def _by(scores: Iterable[tuple[str, str, float, float]], column: int) -> tuple[Agreement, ...]:
-    groups: dict[str, list[tuple[float, float]]] = {}
-    for row in scores:
-        groups.setdefault(str(row[column]), []).append((row[2], row[3]))
-    found = (_agreement(name, rows) for name, rows in groups.items())
-    return tuple(sorted(found, key=lambda one: (-one.rows, one.name)))
-
-
-def _agreement(name: str, rows: Sequence[tuple[float, float]]) -> Agreement:
-    both = np.array([row for row in rows if not math.isnan(row[0])]).reshape(-1, 2)
-    varied = len(both) >= _FEWEST and bool((np.ptp(both, axis=0) > 0).all())
-    return Agreement(
-        name=name,
-        rows=len(rows),
-        read=len(both),
-        spearman=100 * spearman(both[:, 0], both[:, 1]) if varied else math.nan,
-        mean_absolute_error=float(np.abs(both[:, 0] - both[:, 1]).mean())
-        if len(both)
-        else math.nan,
-    )

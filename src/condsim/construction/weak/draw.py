@@ -4,71 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 
-from condsim.construction.rows import DOES_NOT_APPLY, Candidate, TableRow
+from condsim.construction.rows import DOES_NOT_APPLY, Candidate
 from condsim.construction.weak.functions import ABSENT, LabellingFunction
 from condsim.construction.weak.language import Sentence
+from condsim.construction.weak.rows import AnsweredRow
 from condsim.errors import InputError
 
-_LABELS = (1, 2, 3, 4, 5)
 _LOOSER = (1.5, 5.0, 30.0)  # times what a function may have of a label, pass by pass
 _NONE_SHARE = 0.1  # of pairs where one sentence has none of what is counted: too easy for more
 _LOOKED_AT = 4  # pairs for each row that is wanted, at most
 
 
-@dataclass(frozen=True, slots=True)
-class WeakRow(TableRow):
-    """A row of a weakly labelled data set.
-
-    Attributes:
-        sentence1: The first sentence.
-        sentence2: The second.
-        condition: The condition.
-        label: 1 to 5, or -1 where the attribute is absent.
-        origin: ``weak:`` and the name of the function.
-    """
-
-    sentence1: str
-    sentence2: str
-    condition: str
-    label: int
-    origin: str
-
-
-@dataclass(frozen=True, slots=True)
-class AnsweredRow(WeakRow):
-    """A row with what was read.
-
-    Attributes:
-        answer1: What the function read from the first sentence, in words; empty if absent.
-        answer2: Likewise of the second.
-    """
-
-    answer1: str
-    answer2: str
-
-    def without_answers(self) -> WeakRow:
-        """Gives the row alone."""
-        return WeakRow(self.sentence1, self.sentence2, self.condition, self.label, self.origin)
-
-
-def nearest_label(score: float) -> int:
-    """Rounds a score to a label."""
-    return min(max(int(score + 0.5), 1), 5)
-
-
 class Drawing:
-    """Draws rows from pairs, so that functions and labels come out as wanted.
+    """Draws rows from pairs, with as many of each function and label as wanted.
 
     A function's rows are to be spread evenly over the five labels, so that the condition alone
     tells little of the label. What pairs do not have is made up for by others, pass by pass.
 
     Attributes:
-        drawn: Rows by function and label.
         seen: Pairs that were looked at.
     """
 
@@ -86,105 +43,78 @@ class Drawing:
         total = sum(given.values())
         if total <= 0:
             raise InputError("No labelling function has a weight above 0; none could be drawn.")
-        self._functions = [f for f in functions if given[f.name] > 0]
+        self._functions = {f.name: f for f in functions if given[f.name] > 0}
         self._rows = rows
         self._share = {name: rows * weight / total / 5 for name, weight in given.items()}
-        self._label_room = rows / 5
         self._random = np.random.default_rng(seed)
-        self._values: dict[str, dict[int, object]] = {}  # by sentence and place of the function
-        self.drawn: Counter[tuple[str, int]] = Counter()
+        self._read: dict[str, dict[str, object]] = {}  # values by sentence and function
+        self._drawn: Counter[tuple[str, int]] = Counter()  # by function and label
         self._labels: Counter[int] = Counter()
         self.seen = 0
 
     def rows(self, pairs: Iterable[Candidate]) -> Iterator[AnsweredRow]:
-        """Draws rows."""
-        waiting: list[Candidate] = []
+        """Draws two rows of each pair that has them."""
         source: Iterator[Candidate] = islice(pairs, _LOOKED_AT * self._rows)
         for looser in _LOOSER:
             waiting = []
             for pair in source:
-                if sum(self._labels.values()) + 2 > self._rows:
+                if self._labels.total() + 2 > self._rows:
                     return
                 self.seen += looser == _LOOSER[0]
                 chosen = self._choose(pair, looser)
-                if chosen is None:
+                if not chosen:
                     waiting.append(pair)
-                else:
-                    yield from self._two(pair, chosen)
+                for place in self._random.permutation(2) if chosen else ():
+                    yield self._row(pair, *chosen[place])
             source = iter(waiting)
 
-    def _choose(
-        self, pair: Candidate, looser: float
-    ) -> tuple[tuple[LabellingFunction, int], tuple[LabellingFunction, int]] | None:
-        best: dict[int, tuple[tuple[float, str], LabellingFunction]] = {}
-        one, two = self._read(pair.sentence1), self._read(pair.sentence2)
-        for place in sorted(one.keys() & two.keys()):
-            function = self._functions[place]
-            if ABSENT in (one[place], two[place]) and self._random.random() > _NONE_SHARE:
+    def _choose(self, pair: Candidate, looser: float) -> list[tuple[str, int]]:
+        """The two functions whose rows are wanted most and their labels; the higher label first."""
+        best: dict[int, tuple[float, str]] = {}
+        one, two = self._values(pair.sentence1), self._values(pair.sentence2)
+        for name in one:
+            if name not in two:
                 continue
-            score = function.score_values(one[place], two[place])
+            if ABSENT in (one[name], two[name]) and self._random.random() > _NONE_SHARE:
+                continue
+            score = self._functions[name].score_values(one[name], two[name])
             if score is None:
                 continue
-            label = nearest_label(score)
-            need = self._need(function.name, label, looser)
-            if need > 0 and (label not in best or (need, function.name) > best[label][0]):
-                best[label] = (need, function.name), function
+            label = min(max(int(score + 0.5), 1), 5)
+            need = self._need(name, label, looser)
+            if need > 0:
+                best[label] = max(best.get(label, (0.0, "")), (need, name))
         combined = [
-            (best[high][0][0] + best[low][0][0], high, low)
-            for high in best
-            for low in best
-            if high > low
+            (best[high][0] + best[low][0], high, low) for high in best for low in best if high > low
         ]
-        if not combined:
-            return None
-        _, high, low = max(combined)
-        return (best[high][1], high), (best[low][1], low)
+        return [(best[label][1], label) for label in max(combined)[1:]] if combined else []
 
     def _need(self, name: str, label: int, looser: float) -> float:
         """How much a row of this function and label is wanted; 0 or below if not."""
         room = self._share[name] * looser
-        label_room = self._label_room * min(1 + (looser - 1.5) * 0.1, 2)
-        of_function = 1 - (self.drawn[name, label] + 0.5) / room
+        label_room = self._rows / 5 * min(1 + (looser - 1.5) * 0.1, 2)
+        of_function = 1 - (self._drawn[name, label] + 0.5) / room
         of_label = 1 - self._labels[label] / label_room
-        return (
-            min(of_function, of_label)
-            if min(of_function, of_label) <= 0
-            else (of_function + of_label)
-        )
+        least = min(of_function, of_label)
+        return least if least <= 0 else of_function + of_label
 
-    def _two(
-        self,
-        pair: Candidate,
-        chosen: tuple[tuple[LabellingFunction, int], tuple[LabellingFunction, int]],
-    ) -> Iterator[AnsweredRow]:
-        order = self._random.permutation(2)
-        for place in order:
-            function, label = chosen[place]
-            at = self._functions.index(function)
-            self.drawn[function.name, label] += 1
-            self._labels[label] += 1
-            yield AnsweredRow(
-                sentence1=pair.sentence1,
-                sentence2=pair.sentence2,
-                condition=_wording(function, self._random),
-                label=label,
-                origin=f"weak:{function.name}",
-                answer1=function.say(self._read(pair.sentence1)[at]),
-                answer2=function.say(self._read(pair.sentence2)[at]),
-            )
+    def _row(self, pair: Candidate, name: str, label: int) -> AnsweredRow:
+        self._drawn[name, label] += 1
+        self._labels[label] += 1
+        values = self._values(pair.sentence1)[name], self._values(pair.sentence2)[name]
+        return _row(pair, self._functions[name], values, label=label, random=self._random)
 
-    def _read(self, text: str) -> dict[int, object]:
-        """What the functions read from a sentence, by the place of the function."""
-        if text not in self._values:
+    def _values(self, text: str) -> dict[str, object]:
+        """What the functions read from a sentence, in their order."""
+        if text not in self._read:
             sentence = Sentence(text)
-            read = ((place, f.read(sentence)) for place, f in enumerate(self._functions))
-            self._values[text] = {
-                place: value
-                for place, value in read
-                if value is not None
-                and (value is not ABSENT or self._functions[place].none_is_a_value)
+            values = ((function, function.read(sentence)) for function in self._functions.values())
+            self._read[text] = {
+                function.name: value
+                for function, value in values
+                if value is not None and (value is not ABSENT or function.none_is_a_value)
             }
-        return self._values[text]
+        return self._read[text]
 
 
 def absent_rows(
@@ -196,38 +126,25 @@ def absent_rows(
     seed: int = 0,
 ) -> Iterator[AnsweredRow]:
     """Draws rows whose condition does not apply to one sentence or to both."""
-    rng = np.random.default_rng(seed)
-    given = list(_weights(functions, weights).values())
+    random = np.random.default_rng(seed)
+    given = _weights(functions, weights)
+    weighted = [function for function in functions if given[function.name] > 0]
     drawn: Counter[str] = Counter()
-    written = 0
     for pair in pairs:
-        if written == rows:
+        if drawn.total() == rows:
             return
         one, two = Sentence(pair.sentence1), Sentence(pair.sentence2)
-        wanted = []
-        for function, weight in zip(functions, given, strict=True):
-            if weight <= 0:
-                continue
-            values = function.read(one), function.read(two)
-            if function.void(*values):
-                wanted.append(
-                    ((drawn[function.name] + 1) / weight, function.name, function, values)
-                )
-        if not wanted:
+        read = ((function, (function.read(one), function.read(two))) for function in weighted)
+        void = {
+            ((drawn[function.name] + 1) / given[function.name], function.name): (function, values)
+            for function, values in read
+            if function.void(*values)
+        }
+        if not void:
             continue
-        _, name, function, values = min(wanted, key=lambda found: found[:2])
-        drawn[name] += 1
-        written += 1
-        said = [function.say(value) for value in values]
-        yield AnsweredRow(
-            sentence1=pair.sentence1,
-            sentence2=pair.sentence2,
-            condition=_wording(function, rng),
-            label=DOES_NOT_APPLY,
-            origin=f"weak:{name}",
-            answer1=said[0],
-            answer2=said[1],
-        )
+        function, values = void[min(void)]
+        drawn[function.name] += 1
+        yield _row(pair, function, values, label=DOES_NOT_APPLY, random=random)
 
 
 def _weights(
@@ -240,8 +157,24 @@ def _weights(
     }
 
 
-def _wording(function: LabellingFunction, rng: np.random.Generator) -> str:
-    """The plain name in half of the rows, another wording in the others."""
-    if rng.random() < 0.5:
-        return function.name
-    return function.wordings[int(rng.integers(len(function.wordings)))]
+def _row(
+    pair: Candidate,
+    function: LabellingFunction,
+    values: tuple[object, object],
+    *,
+    label: int,
+    random: np.random.Generator,
+) -> AnsweredRow:
+    """A row of a pair: the plain name in half of the rows, another wording in the others."""
+    condition = function.name
+    if random.random() >= 0.5:
+        condition = function.wordings[int(random.integers(len(function.wordings)))]
+    return AnsweredRow(
+        sentence1=pair.sentence1,
+        sentence2=pair.sentence2,
+        condition=condition,
+        label=label,
+        origin=f"weak:{function.name}",
+        answer1=function.say(values[0]),
+        answer2=function.say(values[1]),
+    )

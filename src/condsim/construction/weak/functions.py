@@ -92,9 +92,9 @@ def built_in(
     name: str,
     read: Reader,
     compare: Comparison,
-    *,
-    family: str,
     answer: Callable[[Any], str] = str,
+    *,
+    family: str = "",
     also: Iterable[str] = (),
     weight: float = 1.0,
     none_is_a_value: bool = False,
@@ -103,7 +103,7 @@ def built_in(
     wordings, understood = built_in_conditions().get(name, ((), ()))
     return LabellingFunction(
         name=name,
-        family=family,
+        family=family or name,
         read=read,
         compare=compare,
         answer=answer,
@@ -114,13 +114,45 @@ def built_in(
     )
 
 
+def node_function(
+    name: str,
+    read: Reader,
+    tree: str,
+    *,
+    floor: float = LOWEST,
+    family: str = "",
+    also: Iterable[str] = (),
+    weight: float = 1.0,
+) -> LabellingFunction:
+    """Makes a function that reads nodes of a tree; labels are from ``floor`` to 5.
+
+    Each node is held against the most similar one of the other sentence; the label is the mean over
+    both directions.
+    """
+
+    def compare(one: Set[Node], two: Set[Node]) -> float:
+        known = taxonomy(tree)
+        alike = (_best(known, one, two) + _best(known, two, one)) / 2
+        return floor + (alike - LOWEST) * (HIGHEST - floor) / (HIGHEST - LOWEST)
+
+    return built_in(name, read, compare, _say_nodes, family=family, also=also, weight=weight)
+
+
+def _best(tree: Taxonomy, some: Set[Node], others: Set[Node]) -> float:
+    return sum(max(tree.similarity(one, two) for two in others) for one in some) / len(some)
+
+
+def _say_nodes(nodes: Set[Node]) -> str:
+    names = [node.name for node in sorted(nodes, key=lambda node: node.order)]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
 def read_nodes(
     sentence: Sentence, *, tree: str, of: str | None = None, where: str | None = None
 ) -> frozenset[Node] | Absent | None:
     """Reads what a sentence mentions of a tree, or below a node of it.
 
-    Args:
-        where: The tree of what has the attribute; the attribute is absent if none is mentioned.
+    The attribute is absent if the sentence mentions nothing of the tree ``where``.
     """
     nodes = sentence.nodes(tree, of=None if of is None else taxonomy(tree)[of])
     if nodes:
@@ -149,28 +181,3 @@ def graded(*values: str) -> Callable[[str, str], float]:
         return HIGHEST - apart * (HIGHEST - LOWEST)
 
     return compare
-
-
-def by_tree(name: str, *, floor: float = LOWEST) -> Callable[[Set[Node], Set[Node]], float]:
-    """Makes a comparison of what two sentences mention, by a tree.
-
-    Each node is held against the most similar one of the other sentence; the result is the mean
-    over both directions, from ``floor`` to 5.
-    """
-    tree = taxonomy(name)
-
-    def compare(one: Set[Node], two: Set[Node]) -> float:
-        alike = (_best(tree, one, two) + _best(tree, two, one)) / 2
-        return floor + (alike - LOWEST) * (HIGHEST - floor) / (HIGHEST - LOWEST)
-
-    return compare
-
-
-def _best(tree: Taxonomy, some: Set[Node], others: Set[Node]) -> float:
-    return sum(max(tree.similarity(one, two) for two in others) for one in some) / len(some)
-
-
-def say_nodes(nodes: Set[Node]) -> str:
-    """Says nodes as a short answer."""
-    names = [node.name for node in sorted(nodes, key=lambda node: node.order)]
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

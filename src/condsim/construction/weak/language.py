@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 
 from condsim.construction.weak.words import (
     FOLDER,
@@ -193,3 +193,9 @@ class Sentence:
     def word(self, place: int) -> str:
         """Gives a word; empty where there is none."""
         return self.words[place] if 0 <= place < len(self.words) else ""
+
+
+@lru_cache(maxsize=1024)
+def cut_sentence(text: str) -> Sentence:
+    """Cuts a text; recent ones are kept."""
+    return Sentence(text)

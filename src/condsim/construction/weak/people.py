@@ -11,10 +11,9 @@ from condsim.construction.weak.functions import (
     Absent,
     LabellingFunction,
     built_in,
-    by_tree,
     graded,
+    node_function,
     read_nodes,
-    say_nodes,
 )
 from condsim.construction.weak.language import Node, Sentence, taxonomy
 from condsim.construction.weak.words import names_by_word, plural
@@ -27,111 +26,58 @@ _LEVELS = (0.0, 0.4, 1.0, 2.3, 3.2, 4.0, 6.0)  # of the ages, in their order
 
 def doing_functions() -> Iterator[LabellingFunction]:
     """Gives those on sport, activity, action, posture, speed and mood."""
-    yield built_in(
-        "type of sport",
-        _sport,
-        by_tree("activities"),
-        family="sport",
-        answer=say_nodes,
-        weight=8.0,
-    )
-    yield built_in(
-        "type of activity",
-        _activity,
-        by_tree("activities", floor=2.0),
-        family="activity",
-        answer=say_nodes,
-        weight=6.0,
+    yield node_function("type of sport", _sport, "activities", family="sport", weight=8.0)
+    yield node_function(
+        "type of activity", _activity, "activities", floor=2.0, family="activity", weight=6.0
     )
     for who, tree, weight in (
         ("person", "people", 1.0),
         ("animal", "animals", 0.3),
         ("vehicle", "vehicles", 0.1),
     ):
-        yield built_in(
-            f"action of {who}",
-            partial(_doing, tree="actions", who=tree),
-            by_tree("actions", floor=2.0),
-            family=f"action of {who}",
-            answer=say_nodes,
-            weight=5 * weight,
-        )
-        yield built_in(
-            f"position of {who}",
-            partial(_doing, tree="postures", who=tree),
-            by_tree("postures"),
-            family=f"position of {who}",
-            answer=say_nodes,
-            weight=2 * weight,
-        )
+        action, posture = (partial(_doing, tree=what, who=tree) for what in ("actions", "postures"))
+        yield node_function(f"action of {who}", action, "actions", floor=2.0, weight=5 * weight)
+        yield node_function(f"position of {who}", posture, "postures", weight=2 * weight)
         yield built_in(
             f"speed of {who}",
             partial(_speed, who=tree),
             graded("still", "slow", "moderate", "fast"),
-            family=f"speed of {who}",
             weight=weight,
         )
-    yield built_in(
-        "mood of people",
-        partial(_doing, tree="moods", who="people"),
-        by_tree("moods"),
-        family="mood",
-        answer=say_nodes,
-        weight=0.0,  # too seldom told
-    )
+    mood = partial(_doing, tree="moods", who="people")
+    yield node_function("mood of people", mood, "moods", family="mood", weight=0.0)  # seldom told
 
 
 def people_functions() -> Iterator[LabellingFunction]:
     """Gives those on number, gender, age, occupation and relations of people."""
-    yield _number("person", weight=12.0, none_is_a_value=True)
-    for noun in ("man", "woman", "child", "boy", "girl", "baby"):
-        yield _number(noun, weight=0.5)
+    counted = {"person": 12.0, **dict.fromkeys("man woman child boy girl baby".split(), 0.5)}
+    for noun, weight in counted.items():
+        yield built_in(
+            f"number of {plural(noun)}",
+            partial(read_count, tree="people", of=_PEOPLE[noun]),
+            compare_counts,
+            say_count,
+            family="number of people",
+            weight=weight,
+            none_is_a_value=noun == "person",
+        )
     for noun, activity in names_by_word("functions", "doers").items():
         yield built_in(
             f"number of {plural(noun)}",
             partial(_number_doing, activity=activity),
             compare_counts,
+            say_count,
             family="number of people",
-            answer=say_count,
             weight=0.2,
         )
     yield built_in("gender of person", _gender, _compare_genders, family="gender", weight=4.0)
-    yield built_in(
-        "age of person", _ages, _compare_ages, family="age", answer=_say_ages, weight=3.0
-    )
-    yield built_in(
-        "occupation of person",
-        partial(read_nodes, tree="people", of="role", where="people"),
-        by_tree("people"),
-        family="occupation",
-        answer=say_nodes,
-    )
-    yield built_in(
-        "type of person",
-        partial(read_nodes, tree="people", of="person", where="people"),
-        by_tree("people"),
-        family="type of person",
-        answer=say_nodes,
-    )
-    yield built_in(
-        "relationship between people",
-        partial(read_nodes, tree="relations", where="people"),
-        by_tree("relations"),
-        family="relationship",
-        answer=say_nodes,
-    )
-
-
-def _number(noun: str, *, weight: float, none_is_a_value: bool = False) -> LabellingFunction:
-    return built_in(
-        f"number of {plural(noun)}",
-        partial(read_count, tree="people", of=_PEOPLE[noun]),
-        compare_counts,
-        family="number of people",
-        answer=say_count,
-        weight=weight,
-        none_is_a_value=none_is_a_value,
-    )
+    yield built_in("age of person", _ages, _compare_ages, _say_ages, family="age", weight=3.0)
+    person = partial(read_nodes, tree="people", where="people")
+    role = partial(person, of="role")
+    yield node_function("occupation of person", role, "people", family="occupation")
+    yield node_function("type of person", person, "people")
+    relation = partial(read_nodes, tree="relations", where="people")
+    yield node_function("relationship between people", relation, "relations", family="relationship")
 
 
 def _number_doing(sentence: Sentence, *, activity: str) -> Count | Absent | None:

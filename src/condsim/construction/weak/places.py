@@ -10,10 +10,9 @@ from condsim.construction.weak.functions import (
     Absent,
     LabellingFunction,
     built_in,
-    by_tree,
     graded,
+    node_function,
     read_nodes,
-    say_nodes,
     yes_or_no,
 )
 from condsim.construction.weak.language import Node, Sentence, taxonomy
@@ -23,43 +22,21 @@ _PLACES = taxonomy("places")
 
 def place_functions() -> Iterator[LabellingFunction]:
     """Gives them all."""
-    yield _of_tree("location", "places", family="place", weight=6.0, floor=1.5)
+    place = partial(read_nodes, tree="places")
+    yield node_function("location", place, "places", floor=1.5, family="place", weight=6.0)
     yield built_in("whether it is indoors or outdoors", _indoors, yes_or_no, family="place")
-    yield built_in(
-        "type of room", _room, by_tree("rooms"), family="room", answer=say_nodes, weight=4.0
-    )
-    yield _of_tree("type of surface", "surfaces", family="surface", weight=2.0)
-    yield _of_tree("weather", "weather", family="weather")
-    yield _of_tree("time of day", "times", family="time of day")
-    yield built_in(
-        "size of object",
-        _size,
-        graded("tiny", "small", "medium", "large"),
-        family="size",
-        weight=0.0,  # seldom told of the same thing
-    )
-    yield _of_tree("material of object", "materials", family="material")
+    yield node_function("type of room", _room, "rooms", family="room", weight=4.0)
+    surface = partial(read_nodes, tree="surfaces")
+    yield node_function("type of surface", surface, "surfaces", family="surface", weight=2.0)
+    yield node_function("weather", partial(read_nodes, tree="weather"), "weather")
+    yield node_function("time of day", partial(read_nodes, tree="times"), "times")
+    sizes = graded("tiny", "small", "medium", "large")
+    yield built_in("size of object", _size, sizes, family="size", weight=0.0)  # seldom of the same
+    material = partial(read_nodes, tree="materials")
+    yield node_function("material of object", material, "materials", family="material")
     yield built_in("proximity to water", _water, yes_or_no, family="presence")
-    yield _of_tree("type of water body", "places", family="water body", of="water place")
-
-
-def _of_tree(
-    name: str,
-    tree: str,
-    *,
-    family: str,
-    weight: float = 1.0,
-    floor: float = 1.0,
-    of: str | None = None,
-) -> LabellingFunction:
-    return built_in(
-        name,
-        partial(read_nodes, tree=tree, of=of),
-        by_tree(tree, floor=floor),
-        family=family,
-        answer=say_nodes,
-        weight=weight,
-    )
+    water = partial(read_nodes, tree="places", of="water place")
+    yield node_function("type of water body", water, "places", family="water body")
 
 
 def _room(sentence: Sentence) -> frozenset[Node] | Absent | None:

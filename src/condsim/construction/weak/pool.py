@@ -26,9 +26,7 @@ from condsim.progress import Progress
 from condsim.tasks import scan_rows
 from condsim.types import FloatArray
 
-WORDS = "words"
-"""Names the vectors of `vectors_of` that need no model."""
-
+WORDS = "words"  # names the vectors that need no model
 _WIDTH = 200  # of those vectors
 
 
@@ -38,13 +36,13 @@ class Pool:
 
     Attributes:
         collection: The sentences, with those of an item side by side.
-        items: Number of the item of each sentence, ``(n,)``; sentences of an item are not paired.
+        items: The item of each sentence, ``(n,)``; sentences of an item are not paired.
         excluded: Sentences left out since a file to be kept apart has them.
         repeated: Sentences left out since an earlier one is the same but for case and punctuation.
     """
 
     collection: Collection
-    items: Sequence[int]
+    items: Sequence[str]
     excluded: int
     repeated: int
 
@@ -73,9 +71,9 @@ def read_pool(
     Args:
         paths: Files with a row a sentence; formats as `condsim.tasks.iter_rows` reads them.
         caption_column: The column of the sentence.
-        item_column: The column that names what several sentences describe; each sentence is by
-            itself if None.
-        exclude: Keys of sentences to leave out.
+        item_column: The column that names what several sentences describe, which are not paired;
+            each sentence is by itself if None.
+        exclude: Sentences to leave out, in small letters without punctuation.
         sample: Sentences to draw; all if None.
         seed: Seed of the draw.
 
@@ -115,7 +113,6 @@ def read_pool(
     chosen = np.arange(len(texts))
     if sample is not None and sample < len(texts):
         chosen = np.sort(np.random.default_rng(seed).choice(len(texts), sample, replace=False))
-    number: dict[str, int] = {}
     collection = Collection(
         source="weak",
         revision="",
@@ -124,8 +121,7 @@ def read_pool(
         starts=np.arange(len(chosen) + 1),
         repeated=repeated,
     )
-    numbers = [number.setdefault(items[place], len(number)) for place in chosen]
-    return Pool(collection, numbers, excluded, repeated)
+    return Pool(collection, [items[place] for place in chosen], excluded, repeated)
 
 
 def vectors_of(
@@ -137,11 +133,7 @@ def vectors_of(
     seed: int = 0,
     device: str | None = None,
 ) -> tuple[FloatArray, str | None]:
-    """Embeds sentences.
-
-    Returns:
-        Vectors of length 1, ``(n, width)``, and the model's revision.
-    """
+    """Gives the sentences' vectors of length 1, ``(n, width)``, and the revision of the model."""
     if text_encoder != WORDS:
         encoder: TextEncoder = load_text_encoder(
             text_encoder or DEFAULT_TEXT_ENCODER, device=device
@@ -165,11 +157,7 @@ def vectors_of(
 def near_pairs(
     pool: Pool, vectors: FloatArray, *, k: int, cache: Path, progress: Progress, seed: int
 ) -> Iterator[Candidate]:
-    """Gives near pairs in random order.
-
-    Args:
-        vectors: Theirs, of length 1, ``(n, width)``.
-    """
+    """Gives near pairs in random order, by vectors of length 1, ``(n, width)``."""
     pairs = nearest_pairs(vectors, k, cache=cache, progress=progress)
     rng = np.random.default_rng(seed)
     texts = pool.collection.captions

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
 from condsim.construction.rows import TableRow
-from condsim.construction.tables import counted, in_blocks, revisions_of, write_manifest, write_rows
+from condsim.construction.tables import counted, in_blocks, write_rows
+from condsim.construction.weak.rows import TrainingRow, write_provenance
 from condsim.errors import InputError
-from condsim.files import check_not_input, sha256_of
+from condsim.files import check_not_input
 from condsim.progress import Progress
 from condsim.scorers import Scale
 from condsim.tasks import CstsRow, column_names, iter_csts, scan_rows
@@ -28,11 +28,11 @@ _HIGHEST = 1.001  # a cosine, rounded
 
 
 class Teacher(Protocol):
-    """A model that labels."""
+    """A scorer that labels; its name is kept with the rows."""
 
     @property
     def name(self) -> str:
-        """Short name, kept with the rows."""
+        """Short name."""
 
     def score(
         self,
@@ -42,38 +42,12 @@ class Teacher(Protocol):
         *,
         scale: Scale,
     ) -> FloatArray:
-        """Scores pairs; see `condsim.scorers.inputs.PairScorer`."""
-
-
-@dataclass(frozen=True, slots=True)
-class TaughtRow(TableRow):
-    """A row that models labelled.
-
-    Attributes:
-        sentence1: The first sentence.
-        sentence2: The second.
-        condition: The condition.
-        label: 1 to 5.
-        origin: ``model:`` and the names of the teachers, joined by ``+``.
-    """
-
-    sentence1: str
-    sentence2: str
-    condition: str
-    label: float
-    origin: str
+        """Scores pairs."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaughtPair(TableRow):
-    """A pair without a condition that models scored.
-
-    Attributes:
-        sentence1: The first sentence.
-        sentence2: The second.
-        score: 0 to 1.
-        origin: As in `TaughtRow`.
-    """
+    """A pair without a condition that models scored, from 0 to 1."""
 
     sentence1: str
     sentence2: str
@@ -83,20 +57,29 @@ class TaughtPair(TableRow):
 
 def teach(
     rows: Iterable[CstsRow], teachers: Sequence[Teacher], *, given: float = 0.0
-) -> Iterator[TaughtRow]:
-    """Labels rows by the mean score of teachers; of any number of rows, in bounded memory."""
+) -> Iterator[TrainingRow]:
+    """Labels rows by the mean score of teachers, in bounded memory.
+
+    Args:
+        given: Share of a row's own label in the new one, 0 to below 1.
+    """
     if not 0 <= given < 1:
         raise InputError(f"The share of given labels must be from 0 to below 1. Got {given:g}.")
     origin = _origin(teachers)
     for block in in_blocks(rows):
-        for row, label in zip(block, _labels(block, teachers, given), strict=True):
-            yield TaughtRow(row.sentence1, row.sentence2, row.condition, label, origin)
+        sentences1, sentences2, conditions, labels = map(list, zip(*block, strict=True))
+        scores = [t.score(sentences1, sentences2, conditions, scale="likert") for t in teachers]
+        mean = np.clip(np.mean(scores, axis=0, dtype=np.float64), 1, 5)
+        own = np.array([np.nan if label is None else label for label in labels])
+        blended = np.where(np.isnan(own), mean, (1 - given) * mean + given * own)
+        for row, label in zip(block, np.round(blended, 4).tolist(), strict=True):
+            yield TrainingRow(row.sentence1, row.sentence2, row.condition, label, origin)
 
 
 def teach_pairs(
     pairs: Iterable[tuple[str, str]], teachers: Sequence[Teacher]
 ) -> Iterator[TaughtPair]:
-    """Scores pairs without a condition by the mean of teachers; in bounded memory."""
+    """Scores pairs without a condition by the mean of teachers, in bounded memory."""
     origin = _origin(teachers)
     for block in in_blocks(pairs):
         first, second = (list(column) for column in zip(*block, strict=True))
@@ -118,39 +101,25 @@ def _origin(teachers: Sequence[Teacher]) -> str:
     return f"model:{'+'.join(teacher.name for teacher in teachers)}"
 
 
-def _labels(block: Sequence[CstsRow], teachers: Sequence[Teacher], given: float) -> list[float]:
-    columns = (
-        [row.sentence1 for row in block],
-        [row.sentence2 for row in block],
-        [row.condition for row in block],
-    )
-    scores = [teacher.score(*columns, scale="likert") for teacher in teachers]
-    mean = np.clip(np.mean(scores, axis=0, dtype=np.float64), 1, 5)
-    own = np.array([np.nan if row.label is None else row.label for row in block])
-    blended = np.where(np.isnan(own), mean, (1 - given) * mean + given * own)
-    labels: list[float] = np.round(blended, 4).tolist()
-    return labels
-
-
 def teach_file(
     file: Path, output: Path, teachers: Sequence[Teacher], *, given: float, progress: Progress
 ) -> int:
     """Labels the rows of a file into another, with a manifest beside it.
 
     Args:
-        file: Rows in the columns of C-STS, or pairs without the column ``condition``; all are
-            checked before any is labelled.
+        file: Rows in the columns of C-STS, or pairs without the column ``condition``, which are
+            scored from 0 to 1. All are checked before any is labelled.
         output: A ``.csv`` or ``.parquet`` file.
-        teachers: See `teach`.
-        given: See `teach`; 0 for pairs without conditions.
-        progress: Told of the stage, the rows done and their number.
+        teachers: The models; labels are the mean of their scores, 1 to 5.
+        given: Share of a row's own label in the new one, 0 to below 1; 0 for pairs.
+        progress: Called with the stage, the rows done and their number.
 
     Returns:
-        Rows written.
+        Number of rows written.
 
     Raises:
-        InputError: If a row breaks a rule, the output is the input, given labels are asked for of
-            pairs without conditions, or see `teach`.
+        InputError: If a row breaks a rule, the output is the input, there is no teacher, ``given``
+            is out of its range, or pairs without conditions are to keep labels.
     """
     check_not_input(output, file)
     columns = {name.casefold() for name in column_names(file)}
@@ -163,17 +132,10 @@ def teach_file(
     else:
         total = sum(1 for _ in iter_csts(file))
         taught = teach(iter_csts(file), teachers, given=given)
-        written = write_rows(counted(taught, total, progress), output, kind=TaughtRow)
-    content = {
-        "kind": "taught labels",
-        "sha256": sha256_of(output),
-        "made_from": revisions_of([file]),
-        "teachers": [teacher.name for teacher in teachers],
-        "given": given,
-        "rows": written,
-        "condsim": metadata.version("condsim"),
-    }
-    write_manifest(output, content)
+        written = write_rows(counted(taught, total, progress), output, kind=TrainingRow)
+    names = [teacher.name for teacher in teachers]
+    facts = {"teachers": names, "given": given, "rows": written}
+    write_provenance(output, kind="taught labels", made_from=[file], facts=facts)
     return written
 
 

@@ -10,9 +10,9 @@ from condsim.construction.weak.functions import (
     ABSENT,
     Absent,
     LabellingFunction,
+    Reader,
     built_in,
-    by_tree,
-    say_nodes,
+    node_function,
 )
 from condsim.construction.weak.language import Found, Node, Sentence, taxonomy
 from condsim.construction.weak.words import listed, names_by_word, plural
@@ -50,20 +50,8 @@ _JOINS = frozenset(("and", ",", "&", "or"))
 
 def thing_functions() -> Iterator[LabellingFunction]:
     """Gives those on no single noun."""
-    yield built_in(
-        "color of clothing",
-        _worn_colour,
-        _compare_colours,
-        family="color of clothing",
-        answer=_say_colours,
-    )
-    yield built_in(
-        "color of object",
-        _any_colour,
-        _compare_colours,
-        family="color of object",
-        answer=_say_colours,
-    )
+    yield _colour_function("color of clothing", _worn_colour)
+    yield _colour_function("color of object", _any_colour)
     for name, tree, node, weight in _KINDS:
         yield _kind_function(name, tree, taxonomy(tree)[node], weight=weight)
 
@@ -89,24 +77,22 @@ def _functions_of(tree: str, node: Node, noun: str) -> Iterator[LabellingFunctio
         f"number of {many}",
         partial(read_count, tree=tree, of=node),
         compare_counts,
+        say_count,
         family=f"number of {family}",
-        answer=say_count,
         also=[f"number of {plural(word)}" for word in others if word != noun],
         weight=weight if told else 0.0,
         none_is_a_value=True,
     )
-    yield built_in(
+    yield _colour_function(
         f"color of {noun}",
         partial(_colour, tree=tree, of=node),
-        _compare_colours,
         family=f"color of {family}",
-        answer=_say_colours,
         also=[f"color of {word}" for word in others],
         weight=weight,
     )
     if node.children:
         also = [many, noun, *(f"type of {word}" for word in others)]
-        yield _kind_function(f"type of {noun}", tree, node, weight=weight, also=also)
+        yield _kind_function(f"type of {noun}", tree, node, also=also, weight=weight)
     yield built_in(
         f"presence of {noun}",
         partial(_presence, tree=tree, of=node),
@@ -117,15 +103,23 @@ def _functions_of(tree: str, node: Node, noun: str) -> Iterator[LabellingFunctio
     )
 
 
-def _kind_function(
-    name: str, tree: str, node: Node, *, weight: float, also: Sequence[str] = ()
+def _colour_function(
+    name: str, read: Reader, *, family: str = "", also: Sequence[str] = (), weight: float = 1.0
 ) -> LabellingFunction:
     return built_in(
+        name, read, _compare_colours, _say_colours, family=family, also=also, weight=weight
+    )
+
+
+def _kind_function(
+    name: str, tree: str, node: Node, *, also: Sequence[str] = (), weight: float
+) -> LabellingFunction:
+    return node_function(
         name,
         partial(_kind, tree=tree, of=node),
-        by_tree(tree, floor=2.0 if tree in _BROAD else 1.0),
+        tree,
+        floor=2.0 if tree in _BROAD else 1.0,
         family=f"type of {_TREES[tree]}",
-        answer=say_nodes,
         also=also,
         weight=weight,
     )
