@@ -1,13 +1,9 @@
 """What is measured: data files become validated tasks, and their rows high-low pairs.
 
-`load_task` reads a file of similarities of any kind, told from its content, into a
-`condsim.types.Task`; `load_csts`, `load_stsb`, `load_sts`, `load_sick` and so on read one kind,
-`iter_csts` streams C-STS of any size. `load_sts_year` and `load_afs_topics` read a folder of
-subsets, `join_tasks` makes one task of several, `cross_validation` folds of one. What is trained on
-and is no similarity has types of its own: `load_nli` reads classes, `load_triplets` triplets, and
-`draw_section_triplets` makes some of running text. `pair_rows` finds the high and the low row of
-each sentence pair, `describe` computes statistics. `iter_rows` reads the rows of any CSV, TSV,
-JSONL or Parquet file.
+`load_task` reads a file of similarities of any kind into a `condsim.types.Task`; `load_csts`,
+`load_stsb` and so on read one kind, `iter_csts` streams C-STS of any size. `load_nli` reads classes
+and `load_triplets` triplets, for training. `pair_rows` finds the high and the low row of each
+sentence pair, `describe` computes statistics, `iter_rows` reads the rows of any file.
 """
 
 from __future__ import annotations
@@ -18,10 +14,10 @@ from condsim.lazy import face
 
 if TYPE_CHECKING:
     from condsim.tasks.afs import load_afs as load_afs, load_afs_topics as load_afs_topics
-    from condsim.tasks.applicability import load_applicability as load_applicability
     from condsim.tasks.csts import (
         CstsRow as CstsRow,
         iter_csts as iter_csts,
+        load_applicability as load_applicability,
         load_csts as load_csts,
     )
     from condsim.tasks.graded import (
@@ -39,6 +35,7 @@ if TYPE_CHECKING:
         Fold as Fold,
         Pairing as Pairing,
         cross_validation as cross_validation,
+        draw_folds as draw_folds,
         pair_rows as pair_rows,
     )
     from condsim.tasks.rewordings import (
@@ -89,13 +86,12 @@ __getattr__, __dir__, __all__ = face(
     __name__,
     {
         "afs": "load_afs load_afs_topics",
-        "applicability": "load_applicability",
-        "csts": "CstsRow iter_csts load_csts",
+        "csts": "CstsRow iter_csts load_applicability load_csts",
         "graded": "load_cxc_sts load_scored_pairs",
         "hub": "HubName parse_hub_name",
         "load": "load_task",
         "nli": "NLI_CLASSES NliTask load_nli",
-        "pairs": "Fold Pairing cross_validation pair_rows",
+        "pairs": "Fold Pairing cross_validation draw_folds pair_rows",
         "rewordings": "BUNDLED_REWORDINGS Rewordings load_rewordings",
         "rows": (
             "Cell Row column_names iter_rows place scan_rows scan_stream shown stem_of suffix_of "

@@ -31,16 +31,13 @@ _LOOKED_AT = 4096  # bytes; the header is far shorter
 _PAIRS = 2000  # of each topic
 # Third byte of a mark of UTF-8 (E2 80 xx) that went through Windows-1252 into Mac Roman; "_" stands
 # for what Mac Roman lacks.
-_MARKS = {
-    0xF7: "\u2018",
-    0xAA: "\u2019",
-    0xCF: "\u201c",
-    0x9D: "\u201d",
-    0xD2: "\u2013",
-    0xD3: "\u2014",
-    0xA2: "\u2022",
-    0x5F: "\u2026",
-}
+_MARKS = dict(
+    zip(
+        b"\xf7\xaa\xcf\x9d\xd2\xd3\xa2_",
+        "\u2018\u2019\u201c\u201d\u2013\u2014\u2022\u2026",
+        strict=True,
+    )
+)
 
 
 def is_afs(path: Path) -> bool:
@@ -71,8 +68,7 @@ def load_afs(path: Path | str, *, name: str | None = None) -> Task:
         The rows in file order, without conditions, each with a label from 0 to 5.
 
     Raises:
-        InputError: If the file cannot be read or has no rows, a column is missing, a sentence is
-            empty, or a label is no number from 0 to 5.
+        InputError: See `load_scored_pairs`; labels are from 0 to 5.
     """
     path = Path(path)
     first, second, label = AFS_COLUMNS
@@ -96,7 +92,7 @@ def load_afs(path: Path | str, *, name: str | None = None) -> Task:
 def load_afs_topics(folder: Path | str) -> tuple[Task, ...]:
     """Loads all three topics.
 
-    `condsim.tasks.join_tasks` makes one task of them, `condsim.tasks.cross_validation` its folds.
+    `join_tasks` makes one task of them, `cross_validation` its folds.
 
     Args:
         folder: The folder with ``ArgPairs_DP.csv``, ``ArgPairs_GC.csv`` and ``ArgPairs_GM.csv``.
@@ -124,7 +120,7 @@ def _file_name(topic: str) -> str:
 
 
 def _rows(path: Path) -> Iterator[Row]:
-    # Not strict: whoever read the release did so with readers that forgive a lone quote.
+    # Not strict: the public readers of the release forgive a stray quote.
     check_file(path)
     reader = csv.reader(io.StringIO(_decoded(path), newline=""))
     header = [name.strip() for name in next(reader, [])]
@@ -162,10 +158,9 @@ def _decoded(path: Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         first, *parts = data.split(b"\x89\xdb")
-        text = first.decode("mac_roman")
+        texts = [first.decode("mac_roman")]
         for part in parts:
-            if part[:1] and part[0] in _MARKS:
-                text += _MARKS[part[0]] + part[1:].decode("mac_roman")
-            else:
-                text += (b"\x89\xdb" + part).decode("mac_roman")
-        return text
+            mark = _MARKS.get(part[0]) if part else None
+            rest = b"\x89\xdb" + part if mark is None else part[1:]
+            texts.append((mark or "") + rest.decode("mac_roman"))
+        return "".join(texts)

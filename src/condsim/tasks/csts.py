@@ -25,7 +25,8 @@ CSTS_COUNTS = {"train": 11342, "validation": 2834, "test": 4732}
 """Rows of ``csts_train.csv`` and so on as published, 18,908 in all."""
 
 _LOGGER = logging.getLogger("condsim")
-_UNLABELLED = -1.0  # as the released test and validation files write it
+_NO_LABEL = -1.0  # as the released files write rows that are unlabelled, or whose condition fails
+_COLUMNS = ("sentence1", "sentence2", "condition")
 
 
 class CstsRow(NamedTuple):
@@ -61,7 +62,7 @@ def iter_csts(path: Path | str, *, labels: bool = True) -> Iterator[CstsRow]:
         MissingExtraError: If the file is Parquet and pyarrow is not installed.
     """
     optional = ("label",) if labels else ()
-    for row in scan_rows(path, columns=("sentence1", "sentence2", "condition"), optional=optional):
+    for row in scan_rows(path, columns=_COLUMNS, optional=optional):
         yield CstsRow(
             row.text("sentence1"),
             row.text("sentence2"),
@@ -91,24 +92,19 @@ def load_csts(path: Path | str, *, name: str | None = None, require_labels: bool
         MissingExtraError: See `iter_csts`.
     """
     path = Path(path)
-    rows = (
+    read = (
         (first, second, condition, math.nan if label is None else label)
         for first, second, condition, label in iter_csts(path)
     )
-    task = make_task(path, rows, label_range=LABEL_RANGE, name=name)
-    labelled = int(task.valid.sum())
-    _LOGGER.info(
-        "%s: %d rows, %d labelled, %d unlabelled or invalid",
-        task.name,
-        len(task),
-        labelled,
-        len(task) - labelled,
-    )
+    task = make_task(path, read, label_range=LABEL_RANGE, name=name)
+    rows, labelled = len(task), int(task.valid.sum())
+    counts = (rows, labelled, rows - labelled)
+    _LOGGER.info("%s: %d rows, %d labelled, %d unlabelled or invalid", task.name, *counts)
     if path.name.startswith("csts_"):
-        compare_split(path, found=len(task), published=CSTS_COUNTS)
+        compare_split(path, found=rows, published=CSTS_COUNTS)
     if require_labels and not labelled:
         raise InputError(
-            f"{path}: labels are needed here, and none of the {len(task)} rows has one. Give a "
+            f"{path}: labels are needed here, and none of the {rows} rows has one. Give a "
             "file with a column 'label' of numbers from 1 to 5 (-1 means unlabelled)."
         )
     return task
@@ -122,7 +118,7 @@ def _label(row: Row) -> float | None:
         label = float(value)
     except (ValueError, OverflowError):
         label = math.inf
-    if math.isnan(label) or label == _UNLABELLED:
+    if math.isnan(label) or label == _NO_LABEL:
         return None
     low, high = LABEL_RANGE
     if not low <= label <= high:
@@ -131,3 +127,45 @@ def _label(row: Row) -> float | None:
             f"is no label, got {shown(value)}. Correct it or write -1."
         )
     return label
+
+
+def load_applicability(path: Path | str, *, require_both: bool = True) -> Task:
+    """Loads a C-STS file for whether conditions apply, not for how similar the sentences are.
+
+    Args:
+        path: See `iter_csts`; every row must have a label.
+        require_both: Whether there must be rows that apply and rows that do not.
+
+    Returns:
+        The rows in file order, with the label 1 where the condition applies (1 to 5 in the file)
+        and 0 where it does not (-1); the range of labels is (0, 1).
+
+    Raises:
+        InputError: See `iter_csts`; also if a label is missing, or one of the two kinds of rows.
+        MissingExtraError: See `iter_csts`.
+    """
+    path = Path(path)
+    rows = (
+        (row.text("sentence1"), row.text("sentence2"), row.text("condition"), _applies(row))
+        for row in scan_rows(path, columns=(*_COLUMNS, "label"))
+    )
+    task = make_task(path, rows, label_range=(0.0, 1.0), name=None)
+    applied = int(task.labels.sum())
+    if require_both and applied in (0, len(task)):
+        raise InputError(
+            f"{path}: there must be rows whose condition applies (label 1 to 5) and rows whose "
+            f"condition does not (label -1). Got {applied} and {len(task) - applied}; 'condsim "
+            "build weak --absent' makes rows of the second kind."
+        )
+    return task
+
+
+def _applies(row: Row) -> float:
+    value = row.cells["label"]
+    try:
+        if value is not None and float(value) == _NO_LABEL:
+            return 0.0
+    except (ValueError, OverflowError):
+        pass
+    row.score("label", label_range=LABEL_RANGE, fix="Write -1 where the condition does not apply.")
+    return 1.0

@@ -24,7 +24,7 @@ _DEFAULT_SPLIT = "test"
 
 
 class HubName(NamedTuple):
-    """What to fetch.
+    """A split of a data set of the Hub.
 
     Attributes:
         dataset: Owner and name.
@@ -47,13 +47,7 @@ class HubName(NamedTuple):
 
 
 class HubSet(NamedTuple):
-    """A data set whose columns alone do not tell its scale.
-
-    Attributes:
-        columns: Names of its columns.
-        label_range: Lowest and highest score.
-        rows: Rows of its splits, as far as they are published.
-    """
+    """A data set whose columns alone do not tell its scale; the rows of its splits as published."""
 
     columns: GradedColumns
     label_range: tuple[float, float]
@@ -76,13 +70,7 @@ HUB_SETS = {
 
 
 def parse_hub_name(text: str) -> HubName | None:
-    """Reads the name of a data set of the Hub.
-
-    Args:
-        text: Any text, such as the path of a file.
-
-    Returns:
-        The name, or None if the text does not begin with ``hub:``.
+    """Reads the name of a data set of the Hub; None if the text does not begin with ``hub:``.
 
     Raises:
         InputError: If it does, and the rest has another form.

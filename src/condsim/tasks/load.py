@@ -1,4 +1,4 @@
-"""Loads a data file of any kind that condsim knows, told from its content."""
+"""Loads a data file of any kind of similarity, which its content tells."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from condsim.tasks.rows import column_names
 from condsim.tasks.sick import SICK_COLUMNS, load_sick
 from condsim.tasks.sts import is_sts_input, is_sts_tsv, load_sts
 from condsim.tasks.stsb import GLUE_MARKS, STSB_COLUMNS, load_stsb, load_stsb_glue
-from condsim.tasks.triplets import is_triplets
+from condsim.tasks.triplets import TRIPLET_COLUMNS
 from condsim.types import Task
 
 _LOOKED_AT = 64 * 1024  # bytes; the first line of an STS-B file is far shorter
@@ -29,7 +29,7 @@ _BY_COLUMNS = (
 def load_task(path: Path | str, *, name: str | None = None, require_labels: bool = False) -> Task:
     """Loads a C-STS file, or one of similarities without conditions.
 
-    Told in this order:
+    The kind is detected from the content, in this order:
 
     - STS-B: the first line that is not blank has 7 tab separated fields or more with a number in
       the fifth; the released files have no header. With a header as GLUE has it: columns
@@ -43,8 +43,7 @@ def load_task(path: Path | str, *, name: str | None = None, require_labels: bool
     - Scored pairs: a column ``score``, and neither ``condition`` nor ``label``.
     - All else is read as C-STS.
 
-    A path such as ``hub:mteb/sts12-sts@main`` names a data set of the Hub, with its revision; see
-    `condsim.tasks.hub`.
+    A path such as ``hub:mteb/sts12-sts@main`` names a data set of the Hub, with its revision.
 
     Args:
         path: See the loader of each.
@@ -55,14 +54,17 @@ def load_task(path: Path | str, *, name: str | None = None, require_labels: bool
         The validated rows in file order; ``conditions`` is None for all but C-STS.
 
     Raises:
-        InputError: See the loaders; also if the file holds triplets or classes of NLI, which are no
-            similarities.
-        MissingExtraError: If the file is Parquet and pyarrow is not installed, or for a data set of
-            the Hub datasets is not.
+        InputError: If the file cannot be read, has no rows or breaks a rule of its kind, or holds
+            triplets or classes of NLI, which are no similarities.
+        MissingExtraError: If a library is missing: pyarrow for Parquet, datasets for the Hub.
     """
     if hub := parse_hub_name(str(path)):
         return _from_hub(hub, name=name, require_labels=require_labels)
     path = Path(path)
+    if path.is_fifo() or path.is_char_device():
+        raise InputError(
+            f"{path}: is a pipe, which can be read only once. Save it as a file first."
+        )
     task = _without_conditions(path, name)
     if task is None:
         return load_csts(path, name=name, require_labels=require_labels)
@@ -99,37 +101,30 @@ def _without_conditions(path: Path, name: str | None) -> Task | None:
         return load_sts(path, name=name)
     if "score" in columns and not {"condition", "label"} & set(columns):
         return load_scored_pairs(path, name=name)
-    if is_triplets(columns):
-        raise InputError(_no_similarities(path, "triplets", "triplet"))
-    if any(set(names) <= set(columns) for names in NLI_COLUMNS):
-        raise InputError(_no_similarities(path, "classes of NLI", "softmax"))
+    for what, objective, known in (
+        ("triplets", "triplet", TRIPLET_COLUMNS),
+        ("classes of NLI", "softmax", NLI_COLUMNS),
+    ):
+        if any(set(names) <= set(columns) for names in known):
+            raise InputError(
+                f"{path}: holds {what}, and similarities are needed here: C-STS, STS-B or scored "
+                f"pairs. Such a file is for the training of a recipe with the objective "
+                f"{objective!r}."
+            )
     return None
-
-
-def _no_similarities(path: Path, what: str, objective: str) -> str:
-    return (
-        f"{path}: holds {what}, and similarities are needed here: C-STS, STS-B or scored pairs. "
-        f"Such a file is for the training of a recipe with the objective {objective!r}."
-    )
 
 
 def _is_stsb(path: Path) -> bool:
     """Whether the first line is that of an STS-B file; no for a file that cannot be opened."""
     try:
-        if not path.is_file():  # a pipe can be read only once
-            return False
         with path.open("rb") as stream:
             start = stream.read(_LOOKED_AT)
     except (OSError, ValueError):
         return False  # `load_csts` says what is wrong
     lines = start.decode("utf-8", errors="replace").removeprefix("\ufeff").split("\n")
     fields = next((line for line in lines if line.strip("\r")), "").split("\t")
-    return len(fields) >= len(STSB_COLUMNS) and _is_number(fields[STSB_COLUMNS.index("score")])
-
-
-def _is_number(text: str) -> bool:
     try:
-        float(text)
-    except ValueError:
+        float(dict(zip(STSB_COLUMNS, fields, strict=False))["score"])
+    except (KeyError, ValueError):
         return False
-    return True
+    return len(fields) >= len(STSB_COLUMNS)

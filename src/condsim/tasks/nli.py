@@ -20,13 +20,14 @@ from condsim.tasks.rows import Row, column_names, scan_rows, shown, stem_of
 from condsim.types import IntArray
 
 NLI_CLASSES = ("entailment", "neutral", "contradiction")
-"""The classes, in the order of their numbers; the data sets on the Hub number them the same."""
+"""The classes in the order of their numbers, which is that of the data sets on the Hub."""
 
 NLI_COLUMNS = (("premise", "hypothesis", "label"), ("sentence1", "sentence2", "gold_label"))
-"""What the columns may be called."""
+"""The names of the columns: ours, and those of SNLI and MultiNLI."""
 
 _NUMBERS = {name: number for number, name in enumerate(NLI_CLASSES)}
 _NUMBERS |= {str(number): number for number in range(len(NLI_CLASSES))}
+_RULE = f"one of {', '.join(NLI_CLASSES)} (or 0, 1, 2 in that order)"
 _NO_GOLD = ("-", "-1", "")  # SNLI where the annotators did not agree; the same on the Hub
 
 _LOGGER = logging.getLogger("condsim")
@@ -37,12 +38,12 @@ class NliTask:
     """Validated pairs with a class: what the softmax objective learns from.
 
     Attributes:
-        name: Short name (the file's stem by default).
-        revision: First 12 hex digits of the SHA-256 of the file the rows came from.
+        name: Short name.
+        revision: First 12 hex digits of the SHA-256 of the file.
         premises: The premise of each row, length n.
         hypotheses: The hypothesis of each row, length n.
-        classes: Place of each row's class in ``NLI_CLASSES``, ``(n,)``.
-        dropped: Rows of the file that were left out because they have no gold label.
+        classes: Index of each row's class in ``NLI_CLASSES``, ``(n,)``.
+        dropped: Rows of the file without a gold label, left out.
     """
 
     name: str
@@ -56,14 +57,7 @@ class NliTask:
         return len(self.premises)
 
     def take(self, rows: IntArray) -> NliTask:
-        """Some rows of the task.
-
-        Args:
-            rows: Indices of the rows, ``(m,)``.
-
-        Returns:
-            A task of those rows, in that order.
-        """
+        """Gives a task of some rows, by their indices ``(m,)``, in that order."""
         return replace(
             self,
             premises=tuple(self.premises[row] for row in rows),
@@ -80,21 +74,21 @@ def load_nli(path: Path | str, *, name: str | None = None) -> NliTask:
 
     Args:
         path: File with ``premise``, ``hypothesis`` and ``label``, or ``sentence1``, ``sentence2``
-            and ``gold_label``; formats as `condsim.tasks.iter_rows` reads them. A label is a class
-            by name or by its place in ``NLI_CLASSES``.
+            and ``gold_label``; formats as `iter_rows` reads them. A label is a class by name or by
+            its index in ``NLI_CLASSES``.
         name: Name of the task; the file's stem by default.
 
     Returns:
         The rows that have a class, in file order.
 
     Raises:
-        InputError: If the file cannot be read or has no row with a class, a column is missing, a
-            sentence is empty or no text, or a label is no class.
-        MissingExtraError: If the file is Parquet and pyarrow is not installed.
+        InputError: See `iter_rows`; also if no row has a class, a sentence is empty or no text, or
+            a label is no class.
+        MissingExtraError: See `iter_rows`.
     """
     path = Path(path)
-    found = set(column_names(path))
-    columns = NLI_COLUMNS[1] if found >= set(NLI_COLUMNS[1]) else NLI_COLUMNS[0]
+    names, released = NLI_COLUMNS
+    columns = released if set(released) <= set(column_names(path)) else names
     premises: list[str] = []
     hypotheses: list[str] = []
     classes = array("b")
@@ -110,7 +104,7 @@ def load_nli(path: Path | str, *, name: str | None = None) -> NliTask:
         hypotheses.append(row.text(columns[1]))
         classes.append(number)
     if not premises:
-        raise InputError(f"{path}: none of the {dropped} rows has a gold label ({_rule()}).")
+        raise InputError(f"{path}: none of the {dropped} rows has a gold label ({_RULE}).")
     task = NliTask(
         name=stem_of(path) if name is None else name,
         revision=sha256_of(path)[:12],
@@ -128,16 +122,12 @@ def load_nli(path: Path | str, *, name: str | None = None) -> NliTask:
 
 
 def _class_of(row: Row, column: str) -> int | None:
-    """Number of the row's class; None where it has no gold label."""
+    """Index of the row's class; None where it has no gold label."""
     value = row.cells[column]
     text = "" if value is None else str(value).casefold()
     if text in _NO_GOLD:
         return None
     if text not in _NUMBERS:
-        where = row.place(column)
-        raise InputError(f"{where}: must be {_rule()} or '-' for none, got {shown(value)}.")
+        rule = f"{_RULE} or '-' for none"
+        raise InputError(f"{row.place(column)}: must be {rule}, got {shown(value)}.")
     return _NUMBERS[text]
-
-
-def _rule() -> str:
-    return f"one of {', '.join(NLI_CLASSES)} (or 0, 1, 2 in that order)"

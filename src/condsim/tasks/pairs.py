@@ -1,20 +1,18 @@
-"""Folds of a task for cross-validation, as AFS is evaluated with supervision (SSBC §4.4)."""
+"""Which rows belong together: the high-low pairs of C-STS, and folds that keep pairs whole."""
 
 from __future__ import annotations
 
 import logging
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from condsim.errors import InputError
-from condsim.types import Task
-
-IntArray = NDArray[np.int64]
+from condsim.types import IntArray, Task
 
 _LOGGER = logging.getLogger("condsim")
 
@@ -24,11 +22,11 @@ class Pairing:
     """Which rows belong together, and which of two is the higher.
 
     Attributes:
-        pair_ids: Id of each row's sentence pair, from 0, ``(n,)``; -1 where the row is unlabelled.
-            Ids follow the alphabetical order of the sentence pairs, not the order of the file.
+        pair_ids: Id of each row's sentence pair, from 0 in alphabetical order, ``(n,)``; -1 where
+            the row is unlabelled.
         high: Row index of the higher-labelled row of each pair, ``(p,)``.
         low: Row index of its lower-labelled row, ``(p,)``.
-        ties: Pairs of rows of one sentence pair whose labels are equal; they are in no pair.
+        ties: Pairs of rows of one sentence pair whose labels are equal, in no pair.
         lone_rows: Labelled rows whose sentence pair has no second labelled row.
         unlabelled_rows: Rows without a label, never paired.
         larger_groups: Sentence pairs with more than two labelled rows; every two of these rows
@@ -52,8 +50,8 @@ class Pairing:
 def pair_rows(task: Task) -> Pairing:
     """Pairs the rows by equal (sentence1, sentence2) and by label.
 
-    The result does not depend on the order of the rows in the file, except that it names rows by
-    their index. The counts are logged in one line at level info (logger ``condsim``).
+    The order of the rows does not matter, except that the result names rows by their index. The
+    counts are logged in one line at level info (logger ``condsim``).
 
     Args:
         task: The rows; those without a label take no part.
@@ -66,12 +64,13 @@ def pair_rows(task: Task) -> Pairing:
         groups[task.sentences1[row], task.sentences2[row]].append(row)
 
     labels: list[float] = task.labels.tolist()
+    conditions = task.conditions or ("",) * len(task)
     pair_ids = np.full(len(task), -1, np.int64)
     high: list[int] = []
     low: list[int] = []
     ties = lone_rows = larger_groups = 0
     for pair_id, key in enumerate(sorted(groups)):
-        rows = _ordered(task, groups[key], labels)
+        rows = sorted(groups[key], key=lambda row: (-labels[row], conditions[row]))
         lone_rows += len(rows) == 1
         larger_groups += len(rows) > 2
         pair_ids[rows] = pair_id
@@ -104,30 +103,18 @@ def pair_rows(task: Task) -> Pairing:
     return pairing
 
 
-def _ordered(task: Task, rows: list[int], labels: list[float]) -> list[int]:
-    """Orders rows of one sentence pair by label, highest first, then by condition."""
-    conditions = task.conditions
-    return sorted(rows, key=lambda row: (-labels[row], conditions[row] if conditions else ""))
-
-
 class Fold(NamedTuple):
-    """One of the parts a task is split into.
-
-    Attributes:
-        train: The rows of all other folds.
-        test: The rows of this fold.
-    """
+    """A fold to test on, and all other folds to train on."""
 
     train: Task
     test: Task
 
 
 def cross_validation(task: Task, *, folds: int = 10, seed: int = 0) -> tuple[Fold, ...]:
-    """Splits the labelled rows of a task for cross-validation.
+    """Splits the labelled rows of a task for cross-validation, as AFS needs it (SSBC §4.4).
 
-    Which rows make up a fold depends on the seed and on the sentence pairs, not on the order of
-    the rows; rows of one sentence pair, in either order, are in one fold. A sentence may be in
-    pairs of several folds: those of AFS mostly are, as in all published results on its pairs.
+    Rows of one sentence pair, in either order, are in one fold, whatever the order of the rows. A
+    sentence may be in pairs of several folds: those of AFS mostly are, as in all published results.
 
     Args:
         task: The rows.
@@ -147,17 +134,31 @@ def cross_validation(task: Task, *, folds: int = 10, seed: int = 0) -> tuple[Fol
             f"{folds} and {seed}."
         )
     task = task.labelled()
-    pairs = [tuple(sorted(pair)) for pair in zip(task.sentences1, task.sentences2, strict=True)]
-    distinct = sorted(set(pairs))
-    if len(distinct) < folds:
+    pairs = [(min(pair), max(pair)) for pair in zip(task.sentences1, task.sentences2, strict=True)]
+    if len(set(pairs)) < folds:
         raise InputError(
             f"{task.name}: {folds} folds need as many labelled sentence pairs. Got "
-            f"{len(distinct)}; ask for fewer folds."
+            f"{len(set(pairs))}; ask for fewer folds."
         )
-    drawn = np.random.default_rng(seed).permutation(len(distinct)) % folds
-    fold_of = dict(zip(distinct, drawn.tolist(), strict=True))
-    fold = np.array([fold_of[pair] for pair in pairs])
+    fold = draw_folds(pairs, folds=folds, seed=seed)
     return tuple(
         Fold(task.take(np.flatnonzero(fold != number)), task.take(np.flatnonzero(fold == number)))
         for number in range(folds)
     )
+
+
+def draw_folds(pairs: Sequence[tuple[str, str]], *, folds: int, seed: int) -> IntArray:
+    """Draws the fold of each sentence pair; equal pairs share one, whatever their order.
+
+    Args:
+        pairs: The pairs, length n.
+        folds: Number of folds, at least 2; the last are empty if there are fewer distinct pairs.
+        seed: Seed of the draw.
+
+    Returns:
+        The folds, ``(n,)``, each in [0, folds).
+    """
+    distinct = sorted(set(pairs))
+    drawn = np.random.default_rng(seed).permutation(len(distinct)) % folds
+    fold_of = dict(zip(distinct, drawn.tolist(), strict=True))
+    return np.array([fold_of[pair] for pair in pairs], np.int64)

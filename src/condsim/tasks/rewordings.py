@@ -24,14 +24,13 @@ class Rewordings:
     """Validated rewordings.
 
     Attributes:
-        name: Short name, the file's stem.
+        name: The file's stem.
         revision: First 12 hex digits of the SHA-256 of the file.
         sentences1: First sentence of each row, length n.
         sentences2: Second sentence of each row, length n.
-        condition_groups: What the wordings of one condition share, of each row, length n.
+        condition_groups: Name of each row's condition, whatever its wording, length n.
         conditions: The wording of each row, length n.
-        group_ids: Which pair under which condition each row is of, from 0, ``(n,)``; two or more
-            rows each.
+        group_ids: Id of each row's pair and condition, from 0, ``(n,)``; two or more rows each.
     """
 
     name: str
@@ -51,16 +50,15 @@ def load_rewordings(path: Path | str = BUNDLED_REWORDINGS) -> Rewordings:
 
     Args:
         path: File with the columns ``sentence1``, ``sentence2``, ``condition_group`` and
-            ``condition``; formats as `condsim.tasks.iter_rows` reads them. By default the set that
-            ships.
+            ``condition``; formats as `iter_rows` reads them. By default the set that ships.
 
     Returns:
         The rows in file order.
 
     Raises:
-        InputError: If the file cannot be read, a cell is empty, a pair has a wording twice, or has
-            one wording only.
-        MissingExtraError: If the file is Parquet and pyarrow is not installed.
+        InputError: See `iter_rows`; also if a cell is empty, or a pair has a wording twice or only
+            one.
+        MissingExtraError: See `iter_rows`.
     """
     path = Path(path)
     columns: list[tuple[str, ...]] = []

@@ -28,14 +28,7 @@ _Document = list[list[str]]  # the sentences of each section
 
 @dataclass(frozen=True)
 class SectionTriplets:
-    """Triplets in two splits that share no document.
-
-    Attributes:
-        train: Those to train on.
-        dev: Those to choose the best epoch on.
-        documents: How many documents train and dev are drawn from; others have fewer than two
-            sections with two sentences or more.
-    """
+    """Triplets in two splits that share no document, and the number of documents of each."""
 
     train: Triplets
     dev: Triplets

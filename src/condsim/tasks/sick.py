@@ -39,7 +39,7 @@ def load_sick(
 
     Args:
         path: File with the columns ``sentence_A``, ``sentence_B`` and ``relatedness_score``;
-            ``.txt`` is read as ``.tsv``, other formats as `condsim.tasks.iter_rows` reads them.
+            ``.txt`` is read as ``.tsv``, other formats as by `iter_rows`.
         name: Name of the task; the file's stem by default.
         split: The rows to take of a file with the column ``SemEval_set``; all by default.
 
@@ -47,8 +47,8 @@ def load_sick(
         The rows in file order, without conditions, each with a label from 1 to 5.
 
     Raises:
-        InputError: If the file cannot be read or has no rows, a column is missing, a sentence is
-            empty, a score is no number from 1 to 5, or there is no such split.
+        InputError: See `load_scored_pairs`, with scores from 1 to 5; also if there is no such
+            split.
         MissingExtraError: If the file is Parquet and pyarrow is not installed.
     """
     path = Path(path)

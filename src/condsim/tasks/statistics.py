@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from condsim.errors import InputError
-from condsim.tasks.pairs import Pairing, pair_rows
+from condsim.tasks.pairs import pair_rows
 from condsim.types import Task
 
 Counts = tuple[tuple[float, int], ...]
@@ -22,12 +22,7 @@ Counts = tuple[tuple[float, int], ...]
 
 @dataclass(frozen=True)
 class Lengths:
-    """Lengths of texts in words; a word is what white space separates.
-
-    Attributes:
-        mean: Mean number of words.
-        median: Median number of words.
-    """
+    """Mean and median length of texts in words, as white space separates them."""
 
     mean: float
     median: float
@@ -88,11 +83,10 @@ class TaskStatistics:
     first_is_higher_share: float | None
 
     def to_dict(self) -> dict[str, object]:
-        """Gives the statistics as JSON can hold them.
+        """Gives the attributes by name, as JSON can hold them.
 
-        Returns:
-            The attributes by name. Histograms and frequent conditions are objects from the value,
-            as text ("3", "2.5"), to its count.
+        Histograms and frequent conditions become objects from the value, as text ("3", "2.5"), to
+        its count.
         """
         histograms = {
             "label_histogram": {f"{label:g}": count for label, count in self.label_histogram},
@@ -123,6 +117,7 @@ def describe(task: Task, *, top: int = 10) -> TaskStatistics:
     sentences = task.sentences1 + task.sentences2
     conditions = task.conditions or ()
     folded = Counter(condition.casefold() for condition in conditions)
+    rows_of = Counter(zip(task.sentences1, task.sentences2, conditions, strict=bool(conditions)))
     gaps = task.labels[pairing.high] - task.labels[pairing.low]
     return TaskStatistics(
         name=task.name,
@@ -140,11 +135,13 @@ def describe(task: Task, *, top: int = 10) -> TaskStatistics:
         condition_words=_lengths(conditions) if conditions else None,
         unique_sentences=len(set(sentences)),
         distinct_conditions=len(folded),
-        frequent_conditions=_most_frequent(folded, top),
+        frequent_conditions=tuple(sorted(folded.items(), key=lambda one: (-one[1], one[0]))[:top]),
         mean_gap=float(gaps.mean(dtype=np.float64)) if pairing.pairs else None,
         gap_histogram=_counts(gaps.tolist()),
-        repeated_condition_rows=_repeated_condition_rows(task),
-        first_is_higher_share=_first_is_higher_share(pairing),
+        repeated_condition_rows=sum(count for count in rows_of.values() if count > 1),
+        first_is_higher_share=(
+            float((pairing.high < pairing.low).mean()) if pairing.pairs else None
+        ),
     )
 
 
@@ -156,20 +153,3 @@ def _counts(values: Iterable[float]) -> Counts:
 def _lengths(texts: Iterable[str]) -> Lengths:
     words = np.array([len(text.split()) for text in texts])
     return Lengths(mean=float(words.mean()), median=float(np.median(words)))
-
-
-def _most_frequent(counts: Counter[str], top: int) -> tuple[tuple[str, int], ...]:
-    return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:top])
-
-
-def _repeated_condition_rows(task: Task) -> int:
-    if task.conditions is None:
-        return 0
-    triplets = Counter(zip(task.sentences1, task.sentences2, task.conditions, strict=True))
-    return sum(count for count in triplets.values() if count > 1)
-
-
-def _first_is_higher_share(pairing: Pairing) -> float | None:
-    if not pairing.pairs:
-        return None
-    return float((pairing.high < pairing.low).mean())

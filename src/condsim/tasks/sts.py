@@ -82,7 +82,7 @@ def _above_one(score: Cell) -> bool:
 
 
 def subset_of(path: Path) -> tuple[int | None, str] | None:
-    """Tells year and subset from the name of a file.
+    """Tells year and subset of STS from the name of a file.
 
     Args:
         path: ``STS.input.<subset>.txt``, which does not tell the year, or
@@ -114,8 +114,8 @@ def load_sts(path: Path | str, *, gold: Path | str | None = None, name: str | No
         The labelled rows in file order, without conditions, with labels from 0 to 5.
 
     Raises:
-        InputError: If a file cannot be read or has no rows, a sentence is empty, a score is no
-            number from 0 to 5, or the two files have another number of lines.
+        InputError: See `load_scored_pairs`, with scores from 0 to 5; also if the two files have
+            another number of lines.
         MissingExtraError: If the file is Parquet and pyarrow is not installed.
     """
     path = Path(path)
@@ -173,8 +173,8 @@ def _sentences(path: Path, number: int, text: str) -> tuple[str, str]:
             f"{where}: must have 2 sentences with a tab between them, or 4 fields as in 2016, got "
             f"{len(fields)} fields. The line is cut off, or a tab is in a sentence."
         )
-    if not fields[0] or not fields[1]:
-        side = "first" if not fields[0] else "second"
+    if not all(fields[:2]):
+        side = "second" if fields[0] else "first"
         raise InputError(
             f"{where}: the {side} sentence must not be empty. Write the text, or remove the line "
             "here and in the gold file."
@@ -191,19 +191,19 @@ _YEAR_IN_NAME = re.compile(r"(?<!\d)(?:20)?(1[2-6])(?!\d)")
 def load_sts_year(folder: Path | str, *, year: int | None = None) -> tuple[Task, ...]:
     """Loads the subsets of a year.
 
+    Other numbers of rows than published are logged as warnings (logger ``condsim``).
+
     Args:
-        folder: A folder with the files of each subset, in either form of
-            `condsim.tasks.sts.load_sts`. Other files in it, such as all subsets in one, are
-            ignored.
-        year: Which year, from 2012 to 2016. By default it is told from the names of the files or
-            of the folder, or from the subsets found.
+        folder: A folder with the files of each subset, in either form of `load_sts`; other files
+            are ignored.
+        year: The year, from 2012 to 2016. By default the names of the files or of the folder tell
+            it, or else the subsets found.
 
     Returns:
-        The subsets in the order of SentEval, named such as ``STS12.MSRpar``. Other numbers of rows
-        than published are warned of (logger ``condsim``).
+        The subsets in the order of SentEval, named such as ``STS12.MSRpar``.
 
     Raises:
-        InputError: If there is no such folder, the year cannot be told, a subset is missing, or a
+        InputError: If there is no such folder, nothing tells the year, a subset is missing, or a
             file breaks a rule of its format.
         MissingExtraError: If a file is Parquet and pyarrow is not installed.
     """
@@ -249,8 +249,8 @@ def join_tasks(tasks: Sequence[Task], *, name: str) -> Task:
     """
     if not tasks:
         raise InputError("There are no tasks to join; give at least one.")
-    first = tasks[0]
-    for task in tasks[1:]:
+    first, *others = tasks
+    for task in others:
         if task.label_range != first.label_range:
             raise InputError(
                 f"Tasks can be joined only if their labels are on one scale. {first.name} has "
@@ -261,13 +261,17 @@ def join_tasks(tasks: Sequence[Task], *, name: str) -> Task:
                 "Tasks can be joined only if all have conditions or none has. "
                 f"{first.name} and {task.name} differ."
             )
-    conditions = tuple(text for task in tasks for text in task.conditions or ())
+    conditions = (
+        None
+        if first.conditions is None
+        else tuple(text for task in tasks for text in task.conditions or ())
+    )
     return Task(
         name=name,
         revision=hashlib.sha256(" ".join(t.revision for t in tasks).encode()).hexdigest()[:12],
         sentences1=tuple(text for task in tasks for text in task.sentences1),
         sentences2=tuple(text for task in tasks for text in task.sentences2),
-        conditions=None if first.conditions is None else conditions,
+        conditions=conditions,
         labels=np.concatenate([task.labels for task in tasks]),
         label_range=first.label_range,
     )

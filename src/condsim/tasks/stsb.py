@@ -93,8 +93,7 @@ def load_stsb_glue(path: Path | str, *, name: str | None = None) -> Task:
         the file has no scores.
 
     Raises:
-        InputError: If the file cannot be read or has no rows, a column is missing, a sentence is
-            empty, or a score is no number from 0 to 5.
+        InputError: See `load_scored_pairs`; scores are from 0 to 5.
         MissingExtraError: If the file is Parquet and pyarrow is not installed.
     """
     path = Path(path)

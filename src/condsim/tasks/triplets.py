@@ -20,7 +20,7 @@ from condsim.tasks.rows import column_names, scan_rows, stem_of
 from condsim.types import FloatArray, IntArray, Task
 
 TRIPLET_COLUMNS = (("anchor", "positive", "negative"), ("Sentence1", "Sentence2", "Sentence3"))
-"""What the columns may be called."""
+"""The names of the columns: ours, and those of the released section triplets."""
 
 SECTION_COUNTS = {"test": 222957}
 """Rows of the released Wikipedia section triplets, as far as published (Reimers and Gurevych, 2019,
@@ -34,12 +34,12 @@ class Triplets:
     """Validated triplets: what the triplet objective learns from, and is measured on.
 
     Attributes:
-        name: Short name (the file's stem by default).
-        revision: First 12 hex digits of the SHA-256 of the file the rows came from.
+        name: Short name.
+        revision: First 12 hex digits of the SHA-256 of the file.
         anchors: The anchor of each row, length n.
         positives: The text that is nearer to the anchor, length n.
         negatives: The text that is further from the anchor, length n.
-        dropped: Rows that were left out because two of their three texts are equal.
+        dropped: Rows of the file with two equal texts, left out.
     """
 
     name: str
@@ -53,14 +53,7 @@ class Triplets:
         return len(self.anchors)
 
     def take(self, rows: IntArray) -> Triplets:
-        """Some of the triplets.
-
-        Args:
-            rows: Indices of the rows, ``(m,)``.
-
-        Returns:
-            Those, in that order.
-        """
+        """Gives some of the triplets, by their indices ``(m,)``, in that order."""
         return replace(
             self,
             anchors=tuple(self.anchors[row] for row in rows),
@@ -69,11 +62,11 @@ class Triplets:
         )
 
     def pairs(self) -> Task:
-        """The triplets as pairs, for what measures pairs.
+        """Gives the ``2n`` pairs of the triplets, as a task without conditions.
 
         Returns:
-            A task of ``2n`` rows without conditions: each anchor with its positive, label 1, in the
-            first half, and with its negative, label 0, in the second.
+            Each anchor with its positive and the label 1 in the first half, with its negative and
+            the label 0 in the second.
         """
         return Task(
             name=self.name,
@@ -89,8 +82,8 @@ class Triplets:
         """Share of the triplets whose anchor is nearer to its positive (SSBC §4.5).
 
         Args:
-            scores: Similarity of each row of :meth:`pairs`, ``(2n,)``; raw, since a calibration
-                makes one score of all that are very low or very high.
+            scores: Raw similarity of each row of :meth:`pairs`, ``(2n,)``; calibrated, very low or
+                very high ones become equal.
 
         Returns:
             A share in [0, 1]; equal scores count as wrong.
@@ -99,14 +92,7 @@ class Triplets:
 
 
 def is_triplets(columns: Collection[str]) -> bool:
-    """Tells a file of triplets by its columns.
-
-    Args:
-        columns: Names of the columns.
-
-    Returns:
-        Whether they are those of triplets.
-    """
+    """Whether the names of a file's columns are those of triplets."""
     return any(set(names) <= set(columns) for names in TRIPLET_COLUMNS)
 
 
@@ -114,25 +100,24 @@ def load_triplets(path: Path | str, *, name: str | None = None) -> Triplets:
     """Loads a file of triplets.
 
     Rows in which two of the three texts are equal say nothing and are dropped; their number is
-    logged at level info (logger ``condsim``).
+    logged at level info (logger ``condsim``). For the released ``test.csv``, another number of rows
+    than published is logged as a warning.
 
     Args:
         path: File with the columns ``anchor``, ``positive`` and ``negative``, or ``Sentence1`` to
-            ``Sentence3``; formats as `condsim.tasks.iter_rows` reads them.
+            ``Sentence3``; formats as `iter_rows` reads them.
         name: Name of the data; the file's stem by default.
 
     Returns:
-        The triplets in file order. Another number of rows than published is warned of (logger
-        ``condsim``) where the file is the released ``test.csv`` by its name and columns.
+        The triplets in file order.
 
     Raises:
-        InputError: If the file cannot be read or has no usable rows, a column is missing, or a text
-            is empty or no text.
-        MissingExtraError: If the file is Parquet and pyarrow is not installed.
+        InputError: See `iter_rows`; also if no row is usable, or a text is empty or no text.
+        MissingExtraError: See `iter_rows`.
     """
     path = Path(path)
-    found = set(column_names(path))
-    columns = TRIPLET_COLUMNS[1] if found >= set(TRIPLET_COLUMNS[1]) else TRIPLET_COLUMNS[0]
+    names, released = TRIPLET_COLUMNS
+    columns = released if set(released) <= set(column_names(path)) else names
     kept: list[tuple[str, ...]] = []
     dropped = 0
     for row in scan_rows(path, columns=columns):
@@ -158,7 +143,7 @@ def load_triplets(path: Path | str, *, name: str | None = None) -> Triplets:
     _LOGGER.info(
         "%s: %d triplets, %d dropped for equal texts", triplets.name, len(triplets), dropped
     )
-    if columns == TRIPLET_COLUMNS[1]:
+    if columns == released:
         compare_split(path, found=len(kept) + dropped, published=SECTION_COUNTS)
     return triplets
 
