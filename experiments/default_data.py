@@ -76,7 +76,7 @@ def write_pairs(nli: Path, weak: Path, output: Path) -> None:
 
 def _pairs_of(path: Path, first: str, second: str) -> list[tuple[str, str]]:
     """The distinct pairs of a file whose sentences are neither short nor long."""
-    rows = (cells for _, cells in iter_rows(path, columns=(first, second)))
+    rows = (row.cells for row in iter_rows(path, columns=(first, second)))
     texts = ((str(cells[first]).strip(), str(cells[second]).strip()) for cells in rows)
     return sorted(
         {

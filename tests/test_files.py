@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import os
+import threading
+
 import pytest
 
-from condsim.files import replacing
+from condsim.errors import InputError
+from condsim.files import replacing, sha256_of
 
 
 def test_replacing_two_writers_at_once_both_end_whole(tmp_path):
@@ -12,6 +16,33 @@ def test_replacing_two_writers_at_once_both_end_whole(tmp_path):
         second.write_text("second")
     assert path.read_text() in ("first", "second")
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_replacing_pipe_is_written_itself(tmp_path):
+    pipe = tmp_path / "out"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    thread = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    thread.start()
+    with replacing(pipe) as partial:
+        partial.write_text("all")
+    thread.join()
+    assert (read, pipe.is_fifo(), list(tmp_path.iterdir())) == (["all"], True, [pipe])
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("x" * 300, "File name too long"), ("folder", "is a folder"), ("none/x", "does not exist")],
+)
+def test_replacing_impossible_name_refused(tmp_path, name, message):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InputError, match=message), replacing(tmp_path / name):
+        pass
+
+
+def test_sha256_of_a_folder_refused(tmp_path):
+    with pytest.raises(InputError, match="cannot be read"):
+        sha256_of(tmp_path)
 
 
 def test_replacing_error_leaves_the_file_as_it_was(tmp_path):

@@ -1,4 +1,4 @@
-"""What is to be closed after use, as a context manager."""
+"""Files written in one step, hashed, and kept apart from what is read; what closes itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from condsim.errors import InputError
 def replacing(path: Path) -> Iterator[Path]:
     """Gives a temporary path beside ``path`` and renames it over ``path`` on success.
 
-    On an error the temporary file is removed and ``path`` is as it was.
+    On an error the temporary file is removed and ``path`` is as it was. A device or a pipe is
+    written itself.
 
     Args:
         path: The file to write.
@@ -30,13 +31,16 @@ def replacing(path: Path) -> Iterator[Path]:
         InputError: If the folder of ``path`` does not exist, ``path`` is a folder, or it cannot be
             written.
     """
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; give the name of a file to write.")
-    if not path.parent.is_dir():
-        raise InputError(f"{path.parent} does not exist; make the folder first.")
     # A name of its own, or two processes that write the same file would take it from each other.
     partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
     try:
+        if path.is_dir():
+            raise InputError(f"{path} is a folder; give the name of a file to write.")
+        if not path.parent.is_dir():
+            raise InputError(f"{path.parent} does not exist; make the folder first.")
+        if path.exists() and not path.is_file():
+            yield path
+            return
         yield partial
         partial.replace(path)
     except OSError as error:
@@ -49,31 +53,27 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def check_not_input(output: Path, file: Path, *, option: str = "output") -> None:
-    """Refuses to write a file over the one that is read.
-
-    Args:
-        output: What is to be written.
-        file: What is read.
-        option: What the user has to change.
+    """Refuses to write a file over the one that is read; ``option`` is what the user must change.
 
     Raises:
         InputError: If they are one file.
     """
-    if output.exists() and file.exists() and output.samefile(file):
-        raise InputError(f"{output} is the input itself. Give another {option}.")
+    with suppress(OSError):  # whoever reads or writes a bad path says what is wrong with it
+        if output.is_file() and file.is_file() and output.samefile(file):
+            raise InputError(f"{output} is the input itself. Give another {option}.")
 
 
 def sha256_of(path: Path) -> str:
-    """Hashes a file in blocks.
+    """Hashes a file in blocks; the SHA-256 is 64 hexadecimal digits.
 
-    Args:
-        path: The file.
-
-    Returns:
-        Its SHA-256 as 64 hexadecimal digits.
+    Raises:
+        InputError: If the file cannot be read.
     """
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error}).") from error
 
 
 class Closing(ABC):

@@ -76,7 +76,7 @@ def test_encode_empty_cell_refused_and_nothing_written(file, tmp_path):
     file.write_text(file.read_text() + "\tthe animal\n")
     error = invoke("--file", file, "--output", tmp_path / "out.npy").exception
     assert isinstance(error, InputError)
-    assert "row 4, column 'sentence'" in str(error)
+    assert "row 4 (line 5), column 'sentence'" in str(error)
     assert not (tmp_path / "out.npy").exists()
 
 

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import json
-import sys
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -34,9 +32,7 @@ class NumberScorer:
 @pytest.fixture(autouse=True)
 def scorer(monkeypatch):
     made = NumberScorer()
-    fake = ModuleType("condsim.loading")
-    fake.load_scorer = lambda model: made
-    monkeypatch.setitem(sys.modules, "condsim.loading", fake)
+    monkeypatch.setattr(module, "load_scorer", lambda model: made)
     return made
 
 
@@ -111,6 +107,13 @@ def test_predict_output_in_a_missing_folder_is_an_error(tmp_path, scorer):
     result = invoke("--data", data, "--output", tmp_path / "none" / "out.json")
     assert isinstance(result.exception, InputError)
     assert scorer.blocks == []
+
+
+def test_predict_output_over_its_input_refused(tmp_path):
+    data = write(tmp_path / "test.csv", [1])
+    result = invoke("--data", data, "--output", data)
+    assert "is the input itself" in str(result.exception)
+    assert data.read_text().startswith("sentence1")
 
 
 def test_predict_unknown_scale_is_an_error(tmp_path):

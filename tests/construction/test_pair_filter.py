@@ -106,7 +106,7 @@ def csts_train():
 def test_filters_pass_the_pairs_that_the_paper_kept(csts_train):
     """The wider bounds, of Flickr30k, for all pairs: the file does not say which are of COCO."""
     rows = iter_rows(csts_train, columns=("sentence1", "sentence2"))
-    pairs = list(dict.fromkeys((row["sentence1"], row["sentence2"]) for _, row in rows))
+    pairs = list(dict.fromkeys((row.cells["sentence1"], row.cells["sentence2"]) for row in rows))
     texts = {text: number for number, text in enumerate({text for pair in pairs for text in pair})}
     places = np.array([[texts[text] for text in pair] for pair in pairs])
     made = text_facts(list(texts)).paired(places[:, 0], places[:, 1], vectors=None)

@@ -17,7 +17,8 @@ AB = ("a", "b")
 
 
 def rows_of(path, columns=AB, optional=()):
-    return list(iter_rows(path, columns=columns, optional=optional))
+    rows = iter_rows(path, columns=columns, optional=optional)
+    return [(row.number, row.cells) for row in rows]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

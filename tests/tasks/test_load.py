@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -60,3 +62,14 @@ def test_load_task_no_file_or_folder_refused(tmp_path):
         load_task(tmp_path / "none.csv")
     with pytest.raises(InputError, match="is a folder"):
         load_task(tmp_path)
+
+
+def test_load_task_pipe_refused_before_it_is_read(tmp_path):
+    os.mkfifo(tmp_path / "p.csv")
+    with pytest.raises(InputError, match="is no regular file, and is read twice"):
+        load_task(tmp_path / "p.csv")
+
+
+def test_load_task_dash_says_what_reads_standard_input():
+    with pytest.raises(InputError, match="only 'condsim score --file -' reads standard input"):
+        load_task("-")

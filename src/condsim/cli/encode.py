@@ -14,37 +14,21 @@ import typer
 from numpy.lib import format as npy
 
 from condsim.errors import InputError, ModelError
+from condsim.files import check_not_input, replacing
+from condsim.loading import load_scorer
 from condsim.scorers import EmbeddingScorer
-from condsim.tasks import iter_rows
+from condsim.tasks import check_file, iter_rows
 
 ROWS = 4096  # encoded and written at once: what bounds the memory
 
 
-def texts_of(file: Path, column: str) -> Iterator[tuple[str, str]]:
-    """Streams the conditional sentences of a file.
-
-    Args:
-        file: The file.
-        column: The column of sentences.
-
-    Yields:
-        Sentence and condition of each row.
-
-    Raises:
-        InputError: If the file breaks a rule, or a sentence or condition is empty or no text.
-    """
-    for number, cells in iter_rows(file, columns=(column, "condition")):
-        sentence, condition = cells[column], cells["condition"]
-        for name, cell in ((column, sentence), ("condition", condition)):
-            if not isinstance(cell, str) or not cell:
-                raise InputError(
-                    f"{file}, row {number}, column {name!r}: must be text, not empty. Got {cell!r} "
-                    "instead; write the text, or remove the row."
-                )
-        yield str(sentence), str(condition)
+def _texts(file: Path, column: str) -> Iterator[tuple[str, str]]:
+    """Sentence and condition of each row."""
+    for row in iter_rows(file, columns=(column, "condition")):
+        yield row.text(column), row.text("condition")
 
 
-def write_array(
+def _write_array(
     path: Path,
     scorer: EmbeddingScorer,
     texts: Iterator[tuple[str, str]],
@@ -52,18 +36,7 @@ def write_array(
     rows: int,
     zipped: bool,
 ) -> None:
-    """Writes embeddings as NumPy stores an array.
-
-    Args:
-        path: The file to write.
-        scorer: What encodes.
-        texts: Sentence and condition of each row.
-        rows: How many there are; the file says so at its start.
-        zipped: Whether to write an archive (``.npz``) with the array ``embeddings``.
-
-    Raises:
-        InputError: If there are not that many rows.
-    """
+    """Writes embeddings as ``.npy``, or as the array ``embeddings`` of an archive (``.npz``)."""
     with ExitStack() as stack:
         stream: IO[bytes]
         if zipped:
@@ -86,7 +59,8 @@ def encode(
     file: Annotated[
         Path,
         typer.Option(
-            help="File to encode: CSV, TSV or JSONL with the columns sentence and condition.",
+            help="File to encode: CSV, TSV, JSONL or Parquet with the columns sentence and "
+            "condition.",
             show_default=False,
         ),
     ],
@@ -115,24 +89,18 @@ def encode(
 
     `condsim encode --file pairs.csv --column sentence2 --output second.npz`
     """
-    if output.suffix.lower() not in (".npy", ".npz"):
+    suffix = output.suffix.lower()
+    if suffix not in (".npy", ".npz"):
         raise InputError(
             f"{output}: the suffix must be .npy or .npz. Got {output.suffix!r} instead."
         )
-    from condsim.files import replacing
-    from condsim.loading import load_scorer
-    from condsim.scorers import EmbeddingScorer
-
-    rows = sum(1 for _ in texts_of(file, column))  # also finds every fault before the work starts
+    check_file(file)
+    check_not_input(output, file, option="--output")
+    rows = sum(1 for _ in _texts(file, column))  # also finds every fault before the work starts
     scorer = load_scorer(model)
     if not isinstance(scorer, EmbeddingScorer):
         raise ModelError(f"{scorer.name} gives scores only; embeddings need a bi- or tri-encoder.")
     with replacing(output) as partial:
-        write_array(
-            partial,
-            scorer,
-            texts_of(file, column),
-            rows=rows,
-            zipped=output.suffix.lower() == ".npz",
-        )
+        texts = _texts(file, column)
+        _write_array(partial, scorer, texts, rows=rows, zipped=suffix == ".npz")
     typer.echo(f"{output}: {rows} embeddings of dimension {scorer.dimension}", err=True)

@@ -16,7 +16,7 @@ import typer
 from condsim.errors import InputError
 from condsim.files import check_not_input, replacing
 from condsim.loading import load_scorer
-from condsim.tasks import scan_rows, scan_stream, suffix_of
+from condsim.tasks import iter_rows, iter_stream, suffix_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -121,11 +121,11 @@ def _records(file: Path, *, table: bool) -> tuple[bool, Iterator[dict[str, objec
     if str(file) == "-":
         if sys.stdin is None:
             raise InputError("Standard input is closed; give --file the name of a file.")
-        suffix, rows = scan_stream(
+        suffix, rows = iter_stream(
             sys.stdin.buffer, name="standard input", columns=_COLUMNS, others=True
         )
     else:
-        suffix, rows = suffix_of(file), scan_rows(file, columns=_COLUMNS, others=True)
+        suffix, rows = suffix_of(file), iter_rows(file, columns=_COLUMNS, others=True)
 
     def checked() -> Iterator[dict[str, object]]:
         for row in rows:

@@ -21,7 +21,7 @@ from condsim.construction.rows import TableRow, columns_of
 from condsim.errors import InputError, require
 from condsim.files import replacing, sha256_of
 from condsim.progress import Progress
-from condsim.tasks import Row, place, scan_rows, shown
+from condsim.tasks import Row, iter_rows, place, shown
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -97,7 +97,7 @@ def read_rows(
     wanted = _plain_types(kind)
     called = {field.name: (names or {}).get(field.name, field.name) for field in fields(kind)}
     optional = [field.name for field in fields(kind) if field.default is not MISSING]
-    rows = scan_rows(
+    rows = iter_rows(
         path,
         columns=[called[name] for name in called if name not in optional],
         optional=[called[name] for name in optional],

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from condsim import __version__
 from condsim.encoders import Order
-from condsim.errors import InputError, ModelError
+from condsim.errors import ModelError
 from condsim.files import replacing, sha256_of
 from condsim.scorers.calibration import Calibration
 
@@ -80,10 +80,7 @@ def _folder_revision(folder: Path) -> str:
             part.startswith(_NOT_THE_MODEL) for part in parts.parts
         ):
             continue
-        try:
-            digest.update(f"{parts.as_posix()} {sha256_of(path)}\n".encode())
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror}).") from error
+        digest.update(f"{parts.as_posix()} {sha256_of(path)}\n".encode())
     return digest.hexdigest()[:16]
 
 

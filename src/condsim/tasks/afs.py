@@ -13,12 +13,19 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from condsim.errors import InputError
-from condsim.tasks.graded import CORRECT_ROW, GradedColumns, compare_count, make_task
-from condsim.tasks.rows import Row, check_columns, check_file, check_header, open_bytes, place
+from condsim.tasks.graded import CORRECT_ROW, GradedColumns, compare_count, graded_task
+from condsim.tasks.rows import (
+    Wanted,
+    check_file,
+    csv_records,
+    delimited_rows,
+    file_start,
+    open_bytes,
+)
 from condsim.types import Task
 
 AFS_COLUMNS = GradedColumns("sentence_1", "sentence_2", "regression_label")
@@ -42,14 +49,10 @@ _MARKS = dict(
 
 def is_afs(path: Path) -> bool:
     """Tells a file of AFS by its header; lines may end in CR alone, as in old spreadsheets."""
-    try:
-        if path.suffix.lower() != ".csv" or not path.is_file():
-            return False
-        with path.open("rb") as stream:
-            start = stream.read(_LOOKED_AT)
-    except (OSError, ValueError):
+    if path.suffix.lower() != ".csv":
         return False
-    header = re.split("[\r\n]", start.decode("latin-1"), maxsplit=1)[0]
+    start = file_start(path, _LOOKED_AT).decode("latin-1")
+    header = re.split("[\r\n]", start, maxsplit=1)[0]
     names = {name.strip() for name in next(csv.reader([header]), [])}
     return set(AFS_COLUMNS) <= {name.removeprefix("\xef\xbb\xbf") for name in names}
 
@@ -71,17 +74,14 @@ def load_afs(path: Path | str, *, name: str | None = None) -> Task:
         InputError: See `load_scored_pairs`; labels are from 0 to 5.
     """
     path = Path(path)
-    first, second, label = AFS_COLUMNS
-    rows = (
-        (
-            row.text(first),
-            row.text(second),
-            None,
-            row.score(label, label_range=_LABEL_RANGE, fix=CORRECT_ROW),
-        )
-        for row in _rows(path)
+    check_file(path)
+    # Not strict: the public readers of the release forgive a stray quote.
+    records_of = partial(csv_records, strict=False)
+    lines = io.StringIO(_decoded(path), newline="")
+    rows = delimited_rows(records_of, path, lines, Wanted(AFS_COLUMNS))
+    task = graded_task(
+        path, rows, columns=AFS_COLUMNS, label_range=_LABEL_RANGE, fix=CORRECT_ROW, name=name
     )
-    task = make_task(path, rows, label_range=_LABEL_RANGE, name=name)
     if not len(task):
         raise InputError(f"{path}: has no rows, only a header. At least one row of data is needed.")
     if path.name in map(_file_name, AFS_TOPICS):
@@ -117,37 +117,6 @@ def load_afs_topics(folder: Path | str) -> tuple[Task, ...]:
 
 def _file_name(topic: str) -> str:
     return f"ArgPairs_{topic}.csv"
-
-
-def _rows(path: Path) -> Iterator[Row]:
-    # Not strict: the public readers of the release forgive a stray quote.
-    check_file(path)
-    reader = csv.reader(io.StringIO(_decoded(path), newline=""))
-    header = [name.strip() for name in next(reader, [])]
-    check_header(path, header, AFS_COLUMNS)
-    check_columns(f"{path}, header", header, AFS_COLUMNS)
-    number = 0
-    while True:
-        line = reader.line_num + 1
-        try:
-            fields = next(reader, None)
-        except csv.Error as error:
-            raise InputError(
-                f"{place(path, row=number + 1, line=line)}: not valid CSV ({error}). Look for a "
-                "quote that is not closed."
-            ) from None
-        if fields is None:
-            return
-        if not any(field.strip() for field in fields):
-            continue
-        number += 1
-        if len(fields) != len(header):
-            raise InputError(
-                f"{place(path, row=number, line=line)}: must have {len(header)} fields as the "
-                f"header has, got {len(fields)}. The line is cut off, or a cell holds a comma "
-                "without quotes."
-            )
-        yield Row(path, number, line, {c: fields[header.index(c)].strip() for c in AFS_COLUMNS})
 
 
 def _decoded(path: Path) -> str:

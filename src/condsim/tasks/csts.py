@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from condsim.errors import InputError
 from condsim.tasks.graded import compare_split, make_task
-from condsim.tasks.rows import Row, scan_rows, shown
+from condsim.tasks.rows import Row, iter_rows, shown
 from condsim.types import Task
 
 LABEL_RANGE = (1.0, 5.0)
@@ -62,7 +62,7 @@ def iter_csts(path: Path | str, *, labels: bool = True) -> Iterator[CstsRow]:
         MissingExtraError: If the file is Parquet and pyarrow is not installed.
     """
     optional = ("label",) if labels else ()
-    for row in scan_rows(path, columns=_COLUMNS, optional=optional):
+    for row in iter_rows(path, columns=_COLUMNS, optional=optional):
         yield CstsRow(
             row.text("sentence1"),
             row.text("sentence2"),
@@ -147,7 +147,7 @@ def load_applicability(path: Path | str, *, require_both: bool = True) -> Task:
     path = Path(path)
     rows = (
         (row.text("sentence1"), row.text("sentence2"), row.text("condition"), _applies(row))
-        for row in scan_rows(path, columns=(*_COLUMNS, "label"))
+        for row in iter_rows(path, columns=(*_COLUMNS, "label"))
     )
     task = make_task(path, rows, label_range=(0.0, 1.0), name=None)
     applied = int(task.labels.sum())

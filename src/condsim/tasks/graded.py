@@ -11,14 +11,14 @@ from __future__ import annotations
 import logging
 import re
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from condsim.files import sha256_of
-from condsim.tasks.rows import scan_rows, stem_of
+from condsim.tasks.rows import Row, iter_rows, stem_of
 from condsim.types import Task
 
 CXC_STS_COUNTS = {"val": 44009, "test": 44045}
@@ -102,18 +102,30 @@ def load_graded(
     txt_as_tsv: bool = False,
 ) -> Task:
     """Loads a file of sentence pairs with a score each and no conditions."""
-    rows = (
-        (
-            row.text(columns.sentence1),
-            row.text(columns.sentence2),
-            None,
-            row.score(columns.score, label_range=label_range, fix=fix),
-        )
-        for row in scan_rows(path, columns=columns, txt_as_tsv=txt_as_tsv)
-    )
-    task = make_task(path, rows, label_range=label_range, name=name)
+    rows = iter_rows(path, columns=columns, txt_as_tsv=txt_as_tsv)
+    task = graded_task(path, rows, columns=columns, label_range=label_range, fix=fix, name=name)
     _LOGGER.info("%s: %d pairs without conditions, all scored", task.name, len(task))
     return task
+
+
+def graded_task(
+    path: Path,
+    rows: Iterable[Row],
+    *,
+    columns: GradedColumns,
+    label_range: tuple[float, float],
+    fix: str,
+    name: str | None,
+) -> Task:
+    """Makes a task of rows with a score each and no conditions."""
+    first, second, score = columns
+
+    def checked() -> Iterator[tuple[str, str, None, float]]:
+        for row in rows:
+            label = row.score(score, label_range=label_range, fix=fix)
+            yield row.text(first), row.text(second), None, label
+
+    return make_task(path, checked(), label_range=label_range, name=name)
 
 
 def load_scored_pairs(path: Path | str, *, name: str | None = None) -> Task:

@@ -11,7 +11,7 @@ from condsim.tasks.csts import load_csts
 from condsim.tasks.graded import CXC_STS_MARKS, load_cxc_sts, load_scored_pairs
 from condsim.tasks.hub import HubName, fetch_split, load_hub_set, parse_hub_name
 from condsim.tasks.nli import NLI_COLUMNS
-from condsim.tasks.rows import column_names
+from condsim.tasks.rows import check_file, column_names, file_start
 from condsim.tasks.sick import SICK_COLUMNS, load_sick
 from condsim.tasks.sts import is_sts_input, is_sts_tsv, load_sts
 from condsim.tasks.stsb import GLUE_MARKS, STSB_COLUMNS, load_stsb, load_stsb_glue
@@ -61,10 +61,7 @@ def load_task(path: Path | str, *, name: str | None = None, require_labels: bool
     if hub := parse_hub_name(str(path)):
         return _from_hub(hub, name=name, require_labels=require_labels)
     path = Path(path)
-    if path.is_fifo() or path.is_char_device():
-        raise InputError(
-            f"{path}: is a pipe, which can be read only once. Save it as a file first."
-        )
+    check_file(path)
     task = _without_conditions(path, name)
     if task is None:
         return load_csts(path, name=name, require_labels=require_labels)
@@ -108,20 +105,16 @@ def _without_conditions(path: Path, name: str | None) -> Task | None:
         if any(set(names) <= set(columns) for names in known):
             raise InputError(
                 f"{path}: holds {what}, and similarities are needed here: C-STS, STS-B or scored "
-                f"pairs. Such a file is for the training of a recipe with the objective "
+                "pairs. Such a file is for the training of a recipe with the objective "
                 f"{objective!r}."
             )
     return None
 
 
 def _is_stsb(path: Path) -> bool:
-    """Whether the first line is that of an STS-B file; no for a file that cannot be opened."""
-    try:
-        with path.open("rb") as stream:
-            start = stream.read(_LOOKED_AT)
-    except (OSError, ValueError):
-        return False  # `load_csts` says what is wrong
-    lines = start.decode("utf-8", errors="replace").removeprefix("\ufeff").split("\n")
+    """Whether the first line that is not blank is one of an STS-B file."""
+    start = file_start(path, _LOOKED_AT).decode("utf-8", errors="replace")
+    lines = start.removeprefix("\ufeff").split("\n")
     fields = next((line for line in lines if line.strip("\r")), "").split("\t")
     try:
         float(dict(zip(STSB_COLUMNS, fields, strict=False))["score"])

@@ -16,7 +16,7 @@ import numpy as np
 
 from condsim.errors import InputError
 from condsim.files import sha256_of
-from condsim.tasks.rows import Row, column_names, scan_rows, shown, stem_of
+from condsim.tasks.rows import Row, column_names, iter_rows, shown, stem_of
 from condsim.types import IntArray
 
 NLI_CLASSES = ("entailment", "neutral", "contradiction")
@@ -94,7 +94,7 @@ def load_nli(path: Path | str, *, name: str | None = None) -> NliTask:
     classes = array("b")
     dropped = 0
     known: dict[str, str] = {}  # a premise has three hypotheses or more
-    for row in scan_rows(path, columns=columns):
+    for row in iter_rows(path, columns=columns):
         number = _class_of(row, columns[2])
         if number is None:
             dropped += 1

@@ -9,7 +9,7 @@ import numpy as np
 
 from condsim.errors import InputError
 from condsim.files import sha256_of
-from condsim.tasks.rows import Row, scan_rows, shown, stem_of
+from condsim.tasks.rows import Row, iter_rows, shown, stem_of
 from condsim.types import IntArray
 
 REWORDING_COLUMNS = ("sentence1", "sentence2", "condition_group", "condition")
@@ -66,7 +66,7 @@ def load_rewordings(path: Path | str = BUNDLED_REWORDINGS) -> Rewordings:
     first: list[Row] = []  # row of each group that came first
     seen: dict[tuple[int, str], int] = {}
     group_ids: list[int] = []
-    for row in scan_rows(path, columns=REWORDING_COLUMNS):
+    for row in iter_rows(path, columns=REWORDING_COLUMNS):
         sentence1, sentence2, group, wording = (row.text(column) for column in REWORDING_COLUMNS)
         number = places.setdefault((sentence1, sentence2, group), len(places))
         if number == len(first):

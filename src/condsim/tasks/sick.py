@@ -14,7 +14,7 @@ import numpy as np
 
 from condsim.errors import InputError
 from condsim.tasks.graded import GradedColumns, compare_count, compare_split, load_graded
-from condsim.tasks.rows import column_names, scan_rows
+from condsim.tasks.rows import column_names, iter_rows
 from condsim.types import Task
 
 SICK_COLUMNS = GradedColumns("sentence_A", "sentence_B", "relatedness_score")
@@ -73,7 +73,7 @@ def load_sick(
 def _take_split(path: Path, task: Task, split: str) -> Task:
     if split not in SICK_COUNTS:
         raise InputError(f"SICK has the splits {', '.join(SICK_COUNTS)}. Got {split!r} instead.")
-    rows = scan_rows(path, columns=(_SPLIT,), txt_as_tsv=True)
+    rows = iter_rows(path, columns=(_SPLIT,), txt_as_tsv=True)
     named = [str(row.cells[_SPLIT]).casefold() for row in rows]
     kept = np.flatnonzero(np.array(named) == split)
     if not kept.size:

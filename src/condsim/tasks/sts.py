@@ -18,7 +18,7 @@ import numpy as np
 from condsim.errors import InputError
 from condsim.files import sha256_of
 from condsim.tasks.graded import compare_count, load_graded, make_task
-from condsim.tasks.rows import Cell, place, scan_rows, score_of, text_lines
+from condsim.tasks.rows import Cell, iter_rows, place, score_of, text_lines
 from condsim.types import Task
 
 STS_COUNTS: dict[int, dict[str, int]] = {
@@ -69,7 +69,7 @@ def is_sts_tsv(path: Path, columns: Sequence[str]) -> bool:
     if subset_of(path) is not None:
         return True
     try:
-        return any(_above_one(row.cells["score"]) for row in scan_rows(path, columns=("score",)))
+        return any(_above_one(row.cells["score"]) for row in iter_rows(path, columns=("score",)))
     except InputError:
         return False  # whoever loads the file says what is wrong
 

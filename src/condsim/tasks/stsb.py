@@ -13,7 +13,7 @@ from pathlib import Path
 
 from condsim.errors import InputError
 from condsim.tasks.graded import compare_split, load_graded, make_task
-from condsim.tasks.rows import column_names, place, scan_rows, score_of, text_lines, tsv_records
+from condsim.tasks.rows import column_names, iter_rows, place, score_of, text_lines, tsv_records
 from condsim.types import Task
 
 STSB_COLUMNS = ("genre", "file", "year", "id", "score", "sentence1", "sentence2")
@@ -103,6 +103,6 @@ def load_stsb_glue(path: Path | str, *, name: str | None = None) -> Task:
         return task
     rows = (
         (row.text("sentence1"), row.text("sentence2"), None, math.nan)
-        for row in scan_rows(path, columns=("sentence1", "sentence2"))
+        for row in iter_rows(path, columns=("sentence1", "sentence2"))
     )
     return make_task(path, rows, label_range=_LABEL_RANGE, name=name)

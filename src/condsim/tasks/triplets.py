@@ -16,7 +16,7 @@ import numpy as np
 from condsim.errors import InputError
 from condsim.files import replacing, sha256_of
 from condsim.tasks.graded import compare_split
-from condsim.tasks.rows import column_names, scan_rows, stem_of
+from condsim.tasks.rows import column_names, iter_rows, stem_of
 from condsim.types import FloatArray, IntArray, Task
 
 TRIPLET_COLUMNS = (("anchor", "positive", "negative"), ("Sentence1", "Sentence2", "Sentence3"))
@@ -120,7 +120,7 @@ def load_triplets(path: Path | str, *, name: str | None = None) -> Triplets:
     columns = released if set(released) <= set(column_names(path)) else names
     kept: list[tuple[str, ...]] = []
     dropped = 0
-    for row in scan_rows(path, columns=columns):
+    for row in iter_rows(path, columns=columns):
         texts = tuple(row.text(column) for column in columns)
         if len(set(texts)) == len(columns):
             kept.append(texts)

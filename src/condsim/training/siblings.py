@@ -43,10 +43,10 @@ def caption_groups(paths: Iterable[Path]) -> Iterator[tuple[str, str]]:
         InputError: If a file cannot be read or lacks a column.
     """
     for path in paths:
-        for _, cells in iter_rows(path, columns=("image_id", "caption")):
-            name = str(cells["image_id"])
+        for row in iter_rows(path, columns=("image_id", "caption")):
+            name = str(row.cells["image_id"])
             image = re.match(r"\d+", name)
-            yield image.group() if image else name, str(cells["caption"]).strip()
+            yield image.group() if image else name, str(row.cells["caption"]).strip()
 
 
 def load_siblings(
@@ -67,8 +67,8 @@ def load_siblings(
     """
     groups: dict[str, dict[str, str]] = defaultdict(dict)
     group_of: dict[str, str] = {}
-    for _, cells in iter_rows(path, columns=("group", "text")):
-        group, text = str(cells["group"]), str(cells["text"])
+    for row in iter_rows(path, columns=("group", "text")):
+        group, text = str(row.cells["group"]), str(row.cells["text"])
         groups[group][normalised(text)] = text
         group_of.setdefault(normalised(text), group)
     barred = {normalised(text) for text in leave_out}

@@ -21,7 +21,7 @@ from condsim.construction.annotation.stages import VERDICTS, Answer, Stage, Work
 from condsim.construction.annotation.store import Annotation, Project, Store
 from condsim.errors import InputError
 from condsim.files import replacing
-from condsim.tasks import Cell, Row, place, scan_rows, shown
+from condsim.tasks import Cell, Row, iter_rows, place, shown
 
 _STYLE = """
 <style>
@@ -206,7 +206,7 @@ def import_mturk(store: Store, stage: Stage, path: Path) -> Pulled:
         )
     found: dict[str, Annotation] = {}
     foreign = 0
-    for row in scan_rows(path, columns=_KEYS, optional=(*_ANSWERS, *_TIMES)):
+    for row in iter_rows(path, columns=_KEYS, optional=(*_ANSWERS, *_TIMES)):
         if str(row.cells["AssignmentStatus"] or "").casefold() == "rejected":
             continue
         one = _annotation(path, row)

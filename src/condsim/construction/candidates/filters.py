@@ -17,7 +17,7 @@ from condsim.construction.rows import Candidate, pair_id_of
 from condsim.construction.tables import write_manifest, write_rows
 from condsim.errors import InputError, unknown_name
 from condsim.files import sha256_of
-from condsim.tasks import scan_rows, stem_of
+from condsim.tasks import iter_rows, stem_of
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ class PairFilter:
 def read_pairs(path: Path) -> Iterator[Candidate]:
     """Reads sentence pairs: candidates, or any file with two columns of sentences."""
     optional = ("source", "item1", "item2", "similarity")
-    for row in scan_rows(path, columns=("sentence1", "sentence2"), optional=optional):
+    for row in iter_rows(path, columns=("sentence1", "sentence2"), optional=optional):
         sentence1, sentence2 = row.text("sentence1"), row.text("sentence2")
         source = str(row.cells["source"] or stem_of(path))
         similarity = row.cells["similarity"]

@@ -16,7 +16,7 @@ import numpy as np
 
 from condsim.errors import InputError
 from condsim.files import sha256_of
-from condsim.tasks import Row, place, scan_rows, shown, stem_of
+from condsim.tasks import Row, iter_rows, place, shown, stem_of
 from condsim.types import IntArray
 
 
@@ -78,7 +78,7 @@ def read_items(
     path = Path(path)
     captions: dict[str, dict[str, None]] = {}
     rows = 0
-    for row in scan_rows(path, columns=(item_column, caption_column)):
+    for row in iter_rows(path, columns=(item_column, caption_column)):
         item = _item_name(path, row, item_column)
         captions.setdefault(item, {})[_caption(path, row, caption_column, item)] = None
         rows += 1
@@ -112,7 +112,7 @@ def read_texts(
 
 
 def _texts(path: Path, column: str) -> Iterator[str]:
-    for row in scan_rows(path, columns=(column,)):
+    for row in iter_rows(path, columns=(column,)):
         yield row.text(column)
 
 

@@ -33,7 +33,7 @@ from condsim.construction.rows import HUMAN, Candidate, Condition, DatasetRow, p
 from condsim.construction.tables import write_rows
 from condsim.errors import InputError
 from condsim.files import replacing, sha256_of
-from condsim.tasks import describe, iter_csts, load_csts, scan_rows, stem_of
+from condsim.tasks import describe, iter_csts, iter_rows, load_csts, stem_of
 from condsim.types import IntArray, Task
 
 
@@ -100,7 +100,7 @@ def read_labelled_file(path: Path) -> tuple[tuple[DatasetRow, ...], tuple[Droppe
         InputError: If the file breaks a rule.
     """
     rows, dropped = [], []
-    more = scan_rows(path, columns=(), optional=("pair_id", "origin"))
+    more = iter_rows(path, columns=(), optional=("pair_id", "origin"))
     for row, extra in zip(iter_csts(path), more, strict=True):
         given = {name: str(cell) for name, cell in extra.cells.items() if cell not in (None, "")}
         pair_id = given.get("pair_id") or pair_id_of(stem_of(path), row.sentence1, row.sentence2)

@@ -23,7 +23,7 @@ from condsim.construction.dataset import sentence_key
 from condsim.construction.rows import Candidate, pair_id_of
 from condsim.errors import InputError, require
 from condsim.progress import Progress
-from condsim.tasks import scan_rows
+from condsim.tasks import iter_rows
 from condsim.types import FloatArray
 
 WORDS = "words"  # names the vectors that need no model
@@ -52,7 +52,7 @@ def excluded_keys(paths: Sequence[Path]) -> frozenset[str]:
     return frozenset(
         sentence_key(str(cell))
         for path in paths
-        for row in scan_rows(path, columns=("sentence1", "sentence2"))
+        for row in iter_rows(path, columns=("sentence1", "sentence2"))
         for cell in row.cells.values()
     )
 

@@ -21,7 +21,7 @@ from condsim.errors import InputError
 from condsim.files import check_not_input
 from condsim.progress import Progress
 from condsim.scorers import Scale
-from condsim.tasks import CstsRow, column_names, iter_csts, scan_rows
+from condsim.tasks import CstsRow, column_names, iter_csts, iter_rows
 from condsim.types import FloatArray
 
 _HIGHEST = 1.001  # a cosine, rounded
@@ -140,5 +140,5 @@ def teach_file(
 
 
 def _pairs(file: Path) -> Iterator[tuple[str, str]]:
-    for row in scan_rows(file, columns=("sentence1", "sentence2")):
+    for row in iter_rows(file, columns=("sentence1", "sentence2")):
         yield row.text("sentence1"), row.text("sentence2")

@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING
 from condsim.lazy import face
 
 if TYPE_CHECKING:
-    from condsim.tasks.rows.formats import open_bytes as open_bytes, tsv_records as tsv_records
+    from condsim.tasks.rows.formats import (
+        Wanted as Wanted,
+        csv_records as csv_records,
+        delimited_rows as delimited_rows,
+        open_bytes as open_bytes,
+        tsv_records as tsv_records,
+    )
     from condsim.tasks.rows.reading import (
         check_file as check_file,
         column_names as column_names,
+        file_start as file_start,
         iter_rows as iter_rows,
-        scan_rows as scan_rows,
-        scan_stream as scan_stream,
+        iter_stream as iter_stream,
         stem_of as stem_of,
         suffix_of as suffix_of,
         text_lines as text_lines,
@@ -21,8 +27,6 @@ if TYPE_CHECKING:
     from condsim.tasks.rows.row import (
         Cell as Cell,
         Row as Row,
-        check_columns as check_columns,
-        check_header as check_header,
         place as place,
         score_of as score_of,
         shown as shown,
@@ -31,10 +35,10 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = face(
     __name__,
     {
-        "formats": "open_bytes tsv_records",
+        "formats": "Wanted csv_records delimited_rows open_bytes tsv_records",
         "reading": (
-            "check_file column_names iter_rows scan_rows scan_stream stem_of suffix_of text_lines"
+            "check_file column_names file_start iter_rows iter_stream stem_of suffix_of text_lines"
         ),
-        "row": "Cell Row check_columns check_header place score_of shown",
+        "row": "Cell Row place score_of shown",
     },
 )

@@ -101,9 +101,14 @@ def _next_line(path: Path, stream: BinaryIO, number: int) -> bytes:
     return raw
 
 
-def csv_records(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
-    """Splits comma separated lines, quoted as RFC 4180 says; a header is a record like others."""
-    reader = csv.reader(lines, strict=True)
+def csv_records(
+    path: Path, lines: Iterator[str], *, strict: bool = True
+) -> Iterator[tuple[int, list[str]]]:
+    """Splits comma separated lines, quoted as RFC 4180 says; a header is a record like others.
+
+    Unless ``strict``, a stray quote is forgiven and a record of empty cells is a blank line.
+    """
+    reader = csv.reader(lines, strict=strict)
     row = 0  # the header's
     while True:
         line = reader.line_num + 1
@@ -114,7 +119,7 @@ def csv_records(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[st
             raise InputError(f"{where}: {_csv_fault(str(error))}") from None
         if fields is None:
             return
-        if fields:
+        if fields and (strict or any(field.strip() for field in fields)):
             yield line, fields
             row += 1
 
@@ -230,14 +235,14 @@ TEXT_ROWS: dict[str, Callable[[Path, Iterator[str], Wanted], Iterator[Row]]] = {
 
 def text_names(path: Path, suffix: str) -> tuple[str, ...]:
     """The columns of a text file: its header, or the keys of its first JSON object."""
+    if suffix not in (*TEXT_ROWS, ".txt"):
+        return ()
     with closing(file_lines(path)) as lines:
         if suffix in (".jsonl", ".ndjson"):
             record = json.loads(next((line for line in lines if line.strip()), "{}"))
             return tuple(record) if isinstance(record, dict) else ()
-        records_of = {".csv": csv_records, ".tsv": tsv_records, ".txt": tsv_records}.get(suffix)
-        if records_of is None:
-            return ()
-        _, header = next(records_of(path, lines), (1, []))
+        records = csv_records(path, lines) if suffix == ".csv" else tsv_records(path, lines)
+        _, header = next(records, (1, []))
         return tuple(name.strip() for name in header)
 
 

@@ -18,35 +18,13 @@ from condsim.tasks.rows.formats import (
     parquet_rows,
     text_names,
 )
-from condsim.tasks.rows.row import Cell, Row
+from condsim.tasks.rows.row import Row
 
 _NEED_ROWS = "At least one row of data is needed."
 _STANDARD_INPUT = "only 'condsim score --file -' reads standard input"
 
 
 def iter_rows(
-    path: Path | str, *, columns: Sequence[str], optional: Sequence[str] = ()
-) -> Iterator[tuple[int, dict[str, Cell]]]:
-    """Streams the rows of a data file in bounded memory.
-
-    Args:
-        path: A ``.csv``, ``.tsv``, ``.jsonl``, ``.ndjson`` or ``.parquet`` file; all but the last
-            may be gzipped.
-        columns: Columns that the file must have. Any further columns of the file are ignored.
-        optional: Columns that are read where the file has them and are None where it has not.
-
-    Returns:
-        Iterator over (row number from 1, cell of each column).
-
-    Raises:
-        InputError: If the file cannot be read or breaks a rule of its format, at the first such
-            place. The call itself reports a wrong path or suffix, the iteration all else.
-        MissingExtraError: If the file is Parquet and pyarrow is not installed.
-    """
-    return ((row.number, row.cells) for row in scan_rows(path, columns=columns, optional=optional))
-
-
-def scan_rows(
     path: Path | str,
     *,
     columns: Sequence[str],
@@ -54,12 +32,13 @@ def scan_rows(
     others: bool = False,
     txt_as_tsv: bool = False,
 ) -> Iterator[Row]:
-    """Same as `iter_rows`, with the place of each row for messages.
+    """Streams the rows of a data file in bounded memory.
 
     Args:
-        path: See `iter_rows`.
-        columns: See `iter_rows`.
-        optional: See `iter_rows`.
+        path: A ``.csv``, ``.tsv``, ``.jsonl``, ``.ndjson`` or ``.parquet`` file; all but the last
+            may be gzipped.
+        columns: Columns that the file must have.
+        optional: Columns that are read where the file has them and are None where it has not.
         others: Whether the rows also keep all other columns, as `Row.record`.
         txt_as_tsv: Whether ``.txt`` is read as ``.tsv``.
 
@@ -67,8 +46,10 @@ def scan_rows(
         Iterator over the rows.
 
     Raises:
-        InputError: See `iter_rows`.
-        MissingExtraError: See `iter_rows`.
+        InputError: If the file cannot be read, has no rows, lacks a column or breaks a rule of its
+            format, at the first such place. The call itself reports a wrong path or suffix, the
+            iteration all else.
+        MissingExtraError: If the file is Parquet and pyarrow is not installed.
     """
     path = Path(path)
     status = _status(path)
@@ -88,7 +69,7 @@ def scan_rows(
     return _never_empty(path, TEXT_ROWS[suffix](path, file_lines(path), wanted))
 
 
-def scan_stream(
+def iter_stream(
     stream: BinaryIO, *, name: str, columns: Sequence[str], others: bool = False
 ) -> tuple[str, Iterator[Row]]:
     """Streams the rows of an open stream, which is read once.
@@ -97,7 +78,7 @@ def scan_stream(
         stream: TSV, or JSONL if its first character is ``{``.
         name: What messages call it.
         columns: See `iter_rows`.
-        others: See `scan_rows`.
+        others: See `iter_rows`.
 
     Returns:
         The format, ``.tsv`` or ``.jsonl``, and an iterator over the rows.
@@ -154,9 +135,21 @@ def text_lines(path: Path) -> Iterator[str]:
     return file_lines(path)
 
 
+def file_start(path: Path, size: int) -> bytes:
+    """The first bytes of a file as they are on disk; none if it cannot be read."""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(size)
+    except OSError:
+        return b""
+
+
 def check_file(path: Path) -> None:
-    """Refuses a path that is no file, or an empty one."""
-    _check_size(path, _status(path))
+    """Refuses a path that is no file or an empty one, and a pipe, which can be read only once."""
+    status = _status(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise InputError(f"{path}: is no regular file, and is read twice. Save it as a file first.")
+    _check_size(path, status)
 
 
 def _status(path: Path) -> os.stat_result:
