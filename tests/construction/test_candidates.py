@@ -1,10 +1,7 @@
 from __future__ import annotations
 
+import importlib
 import itertools
-import os
-import signal
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -15,16 +12,16 @@ from condsim.construction.candidates import (
     CandidateSettings,
     FilterSettings,
     bag_of_words,
-    generating as candidates,
     make_candidates,
-    parts as candidate_parts,
     read_items,
+    read_stop_words,
 )
 from condsim.errors import InputError
 
 pytest.importorskip("faiss")
 pytest.importorskip("pyarrow")
 
+PART = "condsim.construction.candidates.generating._PART"
 FILTERS = FilterSettings(max_iou=0.5, min_text_cosine=0.0, min_length_ratio=0.5, min_length=12)
 SETTINGS = CandidateSettings(k=4, filters=FILTERS)
 WORDS = "man woman dog cat ball street park red blue runs sits plays with the a on".split()
@@ -68,12 +65,12 @@ def by_hand(collection, items, captions, settings):
     np.fill_diagonal(cosines, -np.inf)
     near = np.argsort(-cosines, axis=1)[:, : settings.k].tolist()
     item_pairs = {(min(i, j), max(i, j)) for i, row in enumerate(near) for j in row}
-    found = set()
+    found, stop_words = set(), read_stop_words()
     for i, j in item_pairs:
         of = [range(collection.starts[x], collection.starts[x + 1]) for x in (i, j)]
         for a, b in itertools.product(*of):
             one, two = collection.captions[a], collection.captions[b]
-            bags = bag_of_words(one), bag_of_words(two)
+            bags = bag_of_words(one, stop_words), bag_of_words(two, stop_words)
             iou = len(bags[0] & bags[1]) / max(1, len(bags[0] | bags[1]))
             counts = sorted([len(one.split()), len(two.split())])
             if (
@@ -96,8 +93,8 @@ def make(collection, vectors, folder, settings=SETTINGS, **changes):
 
 
 def test_candidates_are_those_of_the_paper_by_hand(collection, vectors, tmp_path, monkeypatch):
-    monkeypatch.setattr(candidates, "_PART", 60)  # several parts
-    monkeypatch.setattr(candidate_parts, "_ROWS", 7)  # several row groups
+    monkeypatch.setattr(PART, 60)  # several parts
+    monkeypatch.setattr("condsim.construction.candidates.parts._ROWS", 7)  # several row groups
     report = make(collection, vectors, tmp_path)
     rows = list(read_rows(tmp_path / "pairs.parquet", Candidate))
     texts = [frozenset([row.sentence1, row.sentence2]) for row in rows]
@@ -181,55 +178,27 @@ def test_candidates_vectors_of_other_items_refused(collection, vectors, tmp_path
         make(collection, (vectors[0][:19], vectors[1]), tmp_path)
 
 
-_CHILD = """
-import os, signal, sys
-from pathlib import Path
-import numpy as np
-from condsim.construction import candidates
-from condsim.construction.candidate_parts import PartMaker
-from condsim.construction.candidates import CandidateSettings, make_candidates
-from condsim.construction.filters import FilterSettings
-from condsim.construction.items import read_items
+def test_candidates_stopped_half_way_go_on_from_there(collection, vectors, tmp_path, monkeypatch):
+    monkeypatch.setattr(PART, 60)
+    made = []
 
-folder = Path(sys.argv[1])
-candidates._PART = 60
-write = PartMaker.write
-def dies(self, path, start, stop):
-    if len(list(path.parent.iterdir())) == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    write(self, path, start, stop)
-PartMaker.write = dies
-make_candidates(
-    read_items(folder / "captions.csv", source="s"), np.load(folder / "items.npy"),
-    folder / "pairs.parquet", caption_vectors=np.load(folder / "texts.npy"),
-    settings=CandidateSettings(k=4, filters=FilterSettings(0.5, 0.0, 0.5, 12)),
-    cache=folder / "cache", progress=lambda stage, done, total: None,
-)
-"""
+    def record(self, path, start, stop):
+        if len(made) == stops_after:
+            raise KeyboardInterrupt
+        made.append(path)
+        write(self, path, start, stop)
 
-
-@pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
-def test_candidates_killed_half_way_go_on_from_there(collection, vectors, tmp_path, monkeypatch):
-    np.save(tmp_path / "items.npy", vectors[0])
-    np.save(tmp_path / "texts.npy", vectors[1])
-    done = subprocess.run([sys.executable, "-c", _CHILD, str(tmp_path)], check=False)
-    assert done.returncode == -signal.SIGKILL
+    write = importlib.import_module("condsim.construction.candidates.parts").PartMaker.write
+    monkeypatch.setattr("condsim.construction.candidates.parts.PartMaker.write", record)
+    stops_after = 2
+    with pytest.raises(KeyboardInterrupt):
+        make(collection, vectors, tmp_path)
     assert not (tmp_path / "pairs.parquet").exists()
     (folder,) = (tmp_path / "cache").glob("parts-*")
-    parts = {one: one.stat().st_mtime_ns for one in folder.iterdir()}
-    assert len(parts) == 2
-
-    monkeypatch.setattr(candidates, "_PART", 60)
-    made = []
-    write = candidate_parts.PartMaker.write
-    monkeypatch.setattr(
-        candidate_parts.PartMaker,
-        "write",
-        lambda self, path, start, stop: (made.append(path), write(self, path, start, stop)),
-    )
+    assert sorted(folder.iterdir()) == made
+    stops_after = None
     make(collection, vectors, tmp_path)
-    assert made
-    assert not set(made) & set(parts)
+    assert len(made) == len(set(made)) > 2
     rows = list(read_rows(tmp_path / "pairs.parquet", Candidate))
     texts = {frozenset([row.sentence1, row.sentence2]) for row in rows}
     assert texts == by_hand(collection, *vectors, SETTINGS)

@@ -61,8 +61,3 @@ def test_presets_are_those_of_table_6():
 def test_filters_bound_out_of_range_refused(bound, value):
     with pytest.raises(InputError, match=f"The filter '{bound}' must be from"):
         FilterSettings(**{bound: value})
-
-
-def test_filters_changed_keeps_what_is_not_named():
-    changed = preset("coco")[1].changed({"max_iou": 0.3, "min_length": None})
-    assert changed == FilterSettings(0.3, 0.4, 0.7, 50)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.construction.candidates import bag_of_words, text_facts
+from condsim.construction.candidates import bag_of_words, read_stop_words, text_facts
 
 TEXTS = [
     "A man rides a red bike down the street.",
@@ -17,7 +17,7 @@ TEXTS = [
 
 def by_hand(one, two):
     """The definitions of A.2, text by text."""
-    bags = bag_of_words(one), bag_of_words(two)
+    bags = bag_of_words(one, read_stop_words()), bag_of_words(two, read_stop_words())
     union = len(bags[0] | bags[1])
     words = sorted([len(one.split()), len(two.split())])
     return (

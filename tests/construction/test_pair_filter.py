@@ -13,13 +13,12 @@ from condsim.construction.candidates import (
     PairFilter,
     TextEncoder,
     filter_files,
-    filters as pair_filter,
     preset,
     read_pairs,
     text_facts,
 )
 from condsim.errors import InputError
-from condsim.tasks.rows import iter_rows
+from condsim.tasks import iter_rows
 
 PAIRS = """sentence1,sentence2,similarity
 A man rides a red bike.,The man has a red bike.,0.9
@@ -65,7 +64,7 @@ def test_filter_passes_each_pair_once_and_counts(pairs, tmp_path):
 
 
 def test_filter_cosine_is_that_of_the_encoder(pairs, tmp_path, monkeypatch):
-    monkeypatch.setattr(pair_filter, "_BATCH", 2)
+    monkeypatch.setattr("condsim.construction.candidates.filters._BATCH", 2)
     rules = PairFilter(FilterSettings(), encoder=TextEncoder("fake", "1", Fake()))
     rows = list(rules.passing(read_pairs(pairs)))
     lengths = [(len(row.sentence1), len(row.sentence2)) for row in rows]

@@ -7,11 +7,10 @@ from condsim.construction.candidates import (
     TextEncoder,
     caption_vectors,
     embed,
-    embedding,
-    embedding as text_vectors,
     load_text_encoder,
     mean_vectors,
     read_items,
+    unit_length,
 )
 from condsim.errors import InputError, ModelError
 
@@ -52,7 +51,7 @@ def test_caption_vectors_are_made_once_a_model_and_content(collection, tmp_path)
 
 
 def test_caption_vectors_go_on_in_blocks(collection, tmp_path, monkeypatch):
-    monkeypatch.setattr(text_vectors, "_BLOCK", 2)
+    monkeypatch.setattr("condsim.construction.candidates.embedding._BLOCK", 2)
     seen = []
     caption_vectors(
         collection,
@@ -60,7 +59,7 @@ def test_caption_vectors_go_on_in_blocks(collection, tmp_path, monkeypatch):
         cache=tmp_path,
         progress=lambda stage, done, total: seen.append((stage, done, total)),
     )
-    assert seen == [("captions", 0, 3), ("captions", 2, 3), ("captions", 3, 3)]
+    assert seen == [("captions", 2, 3), ("captions", 3, 3)]
 
 
 def test_mean_vectors_of_captions_worked_by_hand(collection):
@@ -87,7 +86,8 @@ def test_text_encoder_unknown_refused():
 def fake(monkeypatch):
     made = Fake()
     monkeypatch.setattr(
-        embedding, "load_text_encoder", lambda name, device: TextEncoder(name, "1", made)
+        "condsim.construction.candidates.embedding.load_text_encoder",
+        lambda name, device: TextEncoder(name, "1", made),
     )
     return made
 
@@ -121,3 +121,11 @@ def test_embed_by_images_and_a_file_refused(collection, tmp_path):
             images=tmp_path,
             embeddings=tmp_path / "v.npy",
         )
+
+
+@pytest.mark.parametrize("bad", [0.0, np.nan, np.inf])
+def test_unit_length_of_no_direction_refused(bad):
+    vectors = np.array([[3.0, 4.0], [bad, bad]], dtype=np.float32)
+    np.testing.assert_allclose(unit_length(vectors[:1], what="v"), [[0.6, 0.8]], rtol=1e-6)
+    with pytest.raises(InputError, match=r"v\.npy: every embedding .* row 11 \(from 0\)"):
+        unit_length(vectors, what="v.npy", first=10)

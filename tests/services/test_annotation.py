@@ -17,7 +17,13 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from condsim.construction import Condition, Rating, read_rows
-from condsim.construction.annotation import TOKEN, Answer, LabelStudioServer, Store, result_of
+from condsim.construction.annotation import (
+    TOKEN,
+    AnnotationStore,
+    Answer,
+    LabelStudioServer,
+    result_of,
+)
 
 PROGRAM = os.environ.get("CONDSIM_LABEL_STUDIO", "")
 pytestmark = pytest.mark.skipif(
@@ -103,10 +109,10 @@ def condsim(url, token, monkeypatch):
 
 def tasks_of(url, token, folder, stage):
     """The tasks of a stage with what was handed out, in order."""
-    with LabelStudioServer(url, token) as server, Store(folder) as store:
+    with LabelStudioServer(url, token) as server, AnnotationStore(folder) as store:
         project = store.project(stage)
-        works = {item: stored.work for item, stored in store.items(stage).items()}
-        return [(task, works[task.item]) for task in server.tasks(project.project)]
+        items = store.items(stage)
+        return [(task, items[task.item]) for task in server.tasks(project.project)]
 
 
 def test_annotation_three_stages_become_a_data_set_that_trains(
@@ -123,8 +129,8 @@ def _qualify(url, token, people, condsim, folder):
     """Ann, Bob and Cleo pass the test; Dan does not."""
     assert "6 tasks added" in condsim("push", "qualification", "--folder", folder)
     assert "0 tasks added" in condsim("push", "qualification", "--folder", folder)
-    for task, work in tasks_of(url, token, folder, "qualification"):
-        good = Answer("The purpose of the action", "The kind of place", work.facts["label"])
+    for task, item in tasks_of(url, token, folder, "qualification"):
+        good = Answer("The purpose of the action", "The kind of place", item.facts["label"])
         for name in ("ann", "bob", "cleo"):
             people[name].submit(task.task, result_of("qualification", good))
         bad = Answer("The activity", "The activity", 3)
@@ -172,8 +178,8 @@ def _rate(url, token, people, condsim, folder):
     assert "48 answers of models" in condsim("push", "verification", "--folder", folder)
     tasks = tasks_of(url, token, folder, "verification")
     given = []
-    for number, (task, work) in enumerate(tasks):
-        label = (4 if work.facts["intended"] == "high" else 1) + number % 2
+    for number, (task, item) in enumerate(tasks):
+        label = (4 if item.facts["intended"] == "high" else 1) + number % 2
         answer = result_of("verification", Answer(rating=label))
         prediction = people["bob"].call("GET", f"/api/tasks/{task.task}/")["predictions"][0]["id"]
         given.append(people["bob"].submit(task.task, answer, prediction=prediction))
@@ -232,16 +238,16 @@ def test_pull_project_deleted_between_is_one_line_and_keeps_what_was_pulled(
     (task, _), *_ = tasks_of(url, token, folder, "qualification")
     people["ann"].submit(task.task, result_of("qualification", Answer("The toy", "The sport", 5)))
     condsim("pull", "qualification", "--folder", folder)
-    with Store(folder) as store:
+    with AnnotationStore(folder) as store:
         project = store.project("qualification").project
     people["owner"].call("DELETE", f"/api/projects/{project}/")
     with pytest.raises(ValueError, match=rf"^Project {project} is not on .*--again"):
         condsim("pull", "qualification", "--folder", folder)
-    with Store(folder) as store:
+    with AnnotationStore(folder) as store:
         assert len(store.annotations("qualification")) == 1
     condsim("push", "qualification", "--folder", folder, "--again")
     assert "0 annotations" in condsim("pull", "qualification", "--folder", folder)
-    with Store(folder) as store:
+    with AnnotationStore(folder) as store:
         assert len(store.annotations("qualification")) == 1
 
 

@@ -19,32 +19,23 @@ from condsim.lazy import face
 
 if TYPE_CHECKING:
     from condsim.construction.annotation import (
-        MTURK as MTURK,
-        PROPOSAL_TOKENS as PROPOSAL_TOKENS,
+        AnnotationStore as AnnotationStore,
+        Item as Item,
         Pulled as Pulled,
-        Stage as Stage,
-        Store as Store,
-        Work as Work,
-        condition_works as condition_works,
         decide_by_hand as decide_by_hand,
         export_mturk as export_mturk,
         give_hints as give_hints,
         import_mturk as import_mturk,
+        items_to_annotate as items_to_annotate,
         open_server as open_server,
-        progress_of as progress_of,
-        propose_conditions as propose_conditions,
+        prefill as prefill,
         pull as pull,
         push as push,
-        qualification_works as qualification_works,
-        rate_rows as rate_rows,
         score_test as score_test,
-        stage_of as stage_of,
-        verification_works as verification_works,
+        stage_status as stage_status,
         write_stage as write_stage,
     )
     from condsim.construction.candidates import (
-        DEFAULT_TEXT_ENCODER as DEFAULT_TEXT_ENCODER,
-        ENGLISH_STOP_WORDS as ENGLISH_STOP_WORDS,
         CandidateReport as CandidateReport,
         CandidateSettings as CandidateSettings,
         FilterCounts as FilterCounts,
@@ -56,6 +47,7 @@ if TYPE_CHECKING:
         make_candidates as make_candidates,
         preset as preset,
         read_items as read_items,
+        read_pairs as read_pairs,
         read_stop_words as read_stop_words,
         read_texts as read_texts,
     )
@@ -128,15 +120,13 @@ __getattr__, __dir__, __all__ = face(
     __name__,
     {
         "annotation": (
-            "MTURK PROPOSAL_TOKENS Pulled Stage Store Work condition_works decide_by_hand "
-            "export_mturk give_hints import_mturk open_server progress_of propose_conditions "
-            "pull push qualification_works rate_rows score_test stage_of verification_works "
-            "write_stage"
+            "AnnotationStore Item Pulled decide_by_hand export_mturk give_hints import_mturk "
+            "items_to_annotate open_server prefill pull push score_test stage_status write_stage"
         ),
         "candidates": (
-            "CandidateReport CandidateSettings DEFAULT_TEXT_ENCODER ENGLISH_STOP_WORDS "
-            "FilterCounts FilterSettings PairFilter embed filter_files load_text_encoder "
-            "make_candidates preset read_items read_stop_words read_texts"
+            "CandidateReport CandidateSettings FilterCounts FilterSettings PairFilter embed "
+            "filter_files load_text_encoder make_candidates preset read_items read_pairs "
+            "read_stop_words read_texts"
         ),
         "dataset": (
             "AnnotatorQuality Cells Description LabelRules LeakageReport Making RatingReport "

@@ -7,29 +7,28 @@ TSV and JSON lines. Beside ``pairs.parquet`` lies ``pairs.manifest.json``: what 
 from __future__ import annotations
 
 import csv
-import dataclasses
 import json
 import math
-import types
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, astuple, fields
+from dataclasses import MISSING, asdict, astuple, fields
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 from condsim.construction.rows import TableRow, columns_of
 from condsim.errors import InputError, require
 from condsim.files import replacing, sha256_of
 from condsim.progress import Progress
-from condsim.tasks import Row, iter_rows, place, shown
+from condsim.tasks import Row, iter_rows, shown
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 T = TypeVar("T")
+RowT = TypeVar("RowT", bound=TableRow)
 
-BLOCK = 4096
-"""Rows of a block."""
+BLOCK = 4096  # rows
+_BATCH = 10_000  # rows of a Parquet row group
 
 
 def in_blocks(rows: Iterable[T]) -> Iterator[list[T]]:
@@ -48,7 +47,7 @@ def counted(rows: Iterable[T], total: int, progress: Progress) -> Iterator[T]:
 
 
 def plain_values(result: DataclassInstance) -> dict[str, object]:
-    """Gives a result as JSON can hold it.
+    """Turns a result into values that JSON can hold.
 
     Args:
         result: A dataclass of numbers, texts, tuples, mappings and dataclasses.
@@ -56,7 +55,7 @@ def plain_values(result: DataclassInstance) -> dict[str, object]:
     Returns:
         Its fields by name; tuples are lists and NaN is None.
     """
-    return {name: _plain(value) for name, value in dataclasses.asdict(result).items()}
+    return {name: _plain(value) for name, value in asdict(result).items()}
 
 
 def _plain(value: object) -> object:
@@ -67,11 +66,6 @@ def _plain(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
     return value
-
-
-RowT = TypeVar("RowT", bound=TableRow)
-
-_BATCH = 10_000
 
 
 def read_rows(
@@ -93,26 +87,23 @@ def read_rows(
             file, the row and the column.
         MissingExtraError: If the file is Parquet and pyarrow is not installed.
     """
-    path = Path(path)
-    wanted = _plain_types(kind)
-    called = {field.name: (names or {}).get(field.name, field.name) for field in fields(kind)}
-    optional = [field.name for field in fields(kind) if field.default is not MISSING]
+    path, plain = Path(path), _plain_types(kind)
+    columns = [((names or {}).get(one.name, one.name), one) for one in fields(kind)]
     rows = iter_rows(
         path,
-        columns=[called[name] for name in called if name not in optional],
-        optional=[called[name] for name in optional],
+        columns=[column for column, one in columns if one.default is MISSING],
+        optional=[column for column, one in columns if one.default is not MISSING],
     )
     for row in rows:
-        values: dict[str, Any] = {}
-        for field in fields(kind):
-            cell = row.cells[called[field.name]]
-            if cell in (None, "") and field.default is not MISSING:
-                continue
-            values[field.name] = _value(path, row, called[field.name], wanted[field.name])
+        values: dict[str, Any] = {
+            one.name: _value(row, column, plain[one.name])
+            for column, one in columns
+            if one.default is MISSING or row.cells[column] not in (None, "")
+        }
         try:
             made = kind(**values)
         except InputError as error:
-            raise InputError(f"{place(path, row=row.number, line=row.line)}: {error}") from None
+            raise InputError(f"{row.place()}: {error}") from None
         yield made
 
 
@@ -150,30 +141,20 @@ def parquet_schema(kind: type[TableRow]) -> Any:  # noqa: ANN401  (pyarrow has n
 
 
 def manifest_of(path: Path) -> Path:
-    """Names the manifest of a file.
-
-    Args:
-        path: Such as ``pairs.parquet``.
-
-    Returns:
-        Such as ``pairs.manifest.json``, in the same folder.
-    """
+    """Names the manifest of a file: ``pairs.manifest.json`` for ``pairs.parquet``."""
     return path.with_name(f"{path.stem}.manifest.json")
 
 
 def revisions_of(paths: Iterable[Path]) -> dict[str, str]:
-    """Tells files apart by their content, for a manifest.
-
-    Args:
-        paths: The files.
-
-    Returns:
-        The first 12 characters of each file's SHA-256, by its name.
-
-    Raises:
-        InputError: If a file cannot be read.
-    """
+    """Gives the first 12 characters of the SHA-256 of each file, by its name."""
     return {path.name: sha256_of(path)[:12] for path in paths}
+
+
+def write_json(path: Path, content: object) -> None:
+    """Writes values that JSON can hold to a file, in one step."""
+    with replacing(path) as partial:
+        text = json.dumps(content, indent=2, ensure_ascii=False)
+        partial.write_text(text + "\n", encoding="utf-8")
 
 
 def write_manifest(path: Path, content: Mapping[str, object]) -> None:
@@ -181,14 +162,12 @@ def write_manifest(path: Path, content: Mapping[str, object]) -> None:
 
     Args:
         path: The file it belongs to.
-        content: Plain values: source revisions, settings, counts.
+        content: Values that JSON can hold: revisions of the sources, settings, counts.
 
     Raises:
         InputError: If it cannot be written.
     """
-    with replacing(manifest_of(path)) as partial:
-        text = json.dumps(content, indent=2, ensure_ascii=False)
-        partial.write_text(text + "\n", encoding="utf-8")
+    write_json(manifest_of(path), content)
 
 
 def read_manifest(path: Path) -> dict[str, Any] | None:
@@ -217,26 +196,21 @@ def read_manifest(path: Path) -> dict[str, Any] | None:
     return content
 
 
-def _plain_types(kind: type[TableRow]) -> dict[str, type]:
-    """The type of each column: str, float or int."""
-    hints = get_type_hints(kind)
-    return {name: _tables_plain(hints[name]) for name in columns_of(kind)}
+def _plain_types(kind: type[TableRow]) -> dict[str, type[str] | type[float] | type[int]]:
+    """What each column holds; a Literal is a text."""
+    return {
+        name: next((one for one in (float, int) if one in (hint, *get_args(hint))), str)
+        for name, hint in get_type_hints(kind).items()
+    }
 
 
-def _tables_plain(hint: Any) -> type:  # noqa: ANN401  (any annotation)
-    if hint in (str, float, int):
-        return hint  # type: ignore[no-any-return]  # one of the three
-    if get_origin(hint) is types.UnionType:
-        return next(part for part in get_args(hint) if part is not type(None))  # type: ignore[no-any-return]
-    return str  # Literal
-
-
-def _value(path: Path, row: Row, column: str, wanted: type) -> str | float | int:
+def _value(row: Row, column: str, wanted: type) -> str | float | int:
     """Turns a cell into what the field holds."""
     cell = row.cells[column]
-    where = place(path, row=row.number, line=row.line, column=column)
     if cell is None or cell == "":
-        raise InputError(f"{where}: must not be empty. Write the value, or remove the row.")
+        raise InputError(
+            f"{row.place(column)}: must not be empty. Write the value, or remove the row."
+        )
     if wanted is str:
         return cell if isinstance(cell, str) else str(cell)
     try:
@@ -245,7 +219,7 @@ def _value(path: Path, row: Row, column: str, wanted: type) -> str | float | int
         number = math.nan
     if not math.isfinite(number) or (wanted is int and not number.is_integer()):
         rule = "a whole number" if wanted is int else "a number"
-        raise InputError(f"{where}: must be {rule}, got {shown(cell)}. Correct it.")
+        raise InputError(f"{row.place(column)}: must be {rule}, got {shown(cell)}. Correct it.")
     return int(number) if wanted is int else number
 
 

@@ -10,7 +10,12 @@ from types import ModuleType
 import pytest
 
 from condsim.construction import Condition
-from condsim.construction.annotation import Store, decide_by_hand, push, verification_works
+from condsim.construction.annotation import (
+    AnnotationStore,
+    decide_by_hand,
+    push,
+    verification_items,
+)
 
 
 def _module() -> ModuleType:
@@ -41,7 +46,7 @@ def another_server():
 
 @pytest.fixture
 def store(tmp_path):
-    with Store(tmp_path / "annotation", make=True) as opened:
+    with AnnotationStore(tmp_path / "annotation", make=True) as opened:
         yield opened
 
 
@@ -59,5 +64,5 @@ def written():
 def verification(store, server, written):
     """Those conditions handed out to two annotators each; gives the tasks in order."""
     decide_by_hand(store, accept=("ann", "bob", "cleo"))
-    push(store, server, "verification", verification_works(written), annotators=2)
+    push(store, server, "verification", verification_items(written), annotators=2)
     return [stored.task for stored in store.items("verification").values()]

@@ -11,7 +11,7 @@ from condsim.construction.annotation import (
     import_mturk,
     outcome_of,
     ratings_of,
-    verification_works,
+    verification_items,
 )
 from condsim.errors import InputError
 
@@ -26,7 +26,7 @@ def exported(store, tmp_path):
         Condition("p", "A <b>fox</b> 🦊.", 'A "hen".', text, intended, "ann")
         for text, intended in (("The use", "high"), ("The size", "low"))
     ]
-    export_mturk(store, "verification", verification_works(rows), tmp_path, annotators=2)
+    export_mturk(store, "verification", verification_items(rows), tmp_path, annotators=2)
     return list(store.items("verification"))
 
 

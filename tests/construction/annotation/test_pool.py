@@ -7,7 +7,7 @@ from condsim.construction.annotation import (
     decide_by_hand,
     pull,
     push,
-    qualification_works,
+    qualification_items,
     score_test,
 )
 from condsim.errors import InputError
@@ -16,13 +16,13 @@ from condsim.errors import InputError
 @pytest.fixture
 def test(store, server):
     """The test handed out; gives its items."""
-    push(store, server, "qualification", qualification_works())
+    push(store, server, "qualification", qualification_items())
     return list(store.items("qualification").values())
 
 
 def answer_all(server, test, account, answer_of):
     for stored in test:
-        server.submit(stored.task, account, answer_of(stored.work.facts["label"]))
+        server.submit(stored.task, account, answer_of(stored.facts["label"]))
 
 
 def test_score_test_good_and_bad_answers_make_the_pool(store, server, test):

@@ -7,15 +7,15 @@ import pytest
 
 from condsim.construction.annotation import (
     NO_HINTS,
+    AnnotationStore,
     Answer,
     PoolMember,
-    Store,
-    condition_works,
+    condition_items,
     give_hints,
     outcome_of,
-    progress_of,
     pull,
     push,
+    stage_status,
 )
 from condsim.errors import InputError
 
@@ -168,7 +168,7 @@ def test_pull_foreign_tasks_are_left_alone(store, server, verification):
 def test_give_hints_doubtful_condition_shows_on_its_page_until_edited(store, server, tmp_path):
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("sentence1,sentence2\nA fox.,A hen.\nA cow.,A pig.\n", encoding="utf-8")
-    push(store, server, "conditions", condition_works(pairs), anyone=True)
+    push(store, server, "conditions", condition_items(pairs), anyone=True)
     task = store.items("conditions").popitem()[1].task
     key = server.submit(task, 2, Answer("The activity", "The kind of animal"))
     pull(store, server, "conditions")
@@ -181,22 +181,22 @@ def test_give_hints_doubtful_condition_shows_on_its_page_until_edited(store, ser
     assert server.shown[task]["hints"] == NO_HINTS
 
 
-def test_progress_of_tells_what_is_done_and_what_waits(store, server, verification):
+def test_stage_status_tells_what_is_done_and_what_waits(store, server, verification):
     for account in (2, 3):
         server.submit(verification[0], account, Answer(rating=4))
     pull(store, server, STAGE)
     server.submit(verification[1], 2, Answer(rating=4))
-    one = progress_of(store, STAGE, server)
+    one = stage_status(store, STAGE, server)
     assert (one.items, one.done, one.counted, one.people, one.waiting) == (4, 1, 2, 2, 1)
-    assert progress_of(store, STAGE, None).waiting is None
+    assert stage_status(store, STAGE, None).waiting is None
 
 
 def test_store_missing_or_of_another_kind_is_refused(tmp_path):
     with pytest.raises(InputError, match="'condsim build push' "):
-        Store(tmp_path)
+        AnnotationStore(tmp_path)
     (tmp_path / "annotation.sqlite").write_text("no database at all, but long enough to tell\n")
     with pytest.raises(InputError, match="cannot be used as an annotation store"):
-        Store(tmp_path)
+        AnnotationStore(tmp_path)
 
 
 def test_store_changes_error_takes_all_of_it_back(store, verification):

@@ -5,19 +5,19 @@ import pytest
 from condsim.construction.annotation import (
     ITEM,
     Answer,
+    Item,
     Proposal,
-    Work,
-    condition_works,
+    condition_items,
     decide_by_hand,
     push,
-    qualification_works,
-    verification_works,
+    qualification_items,
+    verification_items,
 )
 from condsim.errors import InputError
 
 
 def test_push_twice_adds_each_task_once(store, server, written, verification):
-    done = push(store, server, "verification", verification_works(written))
+    done = push(store, server, "verification", verification_items(written))
     assert (done.made, done.items, done.added, done.repeated) == (False, 4, 0, 4)
     assert len(server.tasks(done.project)) == 4
 
@@ -25,9 +25,9 @@ def test_push_twice_adds_each_task_once(store, server, written, verification):
 def test_push_broken_off_goes_on_where_it_stopped(store, server):
     server.fails_after = 2
     with pytest.raises(ConnectionError):
-        push(store, server, "qualification", qualification_works())
+        push(store, server, "qualification", qualification_items())
     server.fails_after = None
-    done = push(store, server, "qualification", qualification_works())
+    done = push(store, server, "qualification", qualification_items())
     assert (done.made, done.items, done.added) == (False, 6, 4)
     assert len({task.item for task in server.tasks(done.project)}) == 6
 
@@ -44,9 +44,9 @@ def test_push_verification_hides_author_and_intention(server, verification):
 
 def test_push_empty_pool_is_refused_before_anything_is_made(store, server, written):
     with pytest.raises(InputError, match="Nobody is in the pool"):
-        push(store, server, "verification", verification_works(written))
+        push(store, server, "verification", verification_items(written))
     assert not server.projects
-    assert push(store, server, "verification", verification_works(written), anyone=True).added == 4
+    assert push(store, server, "verification", verification_items(written), anyone=True).added == 4
 
 
 def test_push_nothing_is_refused(store, server):
@@ -85,30 +85,30 @@ def test_push_proposals_are_handed_out_once(store, server, verification):
     assert [(one.task, one.model) for one in server.predictions] == [(verification[0], "m")]
 
 
-def test_condition_works_without_pair_ids_names_pairs_by_their_texts(tmp_path):
+def test_condition_items_without_pair_ids_names_pairs_by_their_texts(tmp_path):
     path = tmp_path / "pairs.csv"
     path.write_text("sentence1,sentence2\nA fox.,A hen.\nA cow.,A pig.\n", encoding="utf-8")
-    first, second = condition_works(path)
+    first, second = condition_items(path)
     assert first.item_id != second.item_id
-    assert first == next(condition_works(path))
+    assert first == next(condition_items(path))
 
 
-def test_qualification_works_known_answers_stay_hidden(tmp_path):
+def test_qualification_items_known_answers_stay_hidden(tmp_path):
     path = tmp_path / "known.csv"
     path.write_text(
         "sentence1,sentence2,condition,label\nA fox.,A hen.,The animal,2.0\na,b,c,-1\n",
         encoding="utf-8",
     )
-    works: list[Work] = list(qualification_works(path))
-    assert [work.facts for work in works] == [{"label": 2}, {"label": -1}]
-    assert "label" not in works[0].shown
+    items: list[Item] = list(qualification_items(path))
+    assert [item.facts for item in items] == [{"label": 2}, {"label": -1}]
+    assert "label" not in items[0].shown
 
 
-def test_qualification_works_label_out_of_range_names_the_row(tmp_path):
+def test_qualification_items_label_out_of_range_names_the_row(tmp_path):
     path = tmp_path / "known.csv"
     path.write_text("sentence1,sentence2,condition,label\na,b,c,0\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"known\.csv, row 1: the known answer must be"):
-        list(qualification_works(path))
+        list(qualification_items(path))
 
 
 def test_decide_by_hand_name_on_both_lists_is_refused(store):

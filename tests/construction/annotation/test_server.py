@@ -18,7 +18,7 @@ from condsim.construction.annotation import (
     open_server,
     pull,
     push,
-    verification_works,
+    verification_items,
 )
 from condsim.errors import BackendError, InputError
 
@@ -165,8 +165,8 @@ def test_pull_20_000_annotations_in_under_60_s(store):
         return httpx.Response(200, json={"id": 7, "title": "t"})
 
     server = server_of(answer)
-    works = verification_works(rows)
-    push(store, server, "verification", works, annotators=4, anyone=True)
+    items = verification_items(rows)
+    push(store, server, "verification", items, annotators=4, anyone=True)
     start = time.process_time()
     pulled = pull(store, server, "verification")
     again = pull(store, server, "verification")

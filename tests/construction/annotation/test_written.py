@@ -10,7 +10,7 @@ import pytest
 from condsim.construction import Condition, Rating, read_manifest, read_rows
 from condsim.construction.annotation import (
     Answer,
-    condition_works,
+    condition_items,
     conditions_of,
     decide_by_hand,
     propose_conditions,
@@ -19,7 +19,7 @@ from condsim.construction.annotation import (
     rate_rows,
     ratings_of,
     read_proposal,
-    verification_works,
+    verification_items,
     write_stage,
 )
 from condsim.errors import InputError
@@ -43,7 +43,7 @@ def conditions(store, server, tmp_path):
     path.write_text(
         "pair_id,sentence1,sentence2\np1,A fox.,A hen.\np2,A cow.,A pig.\n", encoding="utf-8"
     )
-    push(store, server, "conditions", condition_works(path), anyone=True)
+    push(store, server, "conditions", condition_items(path), anyone=True)
     return [stored.task for stored in store.items("conditions").values()]
 
 
@@ -83,10 +83,10 @@ def test_ratings_of_conditions_a_model_proposed_name_the_model(store, server, wr
         replace(written[2], origin="other"),
         written[3],
     ]
-    push(store, server, "verification", verification_works(changed))
+    push(store, server, "verification", verification_items(changed))
     for stored in store.items("verification").values():
         server.submit(stored.task, 2, Answer(rating=3))
-        assert "proposed_by" not in stored.work.shown
+        assert "proposed_by" not in stored.shown
     pull(store, server, "verification")
     assert [row.condition_origin for row in ratings_of(store)] == ["llm", "llm", "other", "human"]
 
@@ -132,7 +132,7 @@ def test_write_stage_ratings_read_back_with_a_manifest(store, server, verificati
     server.submit(verification[1], 2, Answer())
     pull(store, server, "verification")
     pytest.importorskip("pyarrow")
-    written = write_stage(store, "verification", tmp_path)
+    written = write_stage(store, "verification")
     assert written.rows == 1
     (row,) = read_rows(written.path, Rating)
     assert (row.label, row.annotator, row.updated_at) == (4, "bob", "2026-01-01T00:00:00Z")
@@ -144,7 +144,7 @@ def test_write_stage_ratings_read_back_with_a_manifest(store, server, verificati
 def test_write_stage_conditions_csv_reads_back(store, server, conditions, tmp_path):
     server.submit(conditions[0], 2, Answer("The use", "The size, more or less"))
     pull(store, server, "conditions")
-    written = write_stage(store, "conditions", tmp_path, tmp_path / "conditions.csv")
+    written = write_stage(store, "conditions", tmp_path / "conditions.csv")
     assert [row.condition for row in read_rows(written.path, Condition)] == [
         "The use",
         "The size, more or less",

@@ -2,80 +2,106 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from condsim.cli.build import mturk as build_mturk
-from condsim.cli.build.stage import (
-    FOLDER,
-    URL,
-    Annotators,
-    Anyone,
-    Data,
-    Folder,
-    Output,
-    Pairs,
-    Server,
-    StageArgument,
-    StageName,
-    print_pulled,
-    works_of,
-    write_file,
-)
 from condsim.cli.running import check_output
 
 if TYPE_CHECKING:
-    from condsim.construction import Store
+    from condsim.construction import AnnotationStore, Item, Pulled
 
-
-def rate(store: Store, model: str, name: str | None) -> str:
-    """Rates the verification stage.
-
-    Args:
-        store: The store.
-        model: As `condsim.loading.load_scorer` takes it.
-        name: Name of the model in the rows; its own if None.
-
-    Returns:
-        What was done, one line.
-    """
-    from condsim.construction import rate_rows
-    from condsim.loading import load_scorer
-
-    scorer = load_scorer(model)
-    shown = name or scorer.name
-    return f"verification: {rate_rows(store, scorer, model=shown)} rows rated by {shown}"
-
-
-def propose(store: Store, model: str, name: str | None) -> str:
-    """Proposes conditions.
-
-    Args:
-        store: The store.
-        model: YAML file of a prompted model.
-        name: Name of the model in the rows; its own if None.
-
-    Returns:
-        What was done, one line.
-
-    Raises:
-        InputError: If the model is no YAML file.
-    """
-    from condsim.construction import PROPOSAL_TOKENS, propose_conditions
-    from condsim.prompting import open_asker
-
-    asker, found = open_asker(Path(model), new_tokens=PROPOSAL_TOKENS)
-    shown = name or found
-    proposed, unread = propose_conditions(store, asker, model=shown)
-    return (
-        f"conditions: {proposed} pairs started by {shown}, {unread} answers that could not be read"
-    )
-
+Stage = Literal["qualification", "conditions", "verification"]
+StageArgument = Annotated[Stage, typer.Argument(help="Which stage.", show_default=False)]
+Folder = Annotated[
+    Path, typer.Option(help="Folder of the data set; annotation.sqlite is kept in it.")
+]
+Server = Annotated[
+    str,
+    typer.Option(
+        envvar="LABEL_STUDIO_URL",
+        help="Address of Label Studio. The token is read from LABEL_STUDIO_API_KEY.",
+    ),
+]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        help="qualification: triplets with known answers (a short test of condsim's own if left "
+        "out). conditions: sentence pairs. verification: conditions, as 'pull' wrote them. Left "
+        "out, what was handed out before stays.",
+        show_default=False,
+    ),
+]
+Pairs = Annotated[
+    Path | None,
+    typer.Option(
+        help="qualification: pairs to write conditions for.", show_default="condsim's own"
+    ),
+]
+Annotators = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Answers wanted for each item.",
+        show_default="1 for conditions, 3 for verification",
+    ),
+]
+Anyone = Annotated[
+    bool, typer.Option("--anyone", help="Answers count whoever gives them; there is no pool.")
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        help="Where to write what counts (.parquet or .csv).",
+        show_default="conditions.parquet or ratings.parquet in the folder",
+    ),
+]
+FOLDER = Path("annotation")
+URL = "http://localhost:8080"
 
 app = typer.Typer(no_args_is_help=True)
+mturk = typer.Typer(no_args_is_help=True)
+
+
+def items_of(
+    store: AnnotationStore, stage: Stage, data: Path | None, pairs: Path | None
+) -> Iterable[Item]:
+    """The items of the input; none where it is left out and there are some already."""
+    from condsim.construction import items_to_annotate
+
+    if data is None and stage in store.stages():
+        return ()
+    return items_to_annotate(stage, data, pairs=pairs)
+
+
+def show_pulled(store: AnnotationStore, stage: Stage, pulled: Pulled, output: Path | None) -> None:
+    """Prints what a pull brought, and writes the file of the stage."""
+    from condsim.construction import write_stage
+
+    foreign = f", {pulled.foreign} of tasks that are not condsim's" if pulled.foreign else ""
+    typer.echo(
+        f"{stage}: {pulled.annotations} annotations, {pulled.new} new, {pulled.changed} edited, "
+        f"{pulled.removed} deleted{foreign}"
+    )
+    written = write_stage(store, stage, output)
+    if written is not None:
+        typer.echo(f"{stage}: {written.rows} rows in {written.path}")
+        show_reasons(written.set_aside)
+
+
+def show_reasons(set_aside: Iterable[tuple[str, int]]) -> None:
+    """Prints why answers do not count."""
+    for reason, number in set_aside:
+        typer.echo(f"  {number} do not count: {reason}")
+
+
+def show_pool(store: AnnotationStore) -> None:
+    """Prints how many annotators are accepted."""
+    pool = store.pool().values()
+    typer.echo(f"pool: {sum(member.accepted for member in pool)} of {len(pool)} accepted")
 
 
 @app.command()
@@ -107,22 +133,21 @@ def push(
 
     `condsim build push verification --data annotation/conditions.parquet --annotators 3`
     """
-    from condsim.construction import Store, open_server, push as hand_out, stage_of
+    from condsim.construction import AnnotationStore, open_server, push as hand_out
 
-    name = stage_of(stage.value)
-    with open_server(server) as where, Store(folder, make=True) as store:
+    with open_server(server) as where, AnnotationStore(folder, make=True) as store:
         done = hand_out(
             store,
             where,
-            name,
-            works_of(store, name, data, pairs),
+            stage,
+            items_of(store, stage, data, pairs),
             title=title,
             annotators=annotators,
             anyone=anyone,
             again=again,
         )
     typer.echo(
-        f"{name}: project {done.project} {'made' if done.made else 'found'}, {done.items} items, "
+        f"{stage}: project {done.project} {'made' if done.made else 'found'}, {done.items} items, "
         f"{done.added} tasks added, {done.repeated} rows that were there already, "
         f"{done.predictions} answers of models handed out"
     )
@@ -148,16 +173,14 @@ def pull(
 
     **Example**: `condsim build pull verification`
     """
-    from condsim.construction import Store, give_hints, open_server, pull as fetch, stage_of
+    from condsim.construction import AnnotationStore, give_hints, open_server, pull as fetch
 
     check_output("--output", output)
-    name = stage_of(stage.value)
-    with open_server(server) as where, Store(folder) as store:
-        print_pulled(name, fetch(store, where, name))
-        write_file(store, name, folder, output)
+    with open_server(server) as where, AnnotationStore(folder) as store:
+        show_pulled(store, stage, fetch(store, where, stage), output)
         if hints:
-            changed = give_hints(store, where, name)
-            typer.echo(f"{name}: hints changed on {changed} pages")
+            changed = give_hints(store, where, stage)
+            typer.echo(f"{stage}: hints changed on {changed} pages")
 
 
 @app.command()
@@ -169,28 +192,23 @@ def status(
     ] = False,
 ) -> None:
     """Show how far each stage is, and why answers do not count."""
-    from condsim.construction import MTURK, Store, open_server, progress_of
+    from condsim.construction import AnnotationStore, open_server, stage_status
 
     with ExitStack() as opened:
-        store = opened.enter_context(Store(folder))
+        store = opened.enter_context(AnnotationStore(folder))
         where = None if offline else opened.enter_context(open_server(server))
         for stage in store.stages():
-            project = store.project(stage)
-            asked = where if project is not None and project.server != MTURK else None
-            one = progress_of(store, stage, asked)
-            wanted = f" of {one.wanted} answers each" if one.wanted else ""
-            finished = f", {one.done} done{wanted}" if one.wanted else ""
+            one = stage_status(store, stage, where)
+            finished = f", {one.done} done of {one.wanted} answers each" if one.wanted else ""
             waiting = f", {one.waiting} to pull" if one.waiting is not None else ""
             typer.echo(
                 f"{stage}: {one.items} items{finished}; {one.counted} answers by {one.people} "
                 f"people{waiting}"
             )
-            for reason, number in one.set_aside:
-                typer.echo(f"  {number} do not count: {reason}")
+            show_reasons(one.set_aside)
             for model, number in one.proposals:
                 typer.echo(f"  {number} started by {model}")
-        pool = store.pool().values()
-        typer.echo(f"pool: {sum(member.accepted for member in pool)} of {len(pool)} accepted")
+        show_pool(store)
 
 
 @app.command()
@@ -219,9 +237,9 @@ def qualify(
 
     `condsim build qualify --accept ann@example.org --reject bob@example.org`
     """
-    from condsim.construction import Store, decide_by_hand, score_test
+    from condsim.construction import AnnotationStore, decide_by_hand, score_test
 
-    with Store(folder, make=bool(accept)) as store:
+    with AnnotationStore(folder, make=bool(accept)) as store:
         by_hand = decide_by_hand(store, accept=accept or (), reject=reject or ())
         if "qualification" in store.stages() or not by_hand:
             for one in score_test(store, min_conditions=min_conditions, min_ratings=min_ratings):
@@ -232,8 +250,7 @@ def qualify(
                 )
         for member in by_hand:
             typer.echo(f"{member.annotator}: {'accepted' if member.accepted else 'rejected'}")
-        pool = store.pool().values()
-        typer.echo(f"pool: {sum(member.accepted for member in pool)} of {len(pool)} accepted")
+        show_pool(store)
 
 
 @app.command()
@@ -258,14 +275,58 @@ def prefill(
 
     **Example**: `condsim build prefill verification --model default`
     """
-    from condsim.construction import Store
+    from condsim.construction import AnnotationStore, prefill as answer_first
     from condsim.errors import InputError
 
-    if stage is StageName.QUALIFICATION:
+    if stage == "qualification":
         raise InputError("A test is not helped with: prefill conditions or verification.")
-    with Store(folder) as store:
-        helper = rate if stage is StageName.VERIFICATION else propose
-        typer.echo(helper(store, model, name))
+    with AnnotationStore(folder) as store:
+        one = answer_first(store, stage, model, name=name)
+    if stage == "verification":
+        typer.echo(f"verification: {one.done} rows rated by {one.model}")
+    else:
+        typer.echo(
+            f"conditions: {one.done} pairs started by {one.model}, {one.unread} answers that could "
+            "not be read"
+        )
 
 
-app.add_typer(build_mturk.app, name="mturk", help="The same tasks for Amazon Mechanical Turk.")
+@mturk.command()
+def form(
+    stage: StageArgument,
+    output: Annotated[
+        Path, typer.Option(help="Folder for the CSV and the HTML file.", show_default=False)
+    ],
+    data: Data = None,
+    pairs: Pairs = None,
+    folder: Folder = FOLDER,
+    annotators: Annotators = None,
+    anyone: Anyone = False,
+) -> None:
+    """Write the items that are not done as a CSV file, with the form that shows them."""
+    from condsim.construction import AnnotationStore, export_mturk
+
+    with AnnotationStore(folder, make=True) as store:
+        items = items_of(store, stage, data, pairs)
+        table, page, number = export_mturk(
+            store, stage, items, output, annotators=annotators, anyone=anyone
+        )
+    typer.echo(f"{stage}: {number} items in {table}, their page in {page}")
+
+
+@mturk.command()
+def results(
+    stage: StageArgument,
+    batch: Annotated[Path, typer.Argument(help="CSV file of a batch.", show_default=False)],
+    folder: Folder = FOLDER,
+    output: Output = None,
+) -> None:
+    """Read the results of a batch; twice the same file changes nothing."""
+    from condsim.construction import AnnotationStore, import_mturk
+
+    check_output("--output", output)
+    with AnnotationStore(folder) as store:
+        show_pulled(store, stage, import_mturk(store, stage, batch), output)
+
+
+app.add_typer(mturk, name="mturk", help="The same tasks for Amazon Mechanical Turk.")

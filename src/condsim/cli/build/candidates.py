@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,57 +35,22 @@ NO_TEXT_COSINE = typer.Option("--no-text-cosine", help="Leave the cosine of text
 def filter_settings(
     name: str | None, bounds: Mapping[str, float | int | None], *, cosine: bool
 ) -> FilterSettings:
-    """Puts a preset and single bounds together.
-
-    Args:
-        name: The preset; no bound if None.
-        bounds: By the name of the filter; None leaves the preset's.
-        cosine: Whether the cosine of the texts may be used.
-
-    Returns:
-        The bounds.
-
-    Raises:
-        InputError: If there is no such preset or a bound is out of range.
-    """
+    """Puts a preset, None for no bounds, and single bounds, None for the preset's, together."""
     from condsim.construction import FilterSettings, preset
 
     if not cosine and bounds["min_text_cosine"] is not None:
         raise InputError("--no-text-cosine and --min-cosine contradict each other; give one.")
-    settings = FilterSettings() if name is None else preset(name)[1]
-    settings = settings.changed(bounds)
-    return settings if cosine else replace(settings, min_text_cosine=None)
-
-
-def stop_words_of(path: Path | None) -> frozenset[str]:
-    """Gives the stop words of an option.
-
-    Args:
-        path: The file; the English list if None.
-
-    Returns:
-        The words.
-
-    Raises:
-        InputError: If the file cannot be read.
-    """
-    from condsim.construction import ENGLISH_STOP_WORDS, read_stop_words
-
-    return ENGLISH_STOP_WORDS if path is None else read_stop_words(path)
+    known = asdict(FilterSettings() if name is None else preset(name)[1])
+    known |= {key: bound for key, bound in bounds.items() if bound is not None}
+    return FilterSettings(**known if cosine else known | {"min_text_cosine": None})
 
 
 def show_counts(counts: FilterCounts, settings: FilterSettings) -> None:
-    """Prints how many pairs each filter rejects.
-
-    Args:
-        counts: How many.
-        settings: The filters.
-    """
-    table = Table(title="Sentence pairs")
-    table.add_column("")
-    table.add_column("pairs", justify="right")
-    table.add_column("share", justify="right")
-    rows = [
+    """Prints how many pairs each filter rejects."""
+    table = Table("", title="Sentence pairs")
+    for name in ("pairs", "share"):
+        table.add_column(name, justify="right")
+    for what, count in (
         ("seen", counts.pairs),
         ("rejected: a sentence with itself", counts.same_text),
         (f"rejected: IOU above {settings.max_iou}", counts.max_iou),
@@ -93,8 +58,7 @@ def show_counts(counts: FilterCounts, settings: FilterSettings) -> None:
         (f"rejected: length ratio below {settings.min_length_ratio}", counts.min_length_ratio),
         (f"rejected: fewer characters than {settings.min_length}", counts.min_length),
         ("pass all", counts.passed),
-    ]
-    for what, count in rows:
+    ):
         if not what.endswith(" None"):
             table.add_row(what, f"{count:,}", f"{count / max(counts.pairs, 1):.1%}")
     Console().print(table)
@@ -181,6 +145,7 @@ def candidates(
         make_candidates,
         preset as preset_of,
         read_items,
+        read_stop_words,
         read_texts,
     )
 
@@ -199,7 +164,7 @@ def candidates(
         sample=sample,
         seed=seed,
     )
-    words = stop_words_of(stop_words)
+    words = read_stop_words(stop_words)
     collection = (
         read_texts(items, text_column=caption_column or "sentence", source=source)
         if texts
@@ -271,10 +236,10 @@ def filter_(
     `condsim build filter coco.parquet flickr.parquet --max-iou 0.1 --output pairs.parquet`
     """
     from condsim.construction import (
-        DEFAULT_TEXT_ENCODER,
         PairFilter,
         filter_files,
         load_text_encoder,
+        read_stop_words,
     )
 
     check_output("--output", output)
@@ -285,11 +250,11 @@ def filter_(
         "min_length": min_length,
     }
     settings = filter_settings(preset, bounds, cosine=not no_text_cosine)
-    words = stop_words_of(stop_words)
+    words = read_stop_words(stop_words)
     wanted = settings.min_text_cosine is not None or text_encoder is not None
     encoder = None
     if wanted and not no_text_cosine:
-        encoder = load_text_encoder(text_encoder or DEFAULT_TEXT_ENCODER, device=device)
+        encoder = load_text_encoder(text_encoder, device=device)
     rules = PairFilter(settings, encoder=encoder, stop_words=words)
     passed = filter_files(pairs, rules, output=output)
     if rules.repeated:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 NO_HINTS = "None so far. Hints never block: edit what you agree with."
 """What a page shows where there are none."""
@@ -43,29 +44,16 @@ _ARTICLE = r"^\W*(?:the |an? |their |its )?"
 
 @dataclass(frozen=True)
 class HintRule:
-    """When one of the six rules may be broken.
+    """When one of the six rules may be broken."""
 
-    Attributes:
-        rule: Number of the rule in the guidelines, 1 to 6.
-        text: What the annotator is told.
-        pattern: Regular expression that a doubtful condition matches; case does not count.
-        needed: If given, the condition is doubtful only where a sentence does *not* match this.
-    """
-
-    rule: int
-    text: str
-    pattern: str
-    needed: str | None = None
+    rule: int  # number of the rule in the guidelines, 1 to 6
+    text: str  # what the annotator is told
+    pattern: str  # a doubtful condition matches this; case does not count
+    needed: str | None = None  # then it is doubtful only where a sentence does not match this
 
 
-@dataclass(frozen=True)
-class Hint:
-    """A condition that may break a rule.
-
-    Attributes:
-        rule: Number of the rule, 1 to 6.
-        text: What the annotator is told.
-    """
+class Hint(NamedTuple):
+    """A condition that may break a rule."""
 
     rule: int
     text: str

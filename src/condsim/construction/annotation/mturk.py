@@ -4,62 +4,30 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta, timezone
 from html import escape
 from pathlib import Path
 
 from condsim.construction.annotation.hints import HINT_RULES
-from condsim.construction.annotation.labelling import guidelines
+from condsim.construction.annotation.labelling import guidelines, page
 from condsim.construction.annotation.outcome import outcome_of
-from condsim.construction.annotation.pulling import Pulled
+from condsim.construction.annotation.pulling import MTURK, Pulled
 from condsim.construction.annotation.pushing import ANNOTATORS, check_push
-from condsim.construction.annotation.remote import ITEM
-from condsim.construction.annotation.results import rating_of, text_of
-from condsim.construction.annotation.stages import VERDICTS, Answer, Stage, Work
-from condsim.construction.annotation.store import Annotation, Project, Store
+from condsim.construction.annotation.server import ITEM
+from condsim.construction.annotation.stages import (
+    VERDICTS,
+    Answer,
+    Item,
+    Stage,
+    rating_of,
+    text_of,
+)
+from condsim.construction.annotation.store import Annotation, AnnotationStore, Project
 from condsim.errors import InputError
 from condsim.files import replacing
-from condsim.tasks import Cell, Row, iter_rows, place, shown
-
-_STYLE = """
-<style>
-  body { font-family: sans-serif; max-width: 50em; margin: 1em auto; line-height: 1.4; }
-  .pair, .given { border: 1px solid #d0d0d8; border-radius: 6px; padding: .2em 1em; }
-  .pair, .given { margin: .7em 0; }
-  .given { border-left: 4px solid #617ada; }
-  label { display: block; margin: .5em 0; }
-  input[type=text] { width: 100%; box-sizing: border-box; padding: .4em; }
-  .hint { background: #fff8e1; color: #6b4e00; margin: .2em 0; padding: .1em .6em; }
-</style>"""
-
-_SCRIPT = """
-<script>
-  // The rules of condsim.construction.annotation.hints; hints never block.
-  const RULES = %s;
-  const matches = (pattern, text) => new RegExp(pattern, "i").test(text);
-  const sentence = (name) => document.getElementById(name).textContent;
-  for (const field of document.querySelectorAll("input[type=text]")) {
-    field.addEventListener("input", () => {
-      const text = field.value.trim().replace(/\\s+/g, " ");
-      const both = [sentence("sentence1"), sentence("sentence2")];
-      const seen = new Set();
-      const hints = document.getElementById("hints-" + field.name);
-      hints.replaceChildren();
-      if (!text) return;
-      for (const rule of RULES) {
-        if (seen.has(rule.rule) || !matches(rule.pattern, text)) continue;
-        if (rule.needed && both.every((one) => matches(rule.needed, one))) continue;
-        seen.add(rule.rule);
-        const line = document.createElement("p");
-        line.className = "hint";
-        line.textContent = rule.rule + ". " + rule.text;
-        hints.append(line);
-      }
-    });
-  }
-</script>"""
+from condsim.tasks import Cell, Row, iter_rows, shown
 
 
 def _pair(first: str, second: str) -> str:
@@ -110,18 +78,13 @@ _FIELDS: Mapping[Stage, str] = {
 
 def mturk_form(stage: Stage) -> str:
     """Makes the page of a stage."""
-    rules = json.dumps([asdict(rule) for rule in HINT_RULES])
-    return (
-        '<script src="https://assets.crowd.aws/crowd-html-elements.js"></script>'
-        f'{_STYLE}\n<crowd-form answer-format="flatten-objects">\n'
-        f"<details open><summary><b>Instructions</b></summary>{guidelines(stage)}</details>\n"
-        f"{_FIELDS[stage]}\n</crowd-form>"
-        f"{'' if stage == 'verification' else _SCRIPT % rules}\n"
-    )
+    form = page("mturk.html").replace("{guidelines}", guidelines(stage))
+    form = form.replace("{fields}", _FIELDS[stage])
+    if stage != "verification":
+        rules = json.dumps([asdict(rule) for rule in HINT_RULES])
+        form += "\n" + page("mturk-hints.html").replace("{rules}", rules)
+    return form + "\n"
 
-
-MTURK = "mturk"
-"""Source of annotations from Mechanical Turk."""
 
 _HIDDEN = ("hints",)  # variables of a Label Studio page that a form does not need
 _ANSWERS = (
@@ -136,9 +99,9 @@ _ZONES = {"PST": -8, "PDT": -7, "UTC": 0, "GMT": 0}  # hours
 
 
 def export_mturk(
-    store: Store,
+    store: AnnotationStore,
     stage: Stage,
-    works: Iterable[Work],
+    items: Iterable[Item],
     folder: Path,
     *,
     annotators: int | None = None,
@@ -148,10 +111,10 @@ def export_mturk(
 
     Args:
         store: The store; the items are added to it.
-        stage: The stage.
-        works: The items.
+        stage: ``"qualification"``, ``"conditions"`` or ``"verification"``.
+        items: The items, of `items_to_annotate`.
         folder: An existing folder for both files.
-        annotators: Answers wanted for each item; `ANNOTATORS` if None.
+        annotators: Answers wanted for each item; 1 for conditions and 3 for verification if None.
         anyone: Whether answers count whoever gives them; else only those of the pool.
 
     Returns:
@@ -160,36 +123,35 @@ def export_mturk(
     Raises:
         InputError: As `push`, or if a file cannot be written.
     """
-    works = list(works)
-    check_push(store, stage, works, annotators=annotators, anyone=anyone)
+    items = list(items)
+    check_push(store, stage, items, annotators=annotators, anyone=anyone)
     with store.changes():
         if store.project(stage) is None:
             everyone = anyone or stage == "qualification"
             wanted = annotators or ANNOTATORS[stage]
             store.set_project(stage, Project(MTURK, 0, MTURK, wanted, everyone))
-        store.add_items(stage, works)
+        store.add_items(stage, items)
     outcome = outcome_of(store, stage)
-    items = store.items(stage)
-    open_items = [stored.work for item, stored in items.items() if not outcome.has_enough(item)]
-    variables = next(iter(items.values())).work.shown
-    names = [name for name in variables if name not in _HIDDEN]
+    handed_out = store.items(stage)
+    open_items = [one for item, one in handed_out.items() if not outcome.has_enough(item)]
+    names = [name for name in next(iter(handed_out.values())).shown if name not in _HIDDEN]
     table, form = folder / f"mturk-{stage}.csv", folder / f"mturk-{stage}.html"
     with replacing(table) as partial, partial.open("w", encoding="ascii", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL)
         writer.writerow([ITEM, *names])
-        for work in open_items:
-            writer.writerow([work.item_id, *(_as_html(work.shown[name]) for name in names)])
+        for one in open_items:
+            writer.writerow([one.item_id, *(_as_html(one.shown[name]) for name in names)])
     with replacing(form) as partial:
         partial.write_text(mturk_form(stage), encoding="utf-8")
     return table, form, len(open_items)
 
 
-def import_mturk(store: Store, stage: Stage, path: Path) -> Pulled:
+def import_mturk(store: AnnotationStore, stage: Stage, path: Path) -> Pulled:
     """Reads a file of results into the store; twice the same file changes nothing.
 
     Args:
         store: The store.
-        stage: The stage.
+        stage: ``"qualification"``, ``"conditions"`` or ``"verification"``.
         path: The CSV file that Mechanical Turk gives for a batch. Rejected assignments are skipped.
 
     Returns:
@@ -209,33 +171,25 @@ def import_mturk(store: Store, stage: Stage, path: Path) -> Pulled:
     for row in iter_rows(path, columns=_KEYS, optional=(*_ANSWERS, *_TIMES)):
         if str(row.cells["AssignmentStatus"] or "").casefold() == "rejected":
             continue
-        one = _annotation(path, row)
+        one = _annotation(row)
         if one.item not in items:
             foreign += 1
         elif found.setdefault(one.annotation, one) != one:
-            where = place(path, row=row.number, line=row.line, column="AssignmentId")
             raise InputError(
-                f"{where}: {one.annotation!r} stands twice with different answers. Download the "
-                "results again."
+                f"{row.place('AssignmentId')}: {one.annotation!r} stands twice with "
+                "different answers. Download the results again."
             )
     with store.changes():
-        before = {one.annotation: one for one in store.annotations(stage) if one.source == MTURK}
+        before = {one.annotation: one for one in store.annotations(stage, source=MTURK)}
         store.put_annotations(stage, found.values())
-    return Pulled(
-        annotations=len(found),
-        new=sum(key not in before for key in found),
-        changed=sum(key in before and before[key] != one for key, one in found.items()),
-        removed=0,
-        foreign=foreign,
-    )
+    return Pulled.between(before, found, foreign=foreign)
 
 
-def _annotation(path: Path, row: Row) -> Annotation:
+def _annotation(row: Row) -> Annotation:
     cells = row.cells
     for key in _KEYS:
         if cells[key] in (None, ""):
-            where = place(path, row=row.number, line=row.line, column=key)
-            raise InputError(f"{where}: must not be empty. Download the results again.")
+            raise InputError(f"{row.place(key)}: must not be empty. Download the results again.")
     submitted = _iso(str(cells["SubmitTime"] or ""))
     return Annotation(
         source=MTURK,
@@ -243,17 +197,17 @@ def _annotation(path: Path, row: Row) -> Annotation:
         item=str(cells[f"Input.{ITEM}"]),
         annotator=str(cells["WorkerId"]).casefold(),
         answer=Answer(
-            high=text_of(_mturk_text(cells["Answer.high"])),
-            low=text_of(_mturk_text(cells["Answer.low"])),
+            high=text_of(str(cells["Answer.high"] or "")),
+            low=text_of(str(cells["Answer.low"] or "")),
             rating=_rating(cells),
         ),
-        seconds=_seconds(path, row),
+        seconds=_seconds(row),
         created=submitted,
         updated=submitted,
     )
 
 
-def _seconds(path: Path, row: Row) -> float | None:
+def _seconds(row: Row) -> float | None:
     """The time it took; None where the file does not tell."""
     cell = row.cells["WorkTimeInSeconds"]
     if cell in (None, ""):
@@ -261,9 +215,9 @@ def _seconds(path: Path, row: Row) -> float | None:
     try:
         return float(str(cell))
     except ValueError:
-        where = place(path, row=row.number, line=row.line, column="WorkTimeInSeconds")
         raise InputError(
-            f"{where}: must be a number, got {shown(cell)}. Download the results again."
+            f"{row.place('WorkTimeInSeconds')}: must be a number, got {shown(cell)}. "
+            "Download the results again."
         ) from None
 
 
@@ -271,16 +225,12 @@ def _rating(cells: Mapping[str, Cell]) -> int | None:
     """The rating, which comes as one column, or as one column a choice with true in one of them."""
     if cells["Answer.rating"] not in (None, ""):
         return rating_of(cells["Answer.rating"])
-    chosen: Sequence[int] = [
+    chosen = [
         verdict.label
         for verdict in VERDICTS
         if str(cells[f"Answer.rating.{verdict.label}"] or "").casefold() == "true"
     ]
     return chosen[0] if len(chosen) == 1 else None
-
-
-def _mturk_text(value: Cell) -> str | None:
-    return None if value is None else str(value)
 
 
 def _as_html(text: str) -> str:

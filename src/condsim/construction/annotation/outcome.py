@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from condsim.construction.annotation.stages import Answer, Stage
-from condsim.construction.annotation.store import Annotation, PoolMember, Store
+from condsim.construction.annotation.store import Annotation, AnnotationStore, PoolMember
 
 UNKNOWN = "(unknown)"
 """Annotator whose account is gone and was never seen."""
@@ -22,17 +22,10 @@ class SetAside(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What has come of a stage so far.
+    """What has come of a stage so far."""
 
-    Attributes:
-        wanted: Answers wanted for each item; 0 for no limit.
-        counted: The annotations that count by item, in the order in which items were given out;
-            items without any are there too.
-        set_aside: The others.
-    """
-
-    wanted: int
-    counted: dict[str, list[Annotation]]
+    wanted: int  # answers for each item; 0 for no limit
+    counted: dict[str, list[Annotation]]  # by item, also where there are none, as handed out
     set_aside: tuple[SetAside, ...]
 
     @property
@@ -44,24 +37,26 @@ class Outcome:
         """Whether an item has as many answers as wanted; never so where there is no limit."""
         return bool(self.wanted) and len(self.counted.get(item, ())) >= self.wanted
 
+    def reasons(self) -> tuple[tuple[str, int], ...]:
+        """Counts the answers that do not count by reason, the most frequent first."""
+        return tuple(Counter(one.reason for one in self.set_aside).most_common())
 
-def outcome_of(store: Store, stage: Stage) -> Outcome:
+
+def outcome_of(store: AnnotationStore, stage: Stage) -> Outcome:
     """Sorts the annotations of a stage.
 
-    An annotation counts if all that is asked is there, the annotator is in the pool (or the stage
-    is open to anyone and the annotator was not rejected), did not write the condition that is
-    rated (C-STS §2.2.2: "new annotators"), and the item has not yet had as many answers as are
-    wanted, the earliest first. Of several by one annotator of one item the latest counts.
+    An annotation counts if it is complete, its annotator is in the pool (or the stage is open to
+    anyone) and did not write the condition that is rated (C-STS §2.2.2: "new annotators"). Of
+    several by one annotator the latest counts, of more than are wanted the earliest.
     """
     project = store.project(stage)
-    items = store.items(stage)
-    pool = store.pool()
-    everyone = stage == "qualification" or (project is not None and project.anyone)
     wanted = 0 if stage == "qualification" or project is None else project.annotators
-    by_item: dict[str, dict[str, Annotation]] = defaultdict(dict)  # item -> annotator
+    items, pool = store.items(stage), store.pool()
+    everyone = project is not None and project.anyone
+    by_item: dict[str, dict[str, Annotation]] = defaultdict(dict)
     aside: list[SetAside] = []
     for one in store.annotations(stage):
-        author = items[one.item].work.facts.get("author") if one.item in items else None
+        author = items[one.item].facts.get("author") if one.item in items else None
         reason = _unusable(stage, one, pool, everyone=everyone, author=author)
         if reason:
             aside.append(SetAside(one, reason))

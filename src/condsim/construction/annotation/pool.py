@@ -9,47 +9,35 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from statistics import fmean
 
 from condsim.construction.annotation.hints import hints_of
 from condsim.construction.annotation.outcome import outcome_of
-from condsim.construction.annotation.stages import Stage, Work
-from condsim.construction.annotation.store import Annotation, PoolMember, Store
+from condsim.construction.annotation.stages import Item, Stage
+from condsim.construction.annotation.store import Annotation, AnnotationStore, PoolMember
 from condsim.construction.rows import DOES_NOT_APPLY
 from condsim.errors import InputError
 
-PREFERENCE = 6
-"""The rule that states a preference: a condition that breaks it will do."""
-
+_PREFERENCE = 6  # the rule that states a preference: a condition that breaks it will do
 _STAGE: Stage = "qualification"
 
 
 @dataclass(frozen=True)
 class TestResult:
-    """How one annotator did in the test.
-
-    Attributes:
-        annotator: The name.
-        answered: Test items answered.
-        items: Test items in all.
-        condition_score: Share in [0, 1] of the written conditions that will do: no hint of rules 1
-            to 5, and the two of a pair are not the same.
-        rating_score: Share in [0, 1] of the ratings at most 1 from the known answer; whether the
-            condition applies must be right.
-        accepted: Whether both reach what is asked; None while items are not answered.
-    """
+    """How one annotator did in the test."""
 
     __test__ = False  # no test case of pytest
 
     annotator: str
-    answered: int
-    items: int
-    condition_score: float
-    rating_score: float
-    accepted: bool | None
+    answered: int  # test items answered
+    items: int  # test items in all
+    condition_score: float  # share of written conditions without a hint of rules 1 to 5
+    rating_score: float  # share of ratings at most 1 from the known answer
+    accepted: bool | None  # None while items are not answered
 
 
 def score_test(
-    store: Store, *, min_conditions: float = 0.8, min_ratings: float = 0.8
+    store: AnnotationStore, *, min_conditions: float = 0.8, min_ratings: float = 0.8
 ) -> tuple[TestResult, ...]:
     """Scores all who took the test and writes the pool; decisions by hand stand.
 
@@ -67,8 +55,8 @@ def score_test(
     for name, bound in (("min_conditions", min_conditions), ("min_ratings", min_ratings)):
         if not 0 <= bound <= 1:
             raise InputError(f"The '{name}' parameter must be in [0, 1]. Got {bound} instead.")
-    works = {item: stored.work for item, stored in store.items(_STAGE).items()}
-    if not works:
+    items = store.items(_STAGE)
+    if not items:
         raise InputError(
             "There is no test to score: 'condsim build push qualification' comes first, or name "
             "people with --accept."
@@ -78,20 +66,14 @@ def score_test(
         for one in counted:
             answers[one.annotator].append(one)
     results = []
-    for annotator in sorted(answers):
-        given = answers[annotator]
-        condition_score = _mean(_conditions_do(works[one.item], one) for one in given)
-        rating_score = _mean(_rating_does(works[one.item], one) for one in given)
-        passed = condition_score >= min_conditions and rating_score >= min_ratings
-        finished = len(given) == len(works)
+    for annotator, given in sorted(answers.items()):
+        conditions = fmean(_conditions_score(items[one.item], one) for one in given)
+        ratings = fmean(_rating_score(items[one.item], one) for one in given)
+        passed = conditions >= min_conditions and ratings >= min_ratings
+        finished = len(given) == len(items)
         results.append(
             TestResult(
-                annotator,
-                len(given),
-                len(works),
-                condition_score,
-                rating_score,
-                passed if finished else None,
+                annotator, len(given), len(items), conditions, ratings, passed if finished else None
             )
         )
     with store.changes():
@@ -108,7 +90,7 @@ def score_test(
 
 
 def decide_by_hand(
-    store: Store, *, accept: Iterable[str] = (), reject: Iterable[str] = ()
+    store: AnnotationStore, *, accept: Iterable[str] = (), reject: Iterable[str] = ()
 ) -> tuple[PoolMember, ...]:
     """Takes people into the pool or out of it, whatever the test says.
 
@@ -144,25 +126,20 @@ def _names(names: Iterable[str]) -> set[str]:
     return folded
 
 
-def _conditions_do(work: Work, one: Annotation) -> float:
+def _conditions_score(item: Item, one: Annotation) -> float:
     """Share of the two conditions that will do."""
     high, low = one.answer.high or "", one.answer.low or ""
     if high.casefold() == low.casefold():
         return 0.0
-    sentences = work.shown["sentence1"], work.shown["sentence2"]
+    sentences = item.shown["sentence1"], item.shown["sentence2"]
     good = [
-        all(hint.rule == PREFERENCE for hint in hints_of(text, *sentences)) for text in (high, low)
+        all(hint.rule == _PREFERENCE for hint in hints_of(text, *sentences)) for text in (high, low)
     ]
     return sum(good) / 2
 
 
-def _rating_does(work: Work, one: Annotation) -> float:
-    known, given = work.facts["label"], one.answer.rating
+def _rating_score(item: Item, one: Annotation) -> float:
+    known, given = item.facts["label"], one.answer.rating
     if DOES_NOT_APPLY in (known, given):
         return float(known == given)
     return float(given is not None and abs(given - int(known)) <= 1)
-
-
-def _mean(values: Iterable[float]) -> float:
-    known = list(values)
-    return sum(known) / len(known)

@@ -1,46 +1,59 @@
-"""Which annotations count, and why the others do not."""
+"""Fetching what annotators did, giving hints, and how far each stage is."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from condsim.construction.annotation.hints import NO_HINTS, hints_of
 from condsim.construction.annotation.outcome import UNKNOWN, outcome_of
 from condsim.construction.annotation.pushing import project_on
-from condsim.construction.annotation.remote import ITEM, AnnotationServer, RemoteTask
+from condsim.construction.annotation.server import ITEM, LabelStudioServer, RemoteTask
 from condsim.construction.annotation.stages import Stage
-from condsim.construction.annotation.store import Annotation, Store
+from condsim.construction.annotation.store import Annotation, AnnotationStore
 from condsim.errors import InputError
+
+MTURK = "mturk"
+"""Server and source of annotations from Mechanical Turk."""
 
 
 @dataclass(frozen=True)
 class Pulled:
-    """What a pull brought.
+    """What a pull brought."""
 
-    Attributes:
-        annotations: Annotations on the server, of items of the stage.
-        new: Those that were not in the store.
-        changed: Those that were edited since.
-        removed: Annotations that were deleted on the server; they stay in the store and do not
-            count.
-        foreign: Annotations of tasks that condsim did not push; left alone.
-    """
+    annotations: int  # on the server, of items of the stage
+    new: int  # not in the store before
+    changed: int  # edited since
+    removed: int  # deleted on the server; they stay in the store and do not count
+    foreign: int  # of tasks that condsim did not push; left alone
 
-    annotations: int
-    new: int
-    changed: int
-    removed: int
-    foreign: int
+    @classmethod
+    def between(
+        cls,
+        before: Mapping[str, Annotation],
+        found: Mapping[str, Annotation],
+        *,
+        removed: int = 0,
+        foreign: int = 0,
+    ) -> Pulled:
+        """Compares annotations by their ids."""
+        return cls(
+            annotations=len(found),
+            new=len(found.keys() - before.keys()),
+            changed=sum(before.get(key, one) != one for key, one in found.items()),
+            removed=removed,
+            foreign=foreign,
+        )
 
 
-def pull(store: Store, server: AnnotationServer, stage: Stage) -> Pulled:
+def pull(store: AnnotationStore, server: LabelStudioServer, stage: Stage) -> Pulled:
     """Fetches the annotations of a stage into the store, all of them or, on an error, none.
 
     Args:
         store: The store.
-        server: The server.
-        stage: The stage.
+        server: The server, of `open_server`.
+        stage: ``"qualification"``, ``"conditions"`` or ``"verification"``.
 
     Returns:
         What changed.
@@ -56,33 +69,29 @@ def pull(store: Store, server: AnnotationServer, stage: Stage) -> Pulled:
     ours = [(item, task) for task in tasks if (item := task.item) is not None and item in items]
     names = _names([task for _, task in ours], server.accounts(), server.url)
     with store.changes():
-        before = {
-            one.annotation: one for one in store.annotations(stage) if one.source == project.source
-        }
+        before = {one.annotation: one for one in store.annotations(stage, source=project.source)}
         found = {
-            one.annotation: one
+            one.key: Annotation(
+                project.source, one.key, item, _annotator(one.key, names, one.account, before),
+                *one[2:],
+            )
             for item, task in ours
-            for one in _annotations(item, task, project.source, names, before)
-        }
-        standing = {item for item, _ in ours}
-        gone = [key for key, one in before.items() if key not in found and one.item in standing]
+            for one in task.answers
+        }  # fmt: skip
+        on_server = {item for item, _ in ours}
+        gone = [key for key, one in before.items() if key not in found and one.item in on_server]
         store.put_annotations(stage, (one for key, one in found.items() if before.get(key) != one))
         store.set_removed(stage, project.source, gone)
-    return Pulled(
-        annotations=len(found),
-        new=sum(key not in before for key in found),
-        changed=sum(key in before and before[key] != one for key, one in found.items()),
-        removed=len(gone),
-        foreign=sum(len(task.answers) for task in tasks if task.item not in items),
-    )
+    foreign = sum(len(task.answers) for task in tasks if task.item not in items)
+    return Pulled.between(before, found, removed=len(gone), foreign=foreign)
 
 
-def give_hints(store: Store, server: AnnotationServer, stage: Stage) -> int:
+def give_hints(store: AnnotationStore, server: LabelStudioServer, stage: Stage) -> int:
     """Shows the hints at written conditions on the pages of their pairs, where they can be edited.
 
     Args:
         store: The store, just pulled.
-        server: The server.
+        server: The server, of `open_server`.
         stage: ``"conditions"``.
 
     Returns:
@@ -97,17 +106,17 @@ def give_hints(store: Store, server: AnnotationServer, stage: Stage) -> int:
     project_on(store, server, stage)
     counted = outcome_of(store, stage).counted
     changed = 0
-    for item, (work, task) in store.items(stage).items():
+    for item, one in store.items(stage).items():
         lines = [
             f"“{text}”: {hint.text}"
-            for one in counted[item]
-            for text in (one.answer.high, one.answer.low)
-            for hint in hints_of(text or "", work.shown["sentence1"], work.shown["sentence2"])
+            for given in counted[item]
+            for text in (given.answer.high, given.answer.low)
+            for hint in hints_of(text or "", one.shown["sentence1"], one.shown["sentence2"])
         ]
-        shown = dict(work.shown) | {"hints": "\n".join(lines) or NO_HINTS}
-        if task is None or shown == work.shown:
+        shown = dict(one.shown) | {"hints": "\n".join(lines) or NO_HINTS}
+        if one.task is None or shown == one.shown:
             continue
-        server.change_task(task, {ITEM: item, **shown})
+        server.change_task(one.task, {ITEM: item, **shown})
         with store.changes():
             store.set_shown(stage, item, shown)
         changed += 1
@@ -116,11 +125,10 @@ def give_hints(store: Store, server: AnnotationServer, stage: Stage) -> int:
 
 def _names(tasks: list[RemoteTask], accounts: dict[int, str], url: str) -> dict[int, str]:
     """The names of the accounts that gave answers; two accounts must not share one."""
-    active = {answer.account for task in tasks for answer in task.answers} - {None}
+    active = {answer.account for task in tasks for answer in task.answers}
     by_name: dict[str, list[int]] = defaultdict(list)
-    for account in sorted(account for account in active if account is not None):
-        if account in accounts:
-            by_name[accounts[account]].append(account)
+    for account in sorted(accounts.keys() & active):
+        by_name[accounts[account]].append(account)
     for name, numbers in by_name.items():
         if len(numbers) > 1:
             listed = " and ".join(map(str, numbers))
@@ -132,26 +140,62 @@ def _names(tasks: list[RemoteTask], accounts: dict[int, str], url: str) -> dict[
     return {numbers[0]: name for name, numbers in by_name.items()}
 
 
-def _annotations(
-    item: str, task: RemoteTask, source: str, names: dict[int, str], before: dict[str, Annotation]
-) -> list[Annotation]:
-    found = []
-    for one in task.answers:
-        name = names.get(one.account) if one.account is not None else None
-        if name is None:  # the account is gone: keep the name that was known
-            name = before[one.key].annotator if one.key in before else UNKNOWN
-        found.append(
-            Annotation(
-                source,
-                one.key,
-                item,
-                name,
-                one.answer,
-                one.seconds,
-                one.created,
-                one.updated,
-                one.prefilled_by,
-                one.cancelled,
-            )
-        )
-    return found
+def _annotator(
+    key: str, names: dict[int, str], account: int | None, before: Mapping[str, Annotation]
+) -> str:
+    """Who gave an annotation; where the account is gone, the name that was known."""
+    if account is not None and account in names:
+        return names[account]
+    return before[key].annotator if key in before else UNKNOWN
+
+
+@dataclass(frozen=True)
+class StageStatus:
+    """How far a stage is."""
+
+    items: int  # handed out
+    wanted: int  # answers for each; 0 for no limit
+    done: int  # items with as many
+    counted: int  # answers that count
+    people: int  # annotators who gave them
+    set_aside: tuple[tuple[str, int], ...]  # answers that do not count: (reason, number)
+    proposals: tuple[tuple[str, int], ...]  # (model, items it has answered), by name
+    waiting: int | None  # annotations on the server that were not pulled; None if not asked
+
+
+def stage_status(
+    store: AnnotationStore, stage: Stage, server: LabelStudioServer | None
+) -> StageStatus:
+    """Measures how far a stage is.
+
+    Args:
+        store: The store.
+        stage: ``"qualification"``, ``"conditions"`` or ``"verification"``.
+        server: Asked for annotations that were not pulled, unless the stage is on Mechanical Turk;
+            not asked if None.
+
+    Returns:
+        The state.
+
+    Raises:
+        InputError: If the project is gone, or on another server.
+        BackendError: If the server does not answer.
+    """
+    outcome = outcome_of(store, stage)
+    counted = [one for given in outcome.counted.values() for one in given]
+    waiting, project = None, store.project(stage)
+    if server is not None and project is not None and project.server != MTURK:
+        project = project_on(store, server, stage)
+        pulled = store.annotations(stage, source=project.source)
+        known = sum(not one.cancelled for one in pulled)
+        waiting = max(0, server.state(project.project).annotations - known)
+    return StageStatus(
+        items=len(outcome.counted),
+        wanted=outcome.wanted,
+        done=outcome.done,
+        counted=len(counted),
+        people=len({one.annotator for one in counted}),
+        set_aside=outcome.reasons(),
+        proposals=tuple(sorted(Counter(one.model for one in store.proposals(stage)).items())),
+        waiting=waiting,
+    )

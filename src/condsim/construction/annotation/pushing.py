@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from condsim.construction.annotation.outcome import outcome_of
-from condsim.construction.annotation.remote import ITEM, AnnotationServer, Prediction
-from condsim.construction.annotation.stages import Stage, Work
-from condsim.construction.annotation.store import Project, Store
+from condsim.construction.annotation.server import ITEM, LabelStudioServer, Prediction
+from condsim.construction.annotation.stages import Item, Stage
+from condsim.construction.annotation.store import AnnotationStore, Project
 from condsim.errors import InputError
 from condsim.kept import sole_process
 
@@ -18,45 +18,36 @@ ANNOTATORS: dict[Stage, int] = {"qualification": 1000, "conditions": 1, "verific
 
 @dataclass(frozen=True)
 class Pushed:
-    """What a push did.
+    """What a push did."""
 
-    Attributes:
-        project: Number of the project.
-        made: Whether the project was made now.
-        items: Items of the stage, those of earlier pushes too.
-        added: Tasks added to the project.
-        repeated: Rows of the input that were already there, or twice in it.
-        predictions: Answers of models handed to annotators to start from.
-    """
-
-    project: int
-    made: bool
-    items: int
-    added: int
-    repeated: int
-    predictions: int
+    project: int  # number of the project
+    made: bool  # whether the project was made now
+    items: int  # of the stage, those of earlier pushes too
+    added: int  # tasks added to the project
+    repeated: int  # rows of the input that were already there, or twice in it
+    predictions: int  # answers of models handed to annotators to start from
 
 
 def push(
-    store: Store,
-    server: AnnotationServer,
+    store: AnnotationStore,
+    server: LabelStudioServer,
     stage: Stage,
-    works: Iterable[Work],
+    items: Iterable[Item],
     *,
     title: str | None = None,
     annotators: int | None = None,
     anyone: bool = False,
     again: bool = False,
 ) -> Pushed:
-    """Hands out items. What is there stays as it is, so a push that broke off goes on.
+    """Hands out items; what is there stays, so a push that was interrupted goes on.
 
     Args:
         store: The store.
-        server: The server.
-        stage: The stage.
-        works: The items.
-        title: Title of a new project; the stage and the folder's name if None.
-        annotators: Answers wanted for each item; `ANNOTATORS` if None.
+        server: The server, of `open_server`.
+        stage: ``"qualification"``, ``"conditions"`` or ``"verification"``.
+        items: The items, of `items_to_annotate`.
+        title: Title of a new project; the folder's name and the stage if None.
+        annotators: Answers wanted for each item; 1 for conditions and 3 for verification if None.
         anyone: Whether answers count whoever gives them; else only those of the pool.
         again: Whether to make a new project for the items that are not done.
 
@@ -68,10 +59,10 @@ def push(
             another server or with another number of annotators.
         BackendError: If the server does not answer.
     """
-    works = list(works)
+    items = list(items)
     with sole_process(store.path.parent / "push"):
         project = store.project(stage)
-        check_push(store, stage, works, annotators=annotators, anyone=anyone, again=again)
+        check_push(store, stage, items, annotators=annotators, anyone=anyone, again=again)
         made = project is None or again
         if project is None or again:
             wanted = annotators or (project.annotators if project else ANNOTATORS[stage])
@@ -89,7 +80,7 @@ def push(
         else:
             project = project_on(store, server, stage)
         with store.changes():
-            fresh = store.add_items(stage, works)
+            fresh = store.add_items(stage, items)
         added = _add_tasks(store, server, stage, project.project)
         predictions = _send_proposals(store, server, stage, project.project)
     return Pushed(
@@ -97,12 +88,12 @@ def push(
         made,
         items=len(store.items(stage)),
         added=added,
-        repeated=len(works) - fresh,
+        repeated=len(items) - fresh,
         predictions=predictions,
     )
 
 
-def project_on(store: Store, server: AnnotationServer, stage: Stage) -> Project:
+def project_on(store: AnnotationStore, server: LabelStudioServer, stage: Stage) -> Project:
     """Gives the project of a stage, made sure that it is on this server."""
     project = store.project(stage)
     if project is None:
@@ -119,18 +110,18 @@ def project_on(store: Store, server: AnnotationServer, stage: Stage) -> Project:
     return project
 
 
-def _source(store: Store, url: str, number: int) -> str:
+def _source(store: AnnotationStore, url: str, number: int) -> str:
     """Names a project unlike any that annotations were taken from."""
     source, known = f"{url}#{number}", store.sources()
-    while source in known:
+    while source in known:  # a server that was set up anew gives the same number
         source += "'"
     return source
 
 
 def check_push(
-    store: Store,
+    store: AnnotationStore,
     stage: Stage,
-    works: Sequence[Work],
+    items: Sequence[Item],
     *,
     annotators: int | None,
     anyone: bool,
@@ -138,7 +129,7 @@ def check_push(
 ) -> None:
     """Refuses to hand out items that no answer could count for."""
     project = store.project(stage)
-    if not works and not store.items(stage):
+    if not items and not store.items(stage):
         raise InputError(f"There is nothing to annotate: the input of {stage!r} has no rows.")
     if project is not None and not again and annotators not in (None, project.annotators):
         raise InputError(
@@ -154,24 +145,28 @@ def check_push(
         )
 
 
-def _add_tasks(store: Store, server: AnnotationServer, stage: Stage, project: int) -> int:
+def _add_tasks(
+    store: AnnotationStore, server: LabelStudioServer, stage: Stage, project: int
+) -> int:
     """Adds the items that the project lacks, and writes which task each item is."""
     outcome = outcome_of(store, stage)
     items = store.items(stage)
     there = {task.item for task in server.tasks(project)}
-    lacking = [
-        stored.work
-        for item, stored in items.items()
+    missing = [
+        {ITEM: item, **one.shown}
+        for item, one in items.items()
         if item not in there and not outcome.has_enough(item)
     ]
-    server.add_tasks(project, [{ITEM: work.item_id, **work.shown} for work in lacking])
+    server.add_tasks(project, missing)
     tasks = {task.item: task.task for task in server.tasks(project)}
     with store.changes():
         store.set_tasks(stage, [(item, tasks.get(item)) for item in items])
-    return len(lacking)
+    return len(missing)
 
 
-def _send_proposals(store: Store, server: AnnotationServer, stage: Stage, project: int) -> int:
+def _send_proposals(
+    store: AnnotationStore, server: LabelStudioServer, stage: Stage, project: int
+) -> int:
     items = store.items(stage)
     new = [
         (one, task)

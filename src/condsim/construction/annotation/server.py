@@ -1,4 +1,4 @@
-"""A Label Studio server through label-studio-sdk."""
+"""A Label Studio server through label-studio-sdk, and answers as it keeps them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from condsim.construction.annotation.labelling import guidelines, labelling_config, result_of
-from condsim.construction.annotation.remote import Prediction, ProjectState, RemoteTask
-from condsim.construction.annotation.results import task_of
-from condsim.construction.annotation.stages import Stage
+from condsim.construction.annotation.labelling import guidelines, labelling_config
+from condsim.construction.annotation.stages import FIELDS, Answer, Stage, rating_of, text_of
 from condsim.errors import BackendError, InputError, require
 from condsim.files import Closing
 from condsim.prompting import Address
@@ -25,8 +23,114 @@ if TYPE_CHECKING:
 TOKEN = "LABEL_STUDIO_API_KEY"  # the variable, not its value
 """Environment variable that holds a personal access token."""
 
+ITEM = "condsim_item"
+"""Name of the task variable that holds the id of an item."""
+
 _AT_ONCE = 500  # tasks in one request
 _TIMEOUT_S = 600.0  # an export of 20,000 annotations takes a small server a minute
+
+
+class RemoteAnswer(NamedTuple):
+    """One annotation on the server."""
+
+    key: str  # its id, the same after an edit and unlike any other
+    account: int | None  # who gave it; None where the account is gone
+    answer: Answer
+    seconds: float | None
+    created: str  # ISO 8601
+    updated: str
+    prefilled_by: str  # the model whose prediction was on the page, changed or not
+    cancelled: bool  # the annotator skipped the task
+
+
+class RemoteTask(NamedTuple):
+    """One task on the server."""
+
+    task: int
+    item: str | None  # None for a task that condsim did not push
+    answers: tuple[RemoteAnswer, ...]
+
+
+class Prediction(NamedTuple):
+    """What annotators of a task start from."""
+
+    task: int
+    model: str
+    answer: Answer
+
+
+class ProjectState(NamedTuple):
+    """What the server says of a project."""
+
+    title: str
+    tasks: int
+    annotations: int  # skipped ones left out
+
+
+def result_of(stage: Stage, answer: Answer) -> list[dict[str, object]]:
+    """Writes an answer as Label Studio holds it, for a prediction or an annotation."""
+    rated = "condition" if stage == "verification" else "test_condition"
+    regions: list[dict[str, object]] = []
+    for name, value in answer._asdict().items():
+        if value is None or name not in FIELDS[stage]:
+            continue
+        rating = name == "rating"
+        regions.append(
+            {
+                "from_name": name,
+                "to_name": rated if rating else "sentence1",
+                "type": "choices" if rating else "textarea",
+                "value": {"choices": [str(value)]} if rating else {"text": [value]},
+            }
+        )
+    return regions
+
+
+def answer_of(regions: Sequence[Mapping[str, Any]]) -> Answer:
+    """Reads the regions of an annotation."""
+    values = {region.get("from_name"): region.get("value") or {} for region in regions}
+    choices = values.get("rating", {}).get("choices") or []
+    return Answer(
+        high=text_of(values.get("high", {}).get("text")),
+        low=text_of(values.get("low", {}).get("text")),
+        rating=rating_of(choices[0]) if len(choices) == 1 else None,
+    )
+
+
+def _task_of(task: Mapping[str, Any]) -> RemoteTask:
+    """Reads a task of an export."""
+    models = {
+        one["id"]: str(one.get("model_version") or "")
+        for one in task.get("predictions") or []
+        if isinstance(one, dict)
+    }
+    item = (task.get("data") or {}).get(ITEM)
+    return RemoteTask(
+        int(task["id"]),
+        None if item is None else str(item),
+        tuple(_remote_answer(one, models) for one in task.get("annotations") or []),
+    )
+
+
+def _remote_answer(one: Mapping[str, Any], models: Mapping[int, str]) -> RemoteAnswer:
+    account = one.get("completed_by")
+    if isinstance(account, dict):
+        account = account.get("id")
+    seconds = one.get("lead_time")
+    prediction = one.get("prediction") or {}
+    parent = one.get("parent_prediction")
+    # `prediction` is what stood on the page, whether or not the annotation started from it.
+    model = models.get(parent or 0) or prediction.get("model_version") or ""
+    return RemoteAnswer(
+        key=str(one.get("unique_id") or one["id"]),
+        account=account,
+        answer=answer_of(one.get("result") or []),
+        seconds=None if seconds is None else float(seconds),
+        created=str(one["created_at"]),
+        updated=str(one["updated_at"]),
+        prefilled_by=model or ("a model" if parent else ""),
+        cancelled=bool(one.get("was_cancelled")),
+    )
 
 
 def open_server(url: str) -> LabelStudioServer:
@@ -62,9 +166,9 @@ def open_server(url: str) -> LabelStudioServer:
 
 
 class LabelStudioServer(Closing):
-    """A Label Studio server; see `condsim.construction.annotation.server.AnnotationServer`.
+    """A Label Studio server; a context manager, as it keeps a connection.
 
-    Use it as a context manager: it keeps a connection.
+    Every call may raise InputError or BackendError.
     """
 
     def __init__(self, url: str, token: str, *, client: httpx.Client | None = None) -> None:
@@ -119,7 +223,7 @@ class LabelStudioServer(Closing):
             )
             try:
                 tasks = json.loads(b"".join(chunks))
-                return [task_of(task) for task in tasks]
+                return [_task_of(task) for task in tasks]
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 raise BackendError(
                     f"{self.url} gave an export of project {project} that condsim cannot read "
@@ -149,12 +253,8 @@ class LabelStudioServer(Closing):
         """Adds predictions and shows those of the last one's model to annotators."""
         for start in range(0, len(predictions), _AT_ONCE):
             some = [
-                {
-                    "task": one.task,
-                    "model_version": one.model,
-                    "result": result_of(stage, one.answer),
-                }
-                for one in predictions[start : start + _AT_ONCE]
+                {"task": task, "model_version": model, "result": result_of(stage, answer)}
+                for task, model, answer in predictions[start : start + _AT_ONCE]
             ]
             with self._errors(project):
                 self._client.projects.import_predictions(id=project, request=some)

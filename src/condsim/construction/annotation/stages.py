@@ -1,19 +1,15 @@
-"""How far each stage is."""
+"""The stages of an annotation, what is shown at each, and what annotators answer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from condsim.construction.rows import DOES_NOT_APPLY
-from condsim.errors import unknown_name
 
-Stage: TypeAlias = Literal["qualification", "conditions", "verification"]
-"""A stage of the annotation (C-STS §2.2.2)."""
-
+Stage: TypeAlias = Literal["qualification", "conditions", "verification"]  # C-STS §2.2.2
 STAGES: tuple[Stage, ...] = get_args(Stage)
-"""The stages in their order."""
 
 FIELDS: Mapping[Stage, tuple[str, ...]] = {
     "qualification": ("high", "low", "rating"),
@@ -23,21 +19,13 @@ FIELDS: Mapping[Stage, tuple[str, ...]] = {
 """What an annotator fills in at each stage."""
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """One answer to how similar two sentences are under a condition.
+class Verdict(NamedTuple):
+    """One answer to how similar two sentences are under a condition."""
 
-    Attributes:
-        label: 1 to 5, or `DOES_NOT_APPLY`.
-        name: A few words.
-        meaning: One sentence.
-        key: The key that chooses it in Label Studio.
-    """
-
-    label: int
+    label: int  # 1 to 5, or DOES_NOT_APPLY
     name: str
     meaning: str
-    key: str
+    key: str  # chooses it in Label Studio
 
 
 VERDICTS = (
@@ -57,54 +45,42 @@ VERDICTS = (
 )
 """The Likert scale of C-STS (Figures 6 and 8) in our own words, and the way out."""
 
-
-@dataclass(frozen=True)
-class Work:
-    """One thing to annotate.
-
-    Attributes:
-        item_id: The pair (conditions), the row (verification) or the test item (qualification).
-        shown: What annotators see, by the name of the variable on the page.
-        facts: What they must not see: the pair, who wrote the condition, the right answer.
-    """
-
-    item_id: str
-    shown: Mapping[str, str]
-    facts: Mapping[str, str | int] = field(default_factory=dict)
+_LABELS = frozenset(verdict.label for verdict in VERDICTS)
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What an annotator gave back; a field that was left empty, or is not asked, is None.
+class Item:
+    """One thing to annotate."""
 
-    Attributes:
-        high: The condition under which the pair is alike.
-        low: The one under which it is not.
-        rating: 1 to 5, or `DOES_NOT_APPLY`.
-    """
+    item_id: str  # of the pair (conditions), the row (verification) or the test item
+    shown: Mapping[str, str]  # what annotators see, by the name of the variable on the page
+    facts: Mapping[str, str | int] = field(default_factory=dict)  # what they must not see
+    task: int | None = None  # its number on the server; None where it is not known to be there
 
-    high: str | None = None
+
+class Answer(NamedTuple):
+    """What an annotator gave back; a field that was left empty, or is not asked, is None."""
+
+    high: str | None = None  # the condition under which the pair is alike
     low: str | None = None
-    rating: int | None = None
+    rating: int | None = None  # 1 to 5, or DOES_NOT_APPLY
 
     def missing(self, stage: Stage) -> tuple[str, ...]:
         """Names what the stage asks for and is not there."""
         return tuple(name for name in FIELDS[stage] if getattr(self, name) is None)
 
 
-def stage_of(name: str) -> Stage:
-    """Gives the stage of a name.
+def text_of(value: object) -> str | None:
+    """Reads a text field: one text or a list of them, white space made single."""
+    texts = value if isinstance(value, list) else [value]
+    words = " ".join(" ".join(text.split()) for text in texts if isinstance(text, str)).strip()
+    return words or None
 
-    Args:
-        name: The name.
 
-    Returns:
-        The stage.
-
-    Raises:
-        InputError: If there is no such stage.
-    """
-    for stage in STAGES:
-        if stage == name:
-            return stage
-    raise unknown_name("stage", name, STAGES)
+def rating_of(value: object) -> int | None:
+    """Reads a rating; None for what is not on the scale."""
+    try:
+        rating = float(str(value).strip())
+    except ValueError:
+        return None
+    return int(rating) if rating in _LABELS else None

@@ -1,4 +1,4 @@
-"""What was given out and what came back: one SQLite file beside the data set."""
+"""What was handed out and what came back: one SQLite file beside the data set."""
 
 from __future__ import annotations
 
@@ -6,127 +6,41 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
-from condsim.construction.annotation.stages import STAGES, Answer, Stage, Work
+from condsim.construction.annotation.stages import STAGES, Answer, Item, Stage
 from condsim.errors import InputError
 from condsim.files import Closing
 
 VERSION = 1
-
-SCHEMA = """
-create table if not exists projects (
-    stage text primary key,
-    server text not null,              -- base URL, no secret in it
-    project integer not null,          -- its number on the server
-    source text not null,              -- what its annotations are kept under
-    annotators integer not null,       -- wanted for each item
-    anyone integer not null            -- 1: answers count whoever gives them; 0: the pool's only
-);
-create table if not exists items (
-    stage text not null,
-    item text not null,
-    place integer not null,            -- order in which items were given out
-    shown text not null,               -- JSON: what annotators see
-    facts text not null,               -- JSON: what they must not see
-    task integer,                      -- number on the server; null: not there, or not yet known
-    primary key (stage, item)
-);
-create table if not exists annotations (
-    stage text not null,
-    source text not null,              -- the project on a server, or 'mturk'
-    annotation text not null,          -- its id there
-    item text not null,
-    annotator text not null,
-    high text,
-    low text,
-    rating integer,
-    seconds real,
-    created text not null,             -- ISO 8601
-    updated text not null,
-    prefilled_by text not null,        -- model whose answer was on the page; '' for none
-    cancelled integer not null,        -- 1: the annotator skipped the item
-    removed integer not null,          -- 1: no longer on the server
-    primary key (stage, source, annotation)
-);
-create table if not exists proposals (
-    stage text not null,
-    item text not null,
-    model text not null,
-    high text,
-    low text,
-    rating integer,
-    sent integer not null,             -- 1: on the server
-    primary key (stage, item, model)
-);
-create table if not exists pool (
-    annotator text primary key,
-    accepted integer not null,
-    decided_by text not null,          -- 'test' or 'hand'; the hand goes first
-    condition_score real,              -- share in [0, 1] of written conditions that will do
-    rating_score real                  -- share in [0, 1] of ratings near the right answer
-);
-"""
+_FILE = "annotation.sqlite"  # in the folder of a data set
 
 
 class Project(NamedTuple):
-    """Where a stage is annotated.
+    """Where a stage is annotated; two projects never share a source."""
 
-    Attributes:
-        server: Base URL of the Label Studio server.
-        project: Number of the project there.
-        source: What its annotations are kept under; two projects never share one, even where a
-            server that was set up anew gives the same number.
-        annotators: Answers wanted for each item.
-        anyone: Whether answers count whoever gives them; else only those of the pool.
-    """
-
-    server: str
-    project: int
-    source: str
-    annotators: int
-    anyone: bool
-
-
-class StoredWork(NamedTuple):
-    """An item that was given out.
-
-    Attributes:
-        work: The item.
-        task: Its number on the server; None where it is not known to be there.
-    """
-
-    work: Work
-    task: int | None
+    server: str  # base URL, or "mturk"
+    project: int  # its number there
+    source: str  # what its annotations are kept under
+    annotators: int  # answers wanted for each item
+    anyone: bool  # answers count whoever gives them; else only those of the pool
 
 
 class Annotation(NamedTuple):
-    """One answer of one annotator to one item.
+    """One answer of one annotator to one item."""
 
-    Attributes:
-        source: The project on a server, or ``"mturk"``.
-        annotation: Its id there.
-        item: The item.
-        annotator: Who gave it.
-        answer: What.
-        seconds: Time it took; None where it is not known.
-        created: When it was first given, ISO 8601.
-        updated: When it was last changed.
-        prefilled_by: The model whose answer was on the page, changed or not; empty for none.
-        cancelled: Whether the annotator skipped the item.
-    """
-
-    source: str
-    annotation: str
+    source: str  # the project on a server, or "mturk"
+    annotation: str  # its id there
     item: str
     annotator: str
     answer: Answer
-    seconds: float | None
-    created: str
+    seconds: float | None  # None where it is not known
+    created: str  # ISO 8601
     updated: str
-    prefilled_by: str = ""
-    cancelled: bool = False
+    prefilled_by: str = ""  # the model whose answer was on the page, changed or not
+    cancelled: bool = False  # the annotator skipped the item
 
 
 class Proposal(NamedTuple):
@@ -148,27 +62,19 @@ class PoolMember(NamedTuple):
     rating_score: float | None = None
 
 
-STORE = "annotation.sqlite"
-"""Name of the file in the folder of a data set."""
+class AnnotationStore(Closing):
+    """The annotation of one data set in a folder; use it as a context manager.
 
+    Args:
+        folder: The folder of the data set.
+        make: Whether to make folder and store if they are missing.
 
-class Store(Closing):
-    """The annotation of one data set; use it as a context manager.
-
-    What `changes` wraps is written whole or not at all.
+    Raises:
+        InputError: If there is no store, or the file is no store of this version.
     """
 
     def __init__(self, folder: Path, *, make: bool = False) -> None:
-        """Opens the store of a folder.
-
-        Args:
-            folder: The folder of the data set.
-            make: Whether to make folder and store if they are not there.
-
-        Raises:
-            InputError: If there is none, or the file is no store of this version.
-        """
-        path = folder / STORE
+        path = folder / _FILE
         if not make and not path.is_file():
             raise InputError(
                 f"There is no {path}: begin with 'condsim build push' or name the folder that was "
@@ -185,7 +91,8 @@ class Store(Closing):
                     f"{path} is no annotation store that this condsim reads (version {version}). "
                     "Give another --folder."
                 )
-            self._connection.executescript(SCHEMA)
+            schema = resources.files("condsim.construction.annotation") / "store.sql"
+            self._connection.executescript(schema.read_text(encoding="utf-8"))
             self._connection.execute(f"pragma user_version = {VERSION}")
         except (sqlite3.Error, OSError) as error:
             raise InputError(f"{path} cannot be used as an annotation store: {error}.") from error
@@ -196,10 +103,7 @@ class Store(Closing):
 
     @contextmanager
     def changes(self) -> Iterator[None]:
-        """Makes one step of what is written inside; an error takes all of it back.
-
-        Yields:
-            None.
+        """Writes what is changed inside whole or, on an error, not at all.
 
         Raises:
             InputError: If the file cannot be written.
@@ -224,13 +128,11 @@ class Store(Closing):
             "select server, project, source, annotators, anyone from projects where stage = ?",
             (stage,),
         ).fetchone()
-        return None if row is None else Project(row[0], row[1], row[2], row[3], bool(row[4]))
+        return None if row is None else Project._make((*row[:4], bool(row[4])))
 
     def set_project(self, stage: Stage, project: Project) -> None:
         """Writes where a stage is annotated."""
-        self._connection.execute(
-            "insert or replace into projects values (?, ?, ?, ?, ?, ?)", (stage, *project)
-        )
+        self._write("projects", [(stage, *project)])
 
     def sources(self) -> set[str]:
         """Gives the sources that annotations were ever taken from."""
@@ -241,30 +143,26 @@ class Store(Closing):
         found = {row[0] for row in self._connection.execute("select distinct stage from items")}
         return tuple(stage for stage in STAGES if stage in found)
 
-    def add_items(self, stage: Stage, works: Iterable[Work]) -> int:
-        """Adds items; those that are there stay as they are.
-
-        Returns:
-            Number of items added.
-        """
+    def add_items(self, stage: Stage, items: Iterable[Item]) -> int:
+        """Adds the items that are not there yet and gives their number."""
         there = self.items(stage)
-        fresh = {work.item_id: work for work in works if work.item_id not in there}
-        texts = [
-            (item, len(there) + place, _to_json(dict(work.shown)), _to_json(dict(work.facts)))
-            for place, (item, work) in enumerate(fresh.items())
-        ]
-        self._connection.executemany(
-            "insert into items values (?, ?, ?, ?, ?, null)", ((stage, *text) for text in texts)
+        fresh = {one.item_id: one for one in items if one.item_id not in there}
+        self._write(
+            "items",
+            (
+                (stage, item_id, place, _to_json(one.shown), _to_json(one.facts), None)
+                for place, (item_id, one) in enumerate(fresh.items(), start=len(there))
+            ),
         )
         return len(fresh)
 
-    def items(self, stage: Stage) -> dict[str, StoredWork]:
-        """Gives the items of a stage by id, in the order in which they were given out."""
+    def items(self, stage: Stage) -> dict[str, Item]:
+        """Gives the items of a stage by id, in the order in which they were handed out."""
         rows = self._connection.execute(
             "select item, shown, facts, task from items where stage = ? order by place", (stage,)
         )
         return {
-            item: StoredWork(Work(item, json.loads(shown), json.loads(facts)), task)
+            item: Item(item, json.loads(shown), json.loads(facts), task)
             for item, shown, facts, task in rows
         }
 
@@ -272,7 +170,7 @@ class Store(Closing):
         """Writes what annotators now see of an item."""
         self._connection.execute(
             "update items set shown = ? where stage = ? and item = ?",
-            (_to_json(dict(shown)), stage, item),
+            (_to_json(shown), stage, item),
         )
 
     def set_tasks(self, stage: Stage, tasks: Iterable[tuple[str, int | None]]) -> None:
@@ -283,27 +181,10 @@ class Store(Closing):
         )
 
     def put_annotations(self, stage: Stage, annotations: Iterable[Annotation]) -> None:
-        """Writes annotations; one with the same source and id replaces its old self."""
-        self._connection.executemany(
-            "insert or replace into annotations values (?,?,?,?,?,?,?,?,?,?,?,?,?,0)",
-            (
-                (
-                    stage,
-                    one.source,
-                    one.annotation,
-                    one.item,
-                    one.annotator,
-                    one.answer.high,
-                    one.answer.low,
-                    one.answer.rating,
-                    one.seconds,
-                    one.created,
-                    one.updated,
-                    one.prefilled_by,
-                    one.cancelled,
-                )
-                for one in annotations
-            ),
+        """Writes annotations; one with the same source and id is replaced."""
+        self._write(
+            "annotations",
+            ((stage, *one[:4], *one.answer, *one[5:], False) for one in annotations),
         )
 
     def set_removed(self, stage: Stage, source: str, annotations: Iterable[str]) -> None:
@@ -313,7 +194,7 @@ class Store(Closing):
             ((stage, source, annotation) for annotation in annotations),
         )
 
-    def annotations(self, stage: Stage) -> list[Annotation]:
+    def annotations(self, stage: Stage, *, source: str | None = None) -> list[Annotation]:
         """Gives the annotations of a stage that still stand, the earliest first."""
         rows = self._connection.execute(
             "select source, annotation, item, annotator, high, low, rating, seconds, created, "
@@ -322,29 +203,16 @@ class Store(Closing):
             (stage,),
         )
         return [
-            Annotation(
-                source=row[0],
-                annotation=row[1],
-                item=row[2],
-                annotator=row[3],
-                answer=Answer(row[4], row[5], row[6]),
-                seconds=row[7],
-                created=row[8],
-                updated=row[9],
-                prefilled_by=row[10],
-                cancelled=bool(row[11]),
-            )
+            Annotation._make((*row[:4], Answer(*row[4:7]), *row[7:11], bool(row[11])))
             for row in rows
+            if source in (None, row[0])
         ]
 
     def put_proposals(self, stage: Stage, proposals: Iterable[Proposal]) -> None:
         """Writes what models say; a model's new answer to an item replaces its old one."""
-        self._connection.executemany(
-            "insert or replace into proposals values (?, ?, ?, ?, ?, ?, ?)",
-            (
-                (stage, one.item, one.model, *_fields(one.answer), int(one.sent))
-                for one in proposals
-            ),
+        self._write(
+            "proposals",
+            ((stage, one.item, one.model, *one.answer, one.sent) for one in proposals),
         )
 
     def proposals(self, stage: Stage) -> list[Proposal]:
@@ -359,8 +227,8 @@ class Store(Closing):
     def put_pool(self, members: Sequence[PoolMember]) -> None:
         """Writes who is in the pool; a decision by hand is not replaced by one of the test."""
         by_hand = {name for name, one in self.pool().items() if one.decided_by == "hand"}
-        self._connection.executemany(
-            "insert or replace into pool values (?, ?, ?, ?, ?)",
+        self._write(
+            "pool",
             (one for one in members if one.decided_by == "hand" or one.annotator not in by_hand),
         )
 
@@ -369,10 +237,14 @@ class Store(Closing):
         rows = self._connection.execute("select * from pool order by annotator")
         return {row[0]: PoolMember(row[0], bool(row[1]), *row[2:]) for row in rows}
 
+    def _write(self, table: str, rows: Iterable[tuple[object, ...]]) -> None:
+        """Puts rows into a table; one with the same key is replaced."""
+        (width,) = self._connection.execute(
+            "select count(*) from pragma_table_info(?)", (table,)
+        ).fetchone()
+        marks = ", ".join("?" * width)
+        self._connection.executemany(f"insert or replace into {table} values ({marks})", rows)
 
-def _to_json(content: object) -> str:
-    return json.dumps(content, ensure_ascii=False)
 
-
-def _fields(answer: Answer) -> tuple[str | None, str | None, int | None]:
-    return answer.high, answer.low, answer.rating
+def _to_json(content: Mapping[str, object]) -> str:
+    return json.dumps(dict(content), ensure_ascii=False)

@@ -8,12 +8,15 @@ from condsim.lazy import face
 
 if TYPE_CHECKING:
     from condsim.construction.candidates.embedding import (
-        DEFAULT_TEXT_ENCODER as DEFAULT_TEXT_ENCODER,
         TextEncoder as TextEncoder,
         caption_vectors as caption_vectors,
         embed as embed,
+        find_images as find_images,
+        image_vectors as image_vectors,
         load_text_encoder as load_text_encoder,
         mean_vectors as mean_vectors,
+        read_vectors as read_vectors,
+        unit_length as unit_length,
     )
     from condsim.construction.candidates.filters import (
         PRESETS as PRESETS,
@@ -29,39 +32,33 @@ if TYPE_CHECKING:
         CandidateSettings as CandidateSettings,
         make_candidates as make_candidates,
     )
-    from condsim.construction.candidates.images import (
-        find_images as find_images,
-        image_vectors as image_vectors,
-        read_vectors as read_vectors,
-    )
     from condsim.construction.candidates.items import (
         Collection as Collection,
         read_items as read_items,
         read_texts as read_texts,
     )
     from condsim.construction.candidates.measures import (
-        ENGLISH_STOP_WORDS as ENGLISH_STOP_WORDS,
         Measures as Measures,
         bag_of_words as bag_of_words,
         read_stop_words as read_stop_words,
         text_facts as text_facts,
     )
-    from condsim.construction.candidates.neighbours import nearest_pairs as nearest_pairs
-    from condsim.construction.candidates.vectors import unit_length as unit_length
+    from condsim.construction.candidates.neighbours import (
+        nearest_pairs as nearest_pairs,
+    )
 
 __getattr__, __dir__, __all__ = face(
     __name__,
     {
         "embedding": (
-            "DEFAULT_TEXT_ENCODER TextEncoder caption_vectors embed load_text_encoder mean_vectors"
+            "TextEncoder caption_vectors embed find_images image_vectors load_text_encoder "
+            "mean_vectors read_vectors unit_length"
         ),
         "filters": "FilterCounts FilterSettings PRESETS PairFilter filter_files preset read_pairs",
         "generating": "CandidateReport CandidateSettings make_candidates",
-        "images": "find_images image_vectors read_vectors",
         "items": "Collection read_items read_texts",
-        "measures": "ENGLISH_STOP_WORDS Measures bag_of_words read_stop_words text_facts",
+        "measures": "Measures bag_of_words read_stop_words text_facts",
         "neighbours": "nearest_pairs",
-        "vectors": "unit_length",
     },
     extra="build",
 )

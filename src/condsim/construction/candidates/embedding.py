@@ -1,9 +1,10 @@
-"""Which vectors a collection gets: of images, from a file, or of its captions."""
+"""Vectors of a collection: of images (C-STS §2.2.1), from a file, or of its captions."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -11,15 +12,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from condsim.construction.candidates.images import (
-    DEFAULT_IMAGE_ENCODER,
-    find_images,
-    image_vectors,
-    read_vectors,
-)
 from condsim.construction.candidates.items import Collection
-from condsim.construction.candidates.vectors import unit_length
-from condsim.errors import InputError, require
+from condsim.errors import InputError, ModelError, require
 from condsim.files import sha256_of
 from condsim.kept import kept_rows, sole_process
 from condsim.loading import load_scorer
@@ -27,14 +21,126 @@ from condsim.progress import Progress
 from condsim.scorers import packaged_folder, revision_of
 from condsim.types import FloatArray
 
-DEFAULT_TEXT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
-"""A general encoder that a package carries, so that no network is needed.
-
-The bundled model (``default``) needs no torch, but it is trained to compare *under a condition*;
-without one it tells near captions from random ones less well (`docs/construction.md`).
-"""
-
+_IMAGE_ENCODER = "sentence-transformers/clip-ViT-B-32"  # the paper does not say which size
+# A general encoder that a package carries, so that no network is needed. The bundled model needs no
+# torch, but is trained to compare under a condition; without one it tells near captions from random
+# ones less well (docs/construction.md).
+_TEXT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
+_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 _BLOCK = 4096  # captions: about half a minute's work on a slow machine
+_IMAGES = 256  # in a block
+
+
+def unit_length(vectors: FloatArray, *, what: str, first: int = 0) -> FloatArray:
+    """Scales vectors ``(n, width)`` to length 1, in float32; errors count rows from ``first``."""
+    lengths = np.linalg.norm(vectors.astype(np.float32, copy=False), axis=1)
+    bad = np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))
+    if len(bad):
+        raise InputError(
+            f"{what}: every embedding must be finite and not zero; row {first + int(bad[0])} (from "
+            f"0) and {len(bad) - 1} more are not. Compute them again."
+        )
+    return np.asarray(vectors / lengths[:, None], dtype=np.float32)
+
+
+def find_images(collection: Collection, folder: Path) -> list[Path]:
+    """Finds the image of each item: the file of its name, with or without the suffix."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder of images. Check the name.")
+    by_name: dict[str, list[Path]] = {}
+    for path in sorted(folder.iterdir()):
+        if path.suffix.lower() in _SUFFIXES:
+            by_name.setdefault(path.name, []).append(path)
+            by_name.setdefault(path.stem, []).append(path)
+    missing = [item for item in collection.item_ids if item not in by_name]
+    if missing:
+        raise InputError(
+            f"{folder}: {len(missing)} of {len(collection)} items have no image there, the first "
+            f"is {missing[0]!r}. An image is named as its item, with a suffix such as .jpg; add "
+            "it, or remove the item's captions."
+        )
+    for item in collection.item_ids:
+        if len(by_name[item]) > 1:
+            names = " and ".join(path.name for path in by_name[item][:2])
+            raise InputError(f"{folder}: the item {item!r} has two images, {names}. Remove one.")
+    return [by_name[item][0] for item in collection.item_ids]
+
+
+def image_vectors(
+    paths: Sequence[Path],
+    model: str,
+    *,
+    cache: Path,
+    progress: Progress,
+    device: str | None = None,
+) -> FloatArray:
+    """Embeds images, ``(n, width)``, once for a model and a set of images."""
+    pillow = require("PIL.Image", extra="build")
+    encoder = _load(model, device)
+    digest = hashlib.sha256(f"{model}\0{revision_of(model)}".encode())
+    for path in paths:
+        status = path.stat()  # the bytes themselves would take as long to read as to embed
+        digest.update(f"\0{path.name}\0{status.st_size}\0{status.st_mtime_ns}".encode())
+
+    def embed(start: int, stop: int) -> FloatArray:
+        with ExitStack() as stack:
+            images = [_open(pillow, path, stack) for path in paths[start:stop]]
+            vectors = encoder.encode(images, show_progress_bar=False)
+        return unit_length(np.asarray(vectors), what=f"The images {start} to {stop - 1}")
+
+    return kept_rows(
+        cache / f"images-{digest.hexdigest()[:12]}.npy",
+        embed,
+        rows=len(paths),
+        block=_IMAGES,
+        progress=partial(progress, "images"),
+    )
+
+
+def read_vectors(path: Path, collection: Collection) -> FloatArray:
+    """Reads the embeddings of the items, ``(n, width)``, from a file."""
+    try:
+        vectors = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{path}: cannot be read as .npy ({error}). Write it by numpy.save."
+        ) from None
+    if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or vectors.dtype.kind not in "fiu":
+        raise InputError(f"{path}: must hold one array of numbers with two axes, (items, width).")
+    if len(vectors) != len(collection):
+        raise InputError(
+            f"{path}: must have a row for each of the {len(collection)} items of "
+            f"{collection.source!r}, in the order of their first caption. Got {len(vectors)} rows; "
+            "compute the embeddings from the same file."
+        )
+    return unit_length(vectors, what=str(path))
+
+
+def _load(model: str, device: str | None) -> Any:  # noqa: ANN401  (a model of an optional library)
+    library = require("sentence_transformers", extra="build")
+    from condsim.encoders import without_progress_bars
+
+    try:
+        with without_progress_bars():
+            encoder = library.SentenceTransformer(model, device=device)
+    except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ModelError(f"The image encoder {model!r} cannot be loaded: {reason}") from error
+    if not encoder.supports("image"):
+        raise ModelError(
+            f"The image encoder {model!r} takes {', '.join(map(str, encoder.modalities))}, no "
+            "images. Give a CLIP model, such as clip-ViT-B-32."
+        )
+    return encoder
+
+
+def _open(pillow: Any, path: Path, stack: ExitStack) -> Any:  # noqa: ANN401  (as above)
+    try:
+        return stack.enter_context(pillow.open(path)).convert("RGB")
+    except (OSError, SyntaxError, ValueError, pillow.DecompressionBombError) as error:
+        raise InputError(
+            f"{path}: cannot be read as an image ({error}). Replace it, or remove the item."
+        ) from None
 
 
 class _Encodes(Protocol):
@@ -43,34 +149,23 @@ class _Encodes(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class TextEncoder:
-    """A model that turns texts into vectors.
+    """A model that turns texts into vectors."""
 
-    Attributes:
-        name: As the caller named it.
-        revision: Hash of its files or its commit; None where that cannot be told.
-        model: What encodes.
-    """
-
-    name: str
-    revision: str | None
+    name: str  # as the caller named it
+    revision: str | None  # hash of its files, or its commit; None where that cannot be told
     model: _Encodes
 
     def encode(self, texts: Sequence[str]) -> FloatArray:
-        """Encodes texts.
-
-        Returns:
-            Vectors of length 1, ``(n, width)`` float32.
-        """
+        """Gives vectors of length 1, ``(n, width)``."""
         return unit_length(self.model.encode(list(texts)), what=self.name)
 
 
-def load_text_encoder(
-    name: str = DEFAULT_TEXT_ENCODER, *, device: str | None = None
-) -> TextEncoder:
+def load_text_encoder(name: str | None = None, *, device: str | None = None) -> TextEncoder:
     """Loads a text encoder.
 
     Args:
-        name: ``default`` for the bundled model; a folder; or a name on the Hub.
+        name: ``default`` for the bundled model; a folder; a name on the Hub; all-MiniLM-L6-v2 if
+            None.
         device: Where torch runs; it chooses if None.
 
     Returns:
@@ -81,25 +176,21 @@ def load_text_encoder(
         ModelError: If there is no such model.
         MissingExtraError: If the model needs torch, which is not installed.
     """
+    name = name or _TEXT_ENCODER
     folder = packaged_folder(name)
     scorer = load_scorer(name if folder is None else str(folder), device=device)
-    encode = getattr(scorer, "encode", None)
-    if encode is None:
+    if not hasattr(scorer, "encode"):
         raise InputError(
             f"The text encoder must give a vector for each text; {name!r} compares pairs and has "
             "none. Give a sentence-transformers model."
         )
-    return TextEncoder(name=name, revision=revision_of(name), model=scorer)  # type: ignore[arg-type]
+    return TextEncoder(name=name, revision=revision_of(name), model=scorer)
 
 
 def caption_vectors(
     collection: Collection, encoder: TextEncoder, *, cache: Path, progress: Progress
 ) -> FloatArray:
-    """Embeds every caption, once for a model and a set of captions.
-
-    Returns:
-        Vectors of length 1, ``(m, width)`` float32, read-only.
-    """
+    """Embeds every caption, ``(m, width)``, once for a model and a set of captions."""
     identity = f"{encoder.name}\0{encoder.revision}\0{collection.fingerprint()}"
     key = hashlib.sha256(identity.encode()).hexdigest()[:12]
     return kept_rows(
@@ -111,33 +202,19 @@ def caption_vectors(
     )
 
 
-def mean_vectors(vectors: FloatArray, collection: Collection) -> FloatArray:
-    """Embeds items, where there are no images, by the mean of their captions.
-
-    Args:
-        vectors: Those of the captions, of length 1, ``(m, width)``.
-
-    Returns:
-        Vectors of length 1, ``(n, width)`` float32.
-    """
-    sums = np.add.reduceat(vectors, collection.starts[:-1], axis=0)  # no item is without captions
+def mean_vectors(captions: FloatArray, collection: Collection) -> FloatArray:
+    """Embeds items by the mean of their captions: ``(m, width)`` becomes ``(n, width)``."""
+    sums = np.add.reduceat(captions, collection.starts[:-1], axis=0)  # no item is without captions
     return unit_length(sums, what="The mean of the captions of each item")
 
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """Vectors of a collection.
+    """Vectors of a collection, all of length 1."""
 
-    Attributes:
-        items: Vectors of the items, of length 1, ``(n, width)``.
-        captions: Vectors of the captions by the text encoder, of length 1, ``(m, width)``; None
-            where nobody asked for cosines.
-        provenance: What made them, for the manifest.
-    """
-
-    items: FloatArray
-    captions: FloatArray | None
-    provenance: dict[str, Any] = field(default_factory=dict)
+    items: FloatArray  # (n, width)
+    captions: FloatArray | None  # (m, width); None where nobody asked for cosines
+    provenance: dict[str, Any] = field(default_factory=dict)  # what made them, for the manifest
 
 
 def embed(
@@ -157,17 +234,18 @@ def embed(
     Args:
         collection: Items and captions.
         cache: Folder to keep vectors in; a run that was killed goes on from there.
-        progress: Is told the stage and how far it is.
+        progress: Called with the stage and how far it is.
         images: Folder of the images of the items.
-        image_encoder: CLIP model for them; `DEFAULT_IMAGE_ENCODER` if None.
+        image_encoder: CLIP model for them; clip-ViT-B-32 if None.
         embeddings: A ``.npy`` file of vectors of the items. With neither, an item's vector is the
             mean of its captions'.
-        text_encoder: Model for the captions; `DEFAULT_TEXT_ENCODER` if None.
+        text_encoder: Model for the captions; all-MiniLM-L6-v2 if None.
         cosine: Whether the cosines of captions are wanted, also where the items do not need them.
         device: Where torch runs; it chooses if None.
 
     Returns:
-        The vectors.
+        The vectors of ``items``, ``(n, width)``, of ``captions``, ``(m, width)`` or None, and their
+        ``provenance``, for the manifest.
 
     Raises:
         InputError: If both images and vectors are given, an image is missing or damaged, or the
@@ -177,58 +255,21 @@ def embed(
     """
     if images is not None and embeddings is not None:
         raise InputError("Items are embedded by images or by a file of vectors; give one of them.")
-    require("filelock", extra="build")
-    with sole_process(cache):
-        return _embed(
-            collection,
-            cache=cache,
-            progress=progress,
-            images=images,
-            image_encoder=image_encoder or DEFAULT_IMAGE_ENCODER,
-            embeddings=embeddings,
-            text_encoder=text_encoder or DEFAULT_TEXT_ENCODER,
-            cosine=cosine,
-            device=device,
-        )
-
-
-def _embed(
-    collection: Collection,
-    *,
-    cache: Path,
-    progress: Progress,
-    images: Path | None,
-    image_encoder: str,
-    embeddings: Path | None,
-    text_encoder: str,
-    cosine: bool,
-    device: str | None,
-) -> Embeddings:
-    """Does `embed` in a folder that is this process's own."""
     found: FloatArray | None = None
-    provenance: dict[str, Any] = {}
-    if images is not None:
-        found = image_vectors(
-            find_images(collection, images),
-            image_encoder,
-            cache=cache,
-            progress=progress,
-            device=device,
-        )
-        provenance["items"] = {
-            "by": "images",
-            "model": image_encoder,
-            "revision": revision_of(image_encoder),
-        }
-    elif embeddings is not None:
-        found = read_vectors(embeddings, collection)
-        provenance["items"] = {"by": "file", "sha256": sha256_of(embeddings)[:12]}
-    else:
-        provenance["items"] = {"by": "mean of captions"}
     captions: FloatArray | None = None
-    if found is None or cosine:
-        encoder = load_text_encoder(text_encoder, device=device)
-        captions = caption_vectors(collection, encoder, cache=cache, progress=progress)
-        provenance["text_encoder"] = {"model": encoder.name, "revision": encoder.revision}
-        found = mean_vectors(captions, collection) if found is None else found
-    return Embeddings(found, captions if cosine else None, provenance)
+    made: dict[str, Any] = {"items": {"by": "mean of captions"}}
+    with sole_process(cache):
+        if images is not None:
+            name = image_encoder or _IMAGE_ENCODER
+            paths = find_images(collection, images)
+            found = image_vectors(paths, name, cache=cache, progress=progress, device=device)
+            made["items"] = {"by": "images", "model": name, "revision": revision_of(name)}
+        elif embeddings is not None:
+            found = read_vectors(embeddings, collection)
+            made["items"] = {"by": "file", "sha256": sha256_of(embeddings)[:12]}
+        if found is None or cosine:
+            encoder = load_text_encoder(text_encoder, device=device)
+            captions = caption_vectors(collection, encoder, cache=cache, progress=progress)
+            made["text_encoder"] = {"model": encoder.name, "revision": encoder.revision}
+            found = mean_vectors(captions, collection) if found is None else found
+    return Embeddings(found, captions if cosine else None, made)

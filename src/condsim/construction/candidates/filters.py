@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condsim.construction.candidates.embedding import TextEncoder
-from condsim.construction.candidates.measures import ENGLISH_STOP_WORDS, Measures, text_facts
+from condsim.construction.candidates.measures import Measures, read_stop_words, text_facts
 from condsim.construction.rows import Candidate, pair_id_of
 from condsim.construction.tables import write_manifest, write_rows
 from condsim.errors import InputError, unknown_name
@@ -42,28 +43,12 @@ class FilterSettings:
             ("max_iou", 0, 1),
             ("min_text_cosine", -1, 1),
             ("min_length_ratio", 0, 1),
-            ("min_length", 0, None),
+            ("min_length", 0, math.inf),
         ):
             value = getattr(self, name)
-            if value is None:
-                continue
-            if not low <= value or (high is not None and not value <= high):
-                rule = f"from {low} to {high}" if high is not None else f"{low} or more"
+            if value is not None and not low <= value <= high:
+                rule = f"{low} or more" if high == math.inf else f"from {low} to {high}"
                 raise InputError(f"The filter {name!r} must be {rule}. Got {value!r} instead.")
-
-    def changed(self, changes: Mapping[str, float | int | None]) -> FilterSettings:
-        """Replaces some bounds.
-
-        Args:
-            changes: New bounds by name; None leaves the bound as it is.
-
-        Returns:
-            The settings.
-
-        Raises:
-            InputError: If a bound is out of range.
-        """
-        return replace(self, **{k: v for k, v in changes.items() if v is not None})  # type: ignore[arg-type]
 
 
 PRESETS: dict[str, tuple[int, FilterSettings]] = {
@@ -98,50 +83,31 @@ class FilterCounts:
     passed: int = 0
 
     def add(self, other: FilterCounts) -> None:
-        """Adds the counts of further pairs.
-
-        Args:
-            other: Their counts.
-        """
-        for name in self.to_dict():
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        """Adds the counts of further pairs."""
+        for name, count in other.to_dict().items():
+            setattr(self, name, getattr(self, name) + count)
 
     def keep(self, measures: Measures, settings: FilterSettings) -> NDArray[np.bool_]:
-        """Applies the filters and counts.
-
-        Args:
-            measures: What is known of the pairs.
-            settings: The bounds.
-
-        Returns:
-            Which pairs pass, in the shape of the measures.
-
-        Raises:
-            InputError: If there is a bound for the cosine and none was measured.
-        """
+        """Counts, and gives which pairs pass, in the shape of the measures."""
+        if settings.min_text_cosine is not None and measures.text_cosine is None:
+            raise InputError(_NO_ENCODER)
         broken = {"same_text": measures.same_text}
-        if settings.max_iou is not None:
-            broken["max_iou"] = measures.iou > settings.max_iou
-        if settings.min_text_cosine is not None:
-            if measures.text_cosine is None:
-                raise InputError(
-                    "The filter 'min_text_cosine' needs a text encoder; name one, or turn the "
-                    "filter off."
-                )
-            broken["min_text_cosine"] = measures.text_cosine < settings.min_text_cosine
-        if settings.min_length_ratio is not None:
-            broken["min_length_ratio"] = measures.length_ratio < settings.min_length_ratio
-        if settings.min_length is not None:
-            broken["min_length"] = measures.min_length < settings.min_length
+        for name, values in (
+            ("max_iou", measures.iou),
+            ("min_text_cosine", measures.text_cosine),
+            ("min_length_ratio", measures.length_ratio),
+            ("min_length", measures.min_length),
+        ):
+            bound = getattr(settings, name)
+            if bound is not None:
+                broken[name] = values > bound if name == "max_iou" else values < bound
         passes: NDArray[np.bool_] = ~np.logical_or.reduce(list(broken.values()))
-        for name, rejected in broken.items():
-            setattr(self, name, getattr(self, name) + int(rejected.sum()))
-        self.pairs += passes.size
-        self.passed += int(passes.sum())
+        rejected = {name: int(mask.sum()) for name, mask in broken.items()}
+        self.add(FilterCounts(pairs=passes.size, passed=int(passes.sum()), **rejected))
         return passes
 
     def to_dict(self) -> dict[str, int]:
-        """Gives the counts as plain values, in order."""
+        """Gives the counts by name, in order."""
         return asdict(self)
 
 
@@ -163,15 +129,24 @@ def preset(name: str) -> tuple[int, FilterSettings]:
 
 
 _BATCH = 10_000  # pairs
+_NO_ENCODER = "The filter 'min_text_cosine' needs a text encoder; name one, or turn the filter off."
 
 
 class PairFilter:
     """Measures and filters pairs in batches, and counts.
 
+    Args:
+        settings: The bounds.
+        encoder: Gives the vectors of the sentences; None for no cosine.
+        stop_words: Words left out of the bags of words; English ones if None.
+
     Attributes:
         settings: The bounds.
         counts: What was seen, rejected and passed so far.
         repeated: Pairs that came up again and were left out before the filters.
+
+    Raises:
+        InputError: If there is a bound for the cosine and no encoder.
     """
 
     def __init__(
@@ -179,39 +154,19 @@ class PairFilter:
         settings: FilterSettings,
         *,
         encoder: TextEncoder | None = None,
-        stop_words: frozenset[str] = ENGLISH_STOP_WORDS,
+        stop_words: frozenset[str] | None = None,
     ) -> None:
-        """Takes the rules.
-
-        Args:
-            settings: The bounds.
-            encoder: Gives the vectors of the sentences; None for no cosine.
-            stop_words: Words left out of the bags of words.
-
-        Raises:
-            InputError: If there is a bound for the cosine and no encoder.
-        """
         if settings.min_text_cosine is not None and encoder is None:
-            raise InputError(
-                "The filter 'min_text_cosine' needs a text encoder; name one, or turn the filter "
-                "off."
-            )
+            raise InputError(_NO_ENCODER)
         self.settings = settings
         self.counts = FilterCounts()
         self.repeated = 0
         self._encoder = encoder
-        self._stop_words = stop_words
+        self._stop_words = read_stop_words() if stop_words is None else stop_words
         self._seen: set[str] = set()
 
     def passing(self, pairs: Iterator[Candidate]) -> Iterator[Candidate]:
-        """Filters pairs.
-
-        Args:
-            pairs: The pairs.
-
-        Yields:
-            Those that pass, once each, with their measures.
-        """
+        """Gives the pairs that pass, once each, with their measures."""
         fresh = self._fresh(pairs)
         while batch := list(islice(fresh, _BATCH)):
             measures = self._measures(batch)
@@ -239,7 +194,19 @@ class PairFilter:
 
 
 def read_pairs(path: Path) -> Iterator[Candidate]:
-    """Reads sentence pairs: candidates, or any file with two columns of sentences."""
+    """Reads sentence pairs: candidates, or any file with two columns of sentences.
+
+    Args:
+        path: File with the columns ``sentence1, sentence2`` and perhaps ``source, item1, item2,
+            similarity``; formats as `condsim.tasks.iter_rows` reads them.
+
+    Yields:
+        The pairs in file order.
+
+    Raises:
+        InputError: If the file cannot be read or a cell breaks a rule.
+        MissingExtraError: If the file is Parquet and pyarrow is not installed.
+    """
     optional = ("source", "item1", "item2", "similarity")
     for row in iter_rows(path, columns=("sentence1", "sentence2"), optional=optional):
         sentence1, sentence2 = row.text("sentence1"), row.text("sentence2")

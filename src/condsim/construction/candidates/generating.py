@@ -21,7 +21,7 @@ import numpy as np
 
 from condsim.construction.candidates.filters import FilterCounts, FilterSettings
 from condsim.construction.candidates.items import Collection
-from condsim.construction.candidates.measures import ENGLISH_STOP_WORDS, text_facts
+from condsim.construction.candidates.measures import read_stop_words, text_facts
 from condsim.construction.candidates.neighbours import EXACT_UP_TO, nearest_pairs
 from condsim.construction.candidates.parts import PartMaker, cut, join_parts, read_counts
 from condsim.construction.tables import manifest_of, read_manifest, write_manifest
@@ -31,8 +31,7 @@ from condsim.progress import Progress
 from condsim.types import FloatArray
 
 _PART = 500_000  # pairs of captions: a few seconds' work
-
-FORMAT = 1
+_FORMAT = 1  # of the manifest
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class CandidateSettings:
 
 @dataclass(frozen=True)
 class CandidateReport:
-    """What came of it.
+    """What came of a run.
 
     Attributes:
         items: Number of items.
@@ -93,7 +92,7 @@ def make_candidates(
     cache: Path,
     progress: Progress,
     caption_vectors: FloatArray | None = None,
-    stop_words: frozenset[str] = ENGLISH_STOP_WORDS,
+    stop_words: frozenset[str] | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> CandidateReport:
     """Writes the candidates of one collection, and a manifest beside them.
@@ -104,10 +103,10 @@ def make_candidates(
         path: The Parquet file to write.
         settings: How.
         cache: Folder for what is kept between runs.
-        progress: Is told the stage and how far it is.
+        progress: Called with the stage and how far it is.
         caption_vectors: Vectors of the captions by the text encoder, of length 1, ``(m, width)``;
             needed by the filter of cosines, None for no cosine.
-        stop_words: Words left out of the bags of words.
+        stop_words: Words left out of the bags of words; English ones if None.
         provenance: What else belongs in the manifest, such as the encoders; plain values.
 
     Returns:
@@ -121,8 +120,9 @@ def make_candidates(
     for module in ("faiss", "filelock", "pyarrow.parquet"):
         require(module, extra="build")
     _check(collection, vectors, path, settings, caption_vectors)
+    stop_words = read_stop_words() if stop_words is None else stop_words
     manifest = {
-        "format": FORMAT,
+        "format": _FORMAT,
         "kind": "candidates",
         "source": collection.source,
         "source_revision": collection.revision,
@@ -139,11 +139,7 @@ def make_candidates(
         if finished is not None:
             return finished
         pairs = nearest_pairs(
-            vectors,
-            settings.k,
-            cache=cache,
-            progress=progress,
-            exact_up_to=settings.exact_up_to,
+            vectors, settings.k, cache=cache, progress=progress, exact_up_to=settings.exact_up_to
         )
         facts = text_facts(collection.captions, stop_words=stop_words)
         maker = PartMaker(
@@ -187,16 +183,15 @@ def _check(
         raise InputError(f"{path}: candidates are written as .parquet. Give a name that ends so.")
     if not path.parent.is_dir():
         raise InputError(f"{path.parent} does not exist; make the folder first.")
-    if len(vectors) != len(collection):
-        raise InputError(
-            f"There must be a vector for each of the {len(collection)} items of "
-            f"{collection.source!r}. Got {len(vectors)}."
-        )
-    if caption_vectors is not None and len(caption_vectors) != len(collection.captions):
-        raise InputError(
-            f"There must be a vector for each of the {len(collection.captions)} captions of "
-            f"{collection.source!r}. Got {len(caption_vectors)}."
-        )
+    for found, needed, of in (
+        (vectors, collection.item_ids, "items"),
+        (caption_vectors, collection.captions, "captions"),
+    ):
+        if found is not None and len(found) != len(needed):
+            raise InputError(
+                f"There must be a vector for each of the {len(needed)} {of} of "
+                f"{collection.source!r}. Got {len(found)}."
+            )
     if settings.filters.min_text_cosine is not None and caption_vectors is None:
         raise InputError(
             "The filter 'min_text_cosine' needs the vectors of the captions. Give a text encoder, "

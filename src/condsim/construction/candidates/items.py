@@ -7,7 +7,6 @@ item need not be adjacent. In a plain text collection each text is an item with 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -16,30 +15,20 @@ import numpy as np
 
 from condsim.errors import InputError
 from condsim.files import sha256_of
-from condsim.tasks import Row, iter_rows, place, shown, stem_of
+from condsim.tasks import Row, iter_rows, shown, stem_of
 from condsim.types import IntArray
 
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """Items and their captions.
+    """Items and their captions."""
 
-    Attributes:
-        source: Name of the collection.
-        revision: First 12 hex digits of the SHA-256 of the file.
-        item_ids: Names of the items in the order of their first row, length n.
-        captions: Captions, those of an item side by side in file order, length m.
-        starts: Where the captions of each item start, and m at the end, ``(n + 1,)``.
-        repeated: Rows left out since their item, or in a plain collection another row, has the
-            same text already.
-    """
-
-    source: str
-    revision: str
-    item_ids: tuple[str, ...]
-    captions: tuple[str, ...]
-    starts: IntArray
-    repeated: int
+    source: str  # name of the collection
+    revision: str  # first 12 hex digits of the SHA-256 of the file
+    item_ids: tuple[str, ...]  # in the order of their first row, length n
+    captions: tuple[str, ...]  # those of an item side by side in file order, length m
+    starts: IntArray  # where the captions of each item start, and m at the end, (n + 1,)
+    repeated: int  # rows left out since their item, or a plain text before, has the same text
 
     def __len__(self) -> int:
         return len(self.item_ids)
@@ -79,8 +68,8 @@ def read_items(
     captions: dict[str, dict[str, None]] = {}
     rows = 0
     for row in iter_rows(path, columns=(item_column, caption_column)):
-        item = _item_name(path, row, item_column)
-        captions.setdefault(item, {})[_caption(path, row, caption_column, item)] = None
+        item = _item_name(row, item_column)
+        captions.setdefault(item, {})[_caption(row, caption_column, item)] = None
         rows += 1
     return _collected(path, source, {item: list(texts) for item, texts in captions.items()}, rows)
 
@@ -105,33 +94,25 @@ def read_texts(
     path = Path(path)
     first: dict[str, int] = {}
     rows = 0
-    for text in _texts(path, text_column):
-        rows += 1
-        first.setdefault(text, rows)
+    for rows, row in enumerate(iter_rows(path, columns=(text_column,)), start=1):
+        first.setdefault(row.text(text_column), rows)
     return _collected(path, source, {f"row-{row}": [text] for text, row in first.items()}, rows)
 
 
-def _texts(path: Path, column: str) -> Iterator[str]:
-    for row in iter_rows(path, columns=(column,)):
-        yield row.text(column)
-
-
-def _item_name(path: Path, row: Row, column: str) -> str:
+def _item_name(row: Row, column: str) -> str:
     value = row.cells[column]
     if value is None or value == "":
-        where = place(path, row=row.number, line=row.line, column=column)
-        raise InputError(f"{where}: must not be empty. Name the item of the caption.")
+        raise InputError(f"{row.place(column)}: must not be empty. Name the item of the caption.")
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
 
 
-def _caption(path: Path, row: Row, column: str, item: str) -> str:
+def _caption(row: Row, column: str, item: str) -> str:
     if row.cells[column] in (None, ""):
-        where = place(path, row=row.number, line=row.line, column=column)
         raise InputError(
-            f"{where}: the item {shown(item)} has no caption here. Every row must have one; write "
-            "it, or remove the row."
+            f"{row.place(column)}: the item {shown(item)} has no caption here. Every row must have "
+            "one; write it, or remove the row."
         )
     return row.text(column)
 

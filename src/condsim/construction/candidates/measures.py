@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence, Set as AbstractSet
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -21,33 +22,13 @@ from numpy.typing import NDArray
 from condsim.errors import InputError
 from condsim.types import FloatArray, IntArray
 
-ENGLISH_STOP_WORDS = frozenset(
-    """
-    a an the this that these those
-    i me my mine myself we us our ours ourselves you your yours yourself yourselves
-    he him his himself she her hers herself it its itself they them their theirs themselves
-    who whom whose which what
-    am is are was were be been being have has had having do does did doing
-    can could may might must shall should will would
-    and but or nor so yet if than then because while as until although though since unless whether
-    of at by for with about against between into through during before after above below to from
-    up down in out on off over under upon onto toward towards within without along across around
-    behind beside besides beneath near among amid per via
-    here there when where why how all any both each few more most other others some such no not only
-    own same too very just now also another again further once
-    s t d ll m re ve
-    it's he's she's that's there's they're we're you're i'm isn't aren't wasn't weren't doesn't
-    don't didn't can't couldn't won't wouldn't hasn't haven't hadn't
-    """.split()
-)
-"""The default list, lower case."""
 
-
-def read_stop_words(path: Path) -> frozenset[str]:
+def read_stop_words(path: Path | None = None) -> frozenset[str]:
     """Reads a list of stop words.
 
     Args:
-        path: UTF-8 text, words separated by white space; an empty file means none.
+        path: UTF-8 text, words separated by white space; an empty file means none. An English list
+            if None.
 
     Returns:
         The words in lower case.
@@ -55,8 +36,9 @@ def read_stop_words(path: Path) -> frozenset[str]:
     Raises:
         InputError: If the file cannot be read.
     """
+    own = resources.files("condsim.construction.candidates") / "stop_words.txt"
     try:
-        return frozenset(path.read_text(encoding="utf-8").casefold().split())
+        return frozenset((path or own).read_text(encoding="utf-8").casefold().split())
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read the stop words {path}: {error}.") from error
 
@@ -66,43 +48,26 @@ _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")  # \u2019: the curly apostro
 
 @dataclass(frozen=True, eq=False)
 class Measures:
-    """Measures of sentence pairs, arrays of one shape.
+    """Measures of sentence pairs, arrays of one shape."""
 
-    Attributes:
-        same_text: Whether both sentences are the same text.
-        iou: 0 to 1.
-        text_cosine: -1 to 1; None where there is no text encoder.
-        length_ratio: 0 to 1.
-        min_length: Characters.
-    """
-
-    same_text: NDArray[np.bool_]
-    iou: NDArray[np.float64]
-    text_cosine: FloatArray | None
-    length_ratio: NDArray[np.float64]
-    min_length: IntArray
+    same_text: NDArray[np.bool_]  # both sentences are the same text
+    iou: NDArray[np.float64]  # 0 to 1
+    text_cosine: FloatArray | None  # -1 to 1; None where there is no text encoder
+    length_ratio: NDArray[np.float64]  # 0 to 1
+    min_length: IntArray  # characters
 
 
 @dataclass(frozen=True, eq=False)
 class TextFacts:
-    """What is counted once for each text.
+    """What is counted once for each text."""
 
-    Attributes:
-        starts: Where the content words of each text start, and their number at the end,
-            ``(n + 1,)``.
-        words: Numbers of the content words, each once a text, from 0.
-        vocabulary: Number of different content words.
-        word_counts: Words that white space separates, ``(n,)``.
-        lengths: Characters, ``(n,)``.
-        text_ids: The same number for equal texts, ``(n,)``.
-    """
-
-    starts: IntArray
-    words: IntArray
-    vocabulary: int
-    word_counts: IntArray
-    lengths: IntArray
-    text_ids: IntArray
+    starts: IntArray  # where the content words of each text start in `words`, (n,)
+    sizes: IntArray  # number of its content words, (n,)
+    words: IntArray  # numbers of the content words from 0, each once a text
+    vocabulary: int  # number of different content words
+    word_counts: IntArray  # words that white space separates, (n,)
+    lengths: IntArray  # characters, (n,)
+    text_ids: IntArray  # the same number for equal texts, (n,)
 
     def product(
         self,
@@ -112,124 +77,110 @@ class TextFacts:
         vectors: FloatArray | None,
         seen: NDArray[np.int16] | None = None,
     ) -> Measures:
-        """Measures every pair of some texts with some others.
+        """Measures every pair of r texts with c others, shape ``(r, c)``.
 
         Args:
             others: Numbers of the others, ``(c,)``.
             vectors: Vectors of length 1 of all texts, ``(n, width)``; None for no cosine.
             seen: Scratch space of zeros, ``(vocabulary, r or more)``, zero again afterwards; saves
                 making it at each call.
-
-        Returns:
-            Measures of shape ``(r, c)``.
         """
         count = rows.stop - rows.start
         if seen is None:
             seen = np.zeros((self.vocabulary, count), dtype=np.int16)
-        for column, row in enumerate(range(rows.start, rows.stop)):
-            seen[self.words[self.starts[row] : self.starts[row + 1]], column] = 1
-        flat, sizes = self._flat(others), self.starts[others + 1] - self.starts[others]
-        ends = np.cumsum(sizes)
+        texts = np.arange(rows.start, rows.stop)
+        for column, text in enumerate(texts):
+            seen[self.words[self.starts[text] :][: self.sizes[text]], column] = 1
+        flat, ends = self._places(others), np.cumsum(self.sizes[others])
         running = np.zeros((len(flat) + 1, count), dtype=np.int32)
         np.cumsum(seen[self.words[flat], :count], axis=0, out=running[1:])
-        common = (running[ends] - running[ends - sizes]).T  # (r, c)
-        seen[self.words[self.starts[rows.start] : self.starts[rows.stop]]] = 0
-        own = self.starts[rows.start + 1 : rows.stop + 1] - self.starts[rows]
-        union = own[:, None] + sizes - common
-        few, many = _ordered(self.word_counts[rows][:, None], self.word_counts[others])
+        common = (running[ends] - running[ends - self.sizes[others]]).T  # (r, c)
+        seen[self.words[self._places(texts)]] = 0
         cosine = None
         if vectors is not None:
             cosine = np.clip(np.asarray(vectors[rows]) @ np.asarray(vectors[others]).T, -1, 1)
-        return Measures(
-            same_text=self.text_ids[rows][:, None] == self.text_ids[others],
-            iou=common / np.maximum(union, 1),
-            text_cosine=cosine,
-            length_ratio=few / many,
-            min_length=_ordered(self.lengths[rows][:, None], self.lengths[others])[0],
-        )
+        return self._measures(texts[:, None], others, common, cosine)
 
     def paired(self, first: IntArray, second: IntArray, *, vectors: FloatArray | None) -> Measures:
-        """Measures pairs of texts one by one.
-
-        Args:
-            first: Numbers of the first texts, ``(p,)``.
-            second: Numbers of the second texts, ``(p,)``.
-
-        Returns:
-            Measures of shape ``(p,)``.
-        """
-        common = self._common(first, second)
-        sizes = np.diff(self.starts)
-        few, many = _ordered(self.word_counts[first], self.word_counts[second])
+        """Measures pairs of texts one by one: numbers of both, ``(p,)``, to shape ``(p,)``."""
+        keys = np.sort(np.concatenate([self._keys(first), self._keys(second)]))
+        both = keys[1:][keys[1:] == keys[:-1]]  # a word is in a bag once
+        common = np.bincount(both // max(self.vocabulary, 1), minlength=len(first))
         cosine = None
         if vectors is not None:
             cosine = np.einsum("pd,pd->p", vectors[first], vectors[second])
             cosine = np.clip(cosine, -1, 1)
+        return self._measures(first, second, common, cosine)
+
+    def _measures(
+        self, first: IntArray, second: IntArray, common: IntArray, cosine: FloatArray | None
+    ) -> Measures:
+        """Puts measures together; texts of shapes that broadcast, content words in common."""
+        counts, others = self.word_counts[first], self.word_counts[second]
+        union = self.sizes[first] + self.sizes[second] - common
         return Measures(
             same_text=self.text_ids[first] == self.text_ids[second],
-            iou=common / np.maximum(sizes[first] + sizes[second] - common, 1),
+            iou=common / np.maximum(union, 1),
             text_cosine=cosine,
-            length_ratio=few / many,
-            min_length=_ordered(self.lengths[first], self.lengths[second])[0],
+            length_ratio=np.minimum(counts, others) / np.maximum(counts, others),
+            min_length=np.minimum(self.lengths[first], self.lengths[second]),
         )
-
-    def _common(self, first: IntArray, second: IntArray) -> IntArray:
-        """Counts the content words that both texts of a pair have, (p,)."""
-        keys = np.sort(np.concatenate([self._keys(first), self._keys(second)]))
-        both = keys[1:][keys[1:] == keys[:-1]]  # a word is in a bag once
-        return np.bincount(both // max(self.vocabulary, 1), minlength=len(first))
 
     def _keys(self, texts: IntArray) -> IntArray:
-        """Numbers the words of some texts so that those of different places differ."""
-        places, sizes = np.arange(len(texts)), self.starts[texts + 1] - self.starts[texts]
-        keys: IntArray = np.repeat(places, sizes) * self.vocabulary + self.words[self._flat(texts)]
+        """Numbers the words of some texts so that those of different texts differ."""
+        texts_of = np.repeat(np.arange(len(texts)), self.sizes[texts])
+        keys: IntArray = texts_of * self.vocabulary + self.words[self._places(texts)]
         return keys
 
-    def _flat(self, texts: IntArray) -> IntArray:
+    def _places(self, texts: IntArray) -> IntArray:
         """Gives the places in `words` of the words of some texts, one text after the other."""
-        sizes = self.starts[texts + 1] - self.starts[texts]
-        before = np.cumsum(sizes) - sizes
-        return np.asarray(
-            np.arange(int(sizes.sum())) + np.repeat(self.starts[texts] - before, sizes), np.int64
-        )
+        return ranges(self.starts[texts], self.sizes[texts])
 
 
-def bag_of_words(text: str, stop_words: AbstractSet[str] = ENGLISH_STOP_WORDS) -> frozenset[str]:
+def ranges(starts: IntArray, sizes: IntArray) -> IntArray:
+    """Joins ranges of numbers.
+
+    Example:
+        >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+        [5, 6, 0, 1, 2]
+    """
+    before = np.cumsum(sizes) - sizes
+    joined: IntArray = np.arange(int(sizes.sum())) + np.repeat(starts - before, sizes)
+    return joined
+
+
+def bag_of_words(text: str, stop_words: AbstractSet[str]) -> frozenset[str]:
     """Gives the content words of a text.
 
     Example:
-        >>> sorted(bag_of_words("The dog, the DOG's ball and 2 cats."))
+        >>> sorted(bag_of_words("The dog, the DOG's ball and 2 cats.", {"the", "and"}))
         ['2', 'ball', 'cats', 'dog', "dog's"]
     """
     words = (word.replace("\u2019", "'") for word in _WORD.findall(text.casefold()))
     return frozenset(words) - stop_words
 
 
-def text_facts(
-    texts: Sequence[str], *, stop_words: AbstractSet[str] = ENGLISH_STOP_WORDS
-) -> TextFacts:
-    """Counts what the filters need of each text."""
+def text_facts(texts: Sequence[str], *, stop_words: AbstractSet[str] | None = None) -> TextFacts:
+    """Counts what the filters need of each text; the stop words are English ones if None."""
+    stop_words = read_stop_words() if stop_words is None else stop_words
     vocabulary: dict[str, int] = {}
     known: dict[str, int] = {}
     words: list[int] = []
-    starts, counts, lengths, ids = [0], [], [], []
+    facts: list[tuple[int, ...]] = []
     for text in texts:
+        start = len(words)
         bag = bag_of_words(text, stop_words)
         words.extend(vocabulary.setdefault(word, len(vocabulary)) for word in bag)
-        starts.append(len(words))
-        counts.append(len(text.split()))
-        lengths.append(len(text))
-        ids.append(known.setdefault(text, len(known)))
+        number = known.setdefault(text, len(known))
+        facts.append((start, len(bag), len(text.split()), len(text), number))
+    columns = np.array(facts, np.int64).reshape(-1, 5).T
+    starts, sizes, counts, lengths, ids = np.ascontiguousarray(columns)
     return TextFacts(
-        starts=np.array(starts, dtype=np.int64),
+        starts=starts,
+        sizes=sizes,
         words=np.array(words, dtype=np.int64),
         vocabulary=len(vocabulary),
-        word_counts=np.array(counts, dtype=np.int64),
-        lengths=np.array(lengths, dtype=np.int64),
-        text_ids=np.array(ids, dtype=np.int64),
+        word_counts=counts,
+        lengths=lengths,
+        text_ids=ids,
     )
-
-
-def _ordered(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
-    """Gives the lower and the higher of two counts."""
-    return np.minimum(first, second), np.maximum(first, second)

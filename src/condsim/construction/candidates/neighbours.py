@@ -27,17 +27,11 @@ _BUILD_WIDTH = 200  # candidates looked at when an item is put into it; FAISS's 
 
 @dataclass(frozen=True, eq=False)
 class ItemPairs:
-    """Pairs of near items, none twice, none with itself, sorted.
+    """Pairs of near items, none twice, none with itself, sorted."""
 
-    Attributes:
-        items1: Numbers of the items that come first in the collection, ``(p,)``.
-        items2: Numbers of the others, each higher, ``(p,)``.
-        similarity: Cosine of the two, ``(p,)``.
-    """
-
-    items1: IntArray
-    items2: IntArray
-    similarity: FloatArray
+    items1: IntArray  # numbers of the items that come first in the collection, (p,)
+    items2: IntArray  # numbers of the others, each higher, (p,)
+    similarity: FloatArray  # cosine of the two, (p,)
 
     def __len__(self) -> int:
         return len(self.items1)
@@ -51,11 +45,7 @@ def nearest_pairs(
     progress: Progress,
     exact_up_to: int = EXACT_UP_TO,
 ) -> ItemPairs:
-    """Pairs each item with its nearest others.
-
-    Args:
-        vectors: Vectors of length 1, ``(n, width)``.
-    """
+    """Pairs each item with its k nearest others; vectors are of length 1, ``(n, width)``."""
     if k < 1:
         raise InputError(f"The number of neighbours 'k' must be 1 or more. Got {k} instead.")
     n, k = len(vectors), min(k, len(vectors) - 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,33 +14,24 @@ from numpy.typing import NDArray
 
 from condsim.construction.candidates.filters import FilterCounts, FilterSettings
 from condsim.construction.candidates.items import Collection
-from condsim.construction.candidates.measures import TextFacts
+from condsim.construction.candidates.measures import TextFacts, ranges
 from condsim.construction.candidates.neighbours import ItemPairs
 from condsim.construction.rows import Candidate, pair_id_of
 from condsim.construction.tables import parquet_schema
 from condsim.errors import require
 from condsim.files import replacing
-from condsim.types import FloatArray, IntArray
+from condsim.types import FloatArray
 
 _COUNTS = b"counts"  # key in the metadata of a part
 _ROWS = 100_000  # in a row group
 
 
-@dataclass(frozen=True, eq=False)
-class _Kept:
-    """Pairs of captions that passed, arrays of one length each."""
-
-    captions1: IntArray
-    captions2: IntArray
-    pairs: IntArray
-    iou: NDArray[np.float64]
-    text_cosine: FloatArray | None
-    length_ratio: NDArray[np.float64]
-    min_length: IntArray
-
-
 class PartMaker:
-    """Pairs the captions of near items, measures and filters them."""
+    """Pairs the captions of near items, measures and filters them.
+
+    Args:
+        vectors: Vectors of the captions, of length 1, ``(m, width)``; None for no cosine.
+    """
 
     def __init__(
         self,
@@ -51,11 +42,6 @@ class PartMaker:
         vectors: FloatArray | None,
         filters: FilterSettings,
     ) -> None:
-        """Takes what the pairs are made from.
-
-        Args:
-            vectors: Vectors of the captions, of length 1, ``(m, width)``; None for no cosine.
-        """
         self._collection = collection
         self._pairs = pairs
         self._facts = facts
@@ -66,68 +52,58 @@ class PartMaker:
 
     def write(self, path: Path, start: int, stop: int) -> None:
         """Writes the candidates of some item pairs."""
-        parquet = require("pyarrow.parquet", extra="build")
         counts = FilterCounts()
         kept = list(self._kept(start, stop, counts))
         schema = parquet_schema(Candidate)
         schema = schema.with_metadata({_COUNTS: json.dumps(counts.to_dict())})
-        with (
-            replacing(path) as partial,
-            parquet.ParquetWriter(partial, schema, compression="zstd") as writer,
-        ):
+        with _writer(path, schema) as writer:
             for batch in _batches(kept):
                 writer.write_table(self._table(batch, schema))
 
-    def _kept(self, start: int, stop: int, counts: FilterCounts) -> Iterator[_Kept]:
-        """Gives what passes of each item's pairs."""
+    def _kept(
+        self, start: int, stop: int, counts: FilterCounts
+    ) -> Iterator[dict[str, NDArray[Any]]]:
+        """Gives what passes of each item's pairs: numbers of captions and item pairs, measures."""
         starts = self._collection.starts
-        for first, last in _runs(self._pairs.items1[start:stop]):
-            first, last = first + start, last + start
-            item = self._pairs.items1[first]
-            rows = slice(int(starts[item]), int(starts[item + 1]))
-            others = self._pairs.items2[first:last]
+        items = self._pairs.items1[start:stop]
+        edges = [0, *(np.flatnonzero(np.diff(items)) + 1).tolist(), len(items)]
+        for first, last in pairwise(edges):
+            rows = slice(int(starts[items[first]]), int(starts[items[first] + 1]))
+            others = self._pairs.items2[start + first : start + last]
             sizes = starts[others + 1] - starts[others]
-            captions = np.repeat(starts[others] - (np.cumsum(sizes) - sizes), sizes)
-            captions += np.arange(len(captions))
+            captions = ranges(starts[others], sizes)
             made = self._facts.product(rows, captions, vectors=self._vectors, seen=self._seen)
             at = np.nonzero(counts.keep(made, self._filters))
-            yield _Kept(
-                captions1=at[0] + rows.start,
-                captions2=captions[at[1]],
-                pairs=np.repeat(np.arange(first, last), sizes)[at[1]],
-                iou=made.iou[at],
-                text_cosine=None if made.text_cosine is None else made.text_cosine[at],
-                length_ratio=made.length_ratio[at],
-                min_length=made.min_length[at],
-            )
+            kept = {
+                "captions1": at[0] + rows.start,
+                "captions2": captions[at[1]],
+                "pairs": np.repeat(np.arange(start + first, start + last), sizes)[at[1]],
+                "iou": made.iou[at],
+                "length_ratio": made.length_ratio[at],
+                "min_length": made.min_length[at],
+            }
+            yield kept if made.text_cosine is None else kept | {"text_cosine": made.text_cosine[at]}
 
-    def _table(self, kept: Sequence[_Kept], schema: Any) -> Any:  # noqa: ANN401  (pyarrow has no types)
+    def _table(self, kept: Sequence[dict[str, NDArray[Any]]], schema: Any) -> Any:  # noqa: ANN401  (pyarrow has no types)
         arrow = require("pyarrow", extra="build")
-
-        def joined(name: str) -> NDArray[Any]:
-            return np.concatenate([getattr(one, name) for one in kept])
-
+        joined = {name: np.concatenate([one[name] for one in kept]) for name in kept[0]}
         texts, items = self._collection.captions, self._collection.item_ids
-        source = self._collection.source
-        sentences1 = [texts[number] for number in joined("captions1")]
-        sentences2 = [texts[number] for number in joined("captions2")]
-        pairs = joined("pairs")
-        cosine = None if kept[0].text_cosine is None else joined("text_cosine")
+        source, pairs = self._collection.source, joined["pairs"]
+        sentences1 = [texts[number] for number in joined["captions1"]]
+        sentences2 = [texts[number] for number in joined["captions2"]]
         columns = {
             "pair_id": [
                 pair_id_of(source, one, two)
                 for one, two in zip(sentences1, sentences2, strict=True)
             ],
-            "source": [source] * len(sentences1),
+            "source": [source] * len(pairs),
             "item1": [items[number] for number in self._pairs.items1[pairs]],
             "item2": [items[number] for number in self._pairs.items2[pairs]],
             "sentence1": sentences1,
             "sentence2": sentences2,
             "similarity": self._pairs.similarity[pairs],
-            "iou": joined("iou"),
-            "text_cosine": [None] * len(sentences1) if cosine is None else cosine,
-            "length_ratio": joined("length_ratio"),
-            "min_length": joined("min_length"),
+            "text_cosine": [None] * len(pairs),
+            **joined,
         }
         arrays = [arrow.array(columns[one.name]).cast(one.type) for one in schema]
         return arrow.table(arrays, schema=schema)
@@ -163,6 +139,9 @@ def join_parts(
 
     Two items may have a caption in common, so a pair can come up several times; the first stays.
     Which pairs a sample takes depends on the pairs and the seed alone.
+
+    Returns:
+        The pairs that came up again, and the pairs written.
     """
     parquet = require("pyarrow.parquet", extra="build")
     arrow = require("pyarrow", extra="build")
@@ -175,11 +154,8 @@ def join_parts(
         chosen = places[np.argpartition(_shuffled(keys[places], seed), sample)[:sample]]
         keep[:] = False
         keep[chosen] = True
-    schema, done = parquet_schema(Candidate), 0
-    with (
-        replacing(path) as partial,
-        parquet.ParquetWriter(partial, schema, compression="zstd") as writer,
-    ):
+    done = 0
+    with _writer(path, parquet_schema(Candidate)) as writer:
         for part in parts:
             with parquet.ParquetFile(part) as file:
                 for batch in file.iter_batches(batch_size=_ROWS):
@@ -191,24 +167,26 @@ def join_parts(
     return repeated, int(keep.sum())
 
 
-def _runs(items: IntArray) -> Iterator[tuple[int, int]]:
-    """Gives start and stop of each run of equal items."""
-    edges = [0, *(np.flatnonzero(np.diff(items)) + 1).tolist(), len(items)]
-    yield from pairwise(edges)
+@contextmanager
+def _writer(path: Path, schema: Any) -> Iterator[Any]:  # noqa: ANN401  (pyarrow has no types)
+    parquet = require("pyarrow.parquet", extra="build")
+    with (
+        replacing(path) as partial,
+        parquet.ParquetWriter(partial, schema, compression="zstd") as writer,
+    ):
+        yield writer
 
 
-def _batches(kept: Sequence[_Kept]) -> Iterator[list[_Kept]]:
-    """Gathers what was kept into row groups; at least one, if only an empty one."""
-    batch: list[_Kept] = []
-    rows = 0
-    for one in kept:
-        batch.append(one)
-        rows += len(one.pairs)
-        if rows >= _ROWS:
-            yield batch
-            batch, rows = [], 0
-    if batch:
-        yield batch
+def _batches(
+    kept: Sequence[dict[str, NDArray[Any]]],
+) -> Iterator[Sequence[dict[str, NDArray[Any]]]]:
+    """Cuts what was kept into row groups; at least one, if only an empty one."""
+    start, rows = 0, 0
+    for number, one in enumerate(kept, start=1):
+        rows += len(one["pairs"])
+        if rows >= _ROWS or number == len(kept):
+            yield kept[start:number]
+            start, rows = number, 0
 
 
 def _keys(table: Any) -> NDArray[np.uint64]:  # noqa: ANN401  (pyarrow has no types)
