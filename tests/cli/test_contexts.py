@@ -176,15 +176,13 @@ def test_run_without_ray_installed_is_told_before_anything_is_made(recipe, made,
     ],
 )
 def test_command_mistakes_are_one_line_and_nothing_is_written(
-    recipe, tmp_path, words: list[str], message: str
+    recipe, tmp_path, monkeypatch, words: list[str], message: str
 ):
-    command = [sys.executable, "-m", "condsim", "contexts", "run", recipe, "--output", "out"]
-    done = subprocess.run(
-        [*map(str, command), *words], capture_output=True, encoding="utf-8", cwd=tmp_path
-    )
-    assert done.returncode == 2
-    assert len(done.stderr.splitlines()) == 1
-    assert message in done.stderr
+    monkeypatch.chdir(tmp_path)
+    done = invoke(recipe, "--output", "out", *words)
+    assert isinstance(done.exception, InputError)
+    assert message in str(done.exception)
+    assert "\n" not in str(done.exception)
     assert not (tmp_path / "out").exists()
 
 

@@ -3,34 +3,36 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-from condsim.contexts.corpus import prepare_corpus, unpacked_bytes
+import pytest
+
+from condsim.contexts.corpus import prepare_corpus
 
 
-def write(folder: Path) -> list[Path]:
-    text = "\n".join(f"Line {'very ' * (n % 40)}long {n}." for n in range(30_000)).encode()
-    (folder / "a.txt").write_bytes(text)
-    (folder / "b.txt.gz").write_bytes(gzip.compress(text))
-    return [folder / "a.txt", folder / "b.txt.gz"]
-
-
-def test_unpacked_bytes_of_plain_and_gzipped_text(tmp_path):
-    plain, packed = write(tmp_path)
-    size = plain.stat().st_size
-    assert unpacked_bytes([plain, packed]) == 2 * size > 2 * packed.stat().st_size
-    (tmp_path / "short.txt.gz").write_bytes(b"1234")
-    (tmp_path / "c.parquet").write_bytes(b"1234")
-    assert unpacked_bytes([tmp_path / "short.txt.gz", tmp_path / "c.parquet"]) == 4 + 12
-
-
-def test_prepare_corpus_tells_how_far_it_is(tmp_path):
+def prepare(files: list[Path], folder: Path) -> list[tuple[int, int]]:
+    """Makes a corpus; gives the progress."""
     told: list[tuple[int, int]] = []
-    files = write(tmp_path)
-    prepare_corpus(files, tmp_path / "corpus", progress=lambda *what: told.append(what))
-    total = unpacked_bytes(files)
+    prepare_corpus(files, folder, progress=lambda *what: told.append(what))
+    return told
+
+
+def test_prepare_corpus_tells_how_far_it_is_in_bytes_of_plain_and_gzipped_text(tmp_path):
+    text = "\n".join(f"Line {'very ' * (n % 40)}long {n}." for n in range(30_000)).encode()
+    files = [tmp_path / "a.txt", tmp_path / "b.txt.gz"]
+    files[0].write_bytes(text)
+    files[1].write_bytes(gzip.compress(text))
+    told = prepare(files, tmp_path / "corpus")
+    total = 2 * len(text)
     assert len(told) > 3
     assert told == sorted(told)
     assert {what for _, what in told} == {total}
     assert told[-1] == (total, total)
-    told.clear()
-    prepare_corpus(files, tmp_path / "corpus", progress=lambda *what: told.append(what))
-    assert told == []
+    assert prepare(files, tmp_path / "corpus") == []
+
+
+def test_prepare_corpus_takes_parquet_to_be_three_times_as_long_as_its_file(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    file = tmp_path / "c.parquet"
+    table = arrow.table({"text": ["The old mill stands by the river."]})
+    pytest.importorskip("pyarrow.parquet").write_table(table, file)
+    size = 3 * file.stat().st_size
+    assert prepare([file], tmp_path / "corpus") == [(size, size)]

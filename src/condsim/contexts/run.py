@@ -56,7 +56,7 @@ STAGES: tuple[Stage, ...] = get_args(Stage)
 
 _LEAST_PAIRS = 300  # of which three are dev pairs, without which no surrogate can be judged
 
-_USED_BY = {
+_USED_BY = {  # the file that shows that a section of the recipe was used, so it may not change
     "inputs": f"{CORPUS}/manifest.json",
     "corpus": f"{CORPUS}/manifest.json",
     "vocabulary": f"{VOCABULARY}/settings.json",
@@ -64,7 +64,6 @@ _USED_BY = {
     "coherence": f"{COHERENCE}/settings.json",
     "generators": f"{GENERATORS}/settings.json",
 }
-"""The file that shows that a section of the recipe was used, so that it may not change."""
 
 
 class Pipeline:
@@ -97,8 +96,10 @@ class Pipeline:
             ModelError: If the folder of a backbone does not exist.
         """
         self.folder, self.recipe = folder, recipe
-        self._until = STAGES.index(until)
-        self._progress = progress
+        self._until, self._progress = STAGES.index(until), progress
+        self._inputs = [Path(path) for path in recipe.inputs]
+        size = f"{recipe.surrogate.width}x{recipe.surrogate.layers}"
+        self._backbone = folder / f"backbone-{size}-{recipe.surrogate.embeddings}"
         _check_folder(folder)
         if (folder / RECIPE).is_file():
             _check_unchanged(folder, recipe, until=until)
@@ -109,10 +110,7 @@ class Pipeline:
 
     @contextmanager
     def begun(self) -> Iterator[Pipeline]:
-        """Makes the folder, keeps other processes out of it and writes the recipe down.
-
-        Yields:
-            This run.
+        """Makes the folder, keeps other processes out of it and writes the recipe; yields this.
 
         Raises:
             InputError: If another process makes this run, or the folder cannot be written.
@@ -148,8 +146,7 @@ class Pipeline:
         return learn_vocabulary(
             self.corpus,
             self.folder / VOCABULARY,
-            size=self.recipe.vocabulary.size,
-            lowercase=self.recipe.vocabulary.lowercase,
+            **dict(self.recipe.vocabulary),
             progress=partial(self._progress, VOCABULARY),
         )
 
@@ -203,11 +200,7 @@ class Pipeline:
         return OpenedRun(self.folder, self.recipe, progress=self._progress)
 
     def harvest_cost(self) -> Cost | None:
-        """What the pairs that are still to be harvested cost, timed on a few sentences.
-
-        Returns:
-            The cost; None if all are there.
-        """
+        """The cost of the pairs still to be harvested, timed on a few sentences; None if none."""
         settings = self.recipe.harvest
         missing = Harvest(self.folder / HARVEST, settings, {}).missing()
         if not missing:
@@ -218,14 +211,7 @@ class Pipeline:
         return self.origin.scorer.cost(sentences=sentences, pairs=sum(sizes))
 
     def harvest(self, engine: Engine | None = None) -> Harvest:
-        """Harvests pairs (stage 7), or goes on with it.
-
-        Args:
-            engine: Who does the work; this process by default.
-
-        Returns:
-            The harvest.
-        """
+        """Harvests pairs (stage 7) by an engine, this process by default, or goes on with it."""
         origin = self.origin
         _ = origin.scorer  # sentence vectors are computed here, whoever scores
         folder = self.folder.resolve()  # workers may have another working directory
@@ -245,20 +231,17 @@ class Pipeline:
             made: The harvest.
 
         Returns:
-            The run, in the folder ``surrogate``; None in a process of several that is not the main
-            one.
+            The run; None in a process that is not the main one of several.
 
         Raises:
-            InputError: If that folder holds a surrogate of another harvest.
+            InputError: If the folder holds a surrogate of another harvest.
         """
         settings = self.recipe.surrogate
-        backbone = self._backbone
         if settings.backbone is None:
-            new_backbone(self.vocabulary, self._tokens, backbone, settings)
+            new_backbone(self.vocabulary, self._tokens, self._backbone, settings)
         files = self._training_pairs(made)
-        recipe = surrogate_recipe(
-            settings, name=f"{self.recipe.name} surrogate", files=files, backbone=backbone
-        )
+        name = f"{self.recipe.name} surrogate"
+        recipe = surrogate_recipe(settings, name=name, files=files, backbone=self._backbone)
         run = run_or_resume(recipe, self.folder / SURROGATE)
         if run is not None and run.train_revision != sha256_of(files["train"])[:12]:
             raise InputError(
@@ -267,20 +250,10 @@ class Pipeline:
             )
         return run
 
-    @property
-    def _inputs(self) -> list[Path]:
-        return [Path(path) for path in self.recipe.inputs]
-
     def _tokens(self) -> CorpusTokens:
         """The corpus as tokens, which a new backbone asks for."""
         self._progress("token vectors", 0, 0)
         return CorpusTokens.build(self.corpus, self.vocabulary)
-
-    @property
-    def _backbone(self) -> Path:
-        settings = self.recipe.surrogate
-        size = f"{settings.width}x{settings.layers}"
-        return self.folder / f"backbone-{size}-{settings.embeddings}"
 
     def _check_surrogate(self) -> None:
         if self.recipe.harvest.pairs < _LEAST_PAIRS:
@@ -300,18 +273,16 @@ class Pipeline:
     def _training_pairs(self, made: Harvest) -> dict[str, Path]:
         """The files of `write_training_pairs`, written once for a harvest."""
         folder = self.folder / "pairs"
-        record = folder / "files.json"
-        revision = made.revision
+        record, revision = folder / "files.json", made.revision
         if record.is_file():
             known = json.loads(record.read_text(encoding="utf-8"))
             if known.get("harvest") == revision:
                 return {split: folder / name for split, name in known["files"].items()}
         self._progress("training pairs", 0, 0)
         files = write_training_pairs(made, folder)
+        names = {split: file.name for split, file in files.items()}
         with replacing(record) as partial_file:
-            names = {split: file.name for split, file in files.items()}
-            content = {"harvest": revision, "files": names}
-            partial_file.write_text(json.dumps(content), encoding="utf-8")
+            partial_file.write_text(json.dumps({"harvest": revision, "files": names}), "utf-8")
         return files
 
 

@@ -1,7 +1,6 @@
-"""The surrogate: an encoder that learns the origin's scores, and is then used alone (SSBC §3.4).
+"""The surrogate: an encoder that learns the origin's scores and is then used alone (SSBC §3.4).
 
-It is trained by the common trainer and is an ordinary sentence-transformers model: it can be
-exported, searched with, fine-tuned, and be the backbone of a C-STS recipe.
+The common trainer trains it; it is an ordinary sentence-transformers model.
 """
 
 from __future__ import annotations
@@ -24,25 +23,30 @@ from condsim.settings import typed
 from condsim.training import Recipe
 from condsim.types import FloatArray
 
+MAX_TOKENS = 128
+
 _REACH = 8  # places to each side
 _SMOOTHING = 0.75
 _BLOCK = 50_000  # sentences counted at once
-_MOST = 1_000_000  # sentences counted, about, if there are more: what they change is little
-_ROUNDING = 1e-9  # singular values below this share of the first are none
+_MOST = 1_000_000  # sentences counted, about, if there are more: they would change little
+_ROUNDING = 1e-9  # singular values below this share of the first count as 0
+_LEAST_JUDGED = 3  # pairs that a dev file needs for a correlation
+_TAILS = (0.01, 0.99)  # quantiles of the harvested scores that become 0 and 1
+_LENGTH = 5.0  # of a token vector on average, in lengths of those of places, which are added to it
+_OWN_KEYS = ("name", "train", "dev", "encoder", "backbone")
 
 
 def token_vectors(tokens: CorpusTokens, *, entries: int, size: int) -> FloatArray:
-    """Computes a vector for each entry of a vocabulary.
+    """Computes a vector for each entry of a vocabulary: tokens of similar company are similar.
 
     Args:
-        tokens: The corpus; of one with more than a million sentences about as many are read, in
-            blocks spread over all of it.
+        tokens: The corpus; of a large one about a million sentences are read, spread over it.
         entries: Entries of the vocabulary.
         size: Size of a vector.
 
     Returns:
-        The vectors, ``(entries, size)``, of mean length 1 among those that are not 0. They are 0
-        for tokens that tell nothing of others, and in columns beyond the rank of the counts.
+        The vectors, ``(entries, size)``, of mean length 1 among those that are not 0; tokens that
+        say nothing of others have 0, as do columns beyond the rank of the counts.
     """
     linear_algebra = require("sklearn.utils.extmath", extra="contexts")
     information = _information(_counts(tokens, entries))
@@ -58,7 +62,7 @@ def token_vectors(tokens: CorpusTokens, *, entries: int, size: int) -> FloatArra
 
 
 def _counts(tokens: CorpusTokens, entries: int) -> Any:  # noqa: ANN401  (scipy has no types)
-    """How often two tokens stand near each other, a sparse ``(entries, entries)``."""
+    """How often two tokens are near each other, sparse ``(entries, entries)``."""
     from scipy import sparse
 
     starts = np.arange(0, len(tokens), _BLOCK)
@@ -78,7 +82,7 @@ def _counts(tokens: CorpusTokens, entries: int) -> Any:  # noqa: ANN401  (scipy 
 
 
 def _information(counts: Any) -> Any:  # noqa: ANN401
-    """Positive pointwise mutual information of counts, where there is some."""
+    """Positive pointwise mutual information of counts, sparse."""
     total = np.asarray(counts.sum(axis=1)).ravel()
     shares = total**_SMOOTHING / max(float((total**_SMOOTHING).sum()), 1.0)
     found = counts.tocoo()
@@ -88,24 +92,15 @@ def _information(counts: Any) -> Any:  # noqa: ANN401
     return found
 
 
-MAX_TOKENS = 128
-LEAST_JUDGED = 3
-"""Pairs that a dev file needs for a correlation."""
-
-_TAILS = (0.01, 0.99)  # quantiles of the harvested scores that become 0 and 1
-_LENGTH = 5.0  # of a token vector on average, in lengths of those of places, which are added to it
-_OWN_KEYS = ("name", "train", "dev", "encoder", "backbone")
-
-
 def write_training_pairs(made: Harvest, folder: Path) -> dict[str, Path]:
     """Writes the harvested pairs as files the trainer reads, scores stretched to [0, 1].
 
     Harvested cosines fill a small part of [-1, 1]. The 1 % and the 99 % quantile of the training
-    split become 0 and 1, what is beyond them is cut; that leaves ranks as they are. Of a dev or
-    test pair that was drawn for several shards only the first one is kept.
+    split become 0 and 1, scores beyond them are clipped; ranks do not change. A dev or test pair
+    drawn for several shards is kept once.
 
     Args:
-        made: A harvest; its shards that are there are read twice, one at a time.
+        made: A harvest; its finished shards are read twice, one at a time.
         folder: Where ``train.parquet``, ``dev.parquet`` and ``test.parquet`` go.
 
     Returns:
@@ -126,7 +121,7 @@ def write_training_pairs(made: Harvest, folder: Path) -> dict[str, Path]:
     for split, file in files.items():
         pairs = made.pairs(split)
         written = _write(pairs if split == "train" else _distinct(pairs), file, low=low, high=high)
-        if written < (LEAST_JUDGED if split == "dev" else 1):
+        if written < (_LEAST_JUDGED if split == "dev" else 1):
             raise _too_few(made, split, written)
     return files
 
@@ -138,12 +133,12 @@ def new_backbone(
     folder: Path,
     settings: SurrogateSettings,
 ) -> Path:
-    """Makes a small BERT with the tokenizer of the corpus, untrained but for its token embeddings.
+    """Makes a small BERT with the tokenizer of the corpus; only its token embeddings are trained.
 
     Args:
         vocabulary: The tokenizer.
-        tokens: Gives the corpus, which token embeddings are learned from unless they are random.
-        folder: Where the checkpoint goes; one that is there is kept.
+        tokens: Gives the corpus that token embeddings are learned from, unless they are random.
+        folder: Where the checkpoint goes; an existing one is kept.
         settings: Its size, and where its embeddings come from.
 
     Returns:
@@ -239,7 +234,7 @@ def surrogate_recipe(
 
 
 def _write(blocks: Iterator[Pairs], file: Path, *, low: float, high: float) -> int:
-    """Writes pairs with stretched scores, a shard at a time; gives their number."""
+    """Writes pairs with stretched scores, a shard at a time; returns their number."""
     arrow = require("pyarrow", extra="contexts")
     parquet = require("pyarrow.parquet", extra="contexts")
     columns = {"sentence1": arrow.string(), "sentence2": arrow.string(), "score": arrow.float32()}
@@ -255,7 +250,7 @@ def _write(blocks: Iterator[Pairs], file: Path, *, low: float, high: float) -> i
 
 
 def _distinct(blocks: Iterator[Pairs]) -> Iterator[Pairs]:
-    """Leaves pairs out that were there before."""
+    """Leaves out pairs seen before."""
     seen: set[tuple[int, ...]] = set()
     for pairs in blocks:
         new = []

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from condsim.contexts.corpus.reading import (
         find_inputs as find_inputs,
         read_paragraphs as read_paragraphs,
-        unpacked_bytes as unpacked_bytes,
     )
     from condsim.contexts.corpus.sentences import (
         SeenKeys as SeenKeys,
@@ -43,7 +42,7 @@ __getattr__, __dir__, __all__ = face(
     {
         "arrays": "ArrayWriter open_array spans",
         "preparing": "prepare_corpus",
-        "reading": "find_inputs read_paragraphs unpacked_bytes",
+        "reading": "find_inputs read_paragraphs",
         "sentences": "SeenKeys near_duplicate_key",
         "settings": "CorpusSettings HOW_TO_SPLIT",
         "stored": "Corpus document_starts held_out_documents",

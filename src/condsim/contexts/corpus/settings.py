@@ -1,4 +1,4 @@
-"""What decides how a corpus comes out, and what is counted while it is made."""
+"""Settings of a corpus, and its counts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ from pydantic import Field, model_validator
 from condsim.errors import InputError
 from condsim.settings import Settings
 
-REASONS = ("too_short", "too_long", "near_duplicate", "not_text")
-"""Why sentences are dropped."""
-
-HOW_TO_SPLIT = (
+REASONS = ("too_short", "too_long", "near_duplicate", "not_text")  # to drop a sentence
+HOW_TO_SPLIT = (  # a text into documents, for errors
     "a blank line ends a document of a text file, a line '= Title =' begins one, and with "
     "'corpus.documents: file' each file is one"
 )
-"""How text becomes documents, for errors."""
 
 
 class CorpusSettings(Settings):

@@ -32,28 +32,16 @@ _LEAST_SIZE = len(SPECIAL_TOKENS) + 256  # the special tokens and one for each b
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """A tokenizer and the ids of the tokens that the models place themselves.
-
-    Attributes:
-        tokenizer: The tokenizer; :meth:`encode` leaves its special tokens out.
-        revision: First 12 hex digits of the SHA-256 of the tokenizer.
-        corpus_revision: Revision of the corpus it was learned from; empty if it came with a
-            pre-trained model.
-        pad_id: Token that fills a batch up.
-        start_id: First token that a decoder sees.
-        end_id: Token that ends a sentence.
-        separator_id: Token between two sentences of one text.
-        folder: Where it was opened from; the tokens of the corpus are kept there too.
-    """
+    """A tokenizer and the ids of the tokens that the models place themselves."""
 
     tokenizer: Tokenizer
-    revision: str
-    corpus_revision: str
+    revision: str  # the first 12 hexadecimal digits of the SHA-256 of the tokenizer
+    corpus_revision: str  # of the corpus it was learned from; "" if of a pre-trained model
     pad_id: int
-    start_id: int
+    start_id: int  # the first token that a decoder sees
     end_id: int
-    separator_id: int
-    folder: Path
+    separator_id: int  # between two sentences of one text
+    folder: Path  # where it was opened from; the tokens of the corpus are kept there too
 
     def __len__(self) -> int:
         return int(self.tokenizer.get_vocab_size())
@@ -75,16 +63,9 @@ class Vocabulary:
                 f"{folder / TOKENIZER} is not the tokenizer that {RECORD} was written for. Learn "
                 "the vocabulary anew; models trained with the old one have a copy of it."
             )
-        return cls(
-            tokenizer=tokenizer,
-            revision=record["revision"],
-            corpus_revision=record["corpus"],
-            pad_id=record["pad"],
-            start_id=record["start"],
-            end_id=record["end"],
-            separator_id=record["separator"],
-            folder=folder,
-        )
+        pad, start, end, sep = (record[name] for name in ("pad", "start", "end", "separator"))
+        revision, corpus = record["revision"], record["corpus"]
+        return cls(tokenizer, revision, corpus, pad, start, end, sep, folder)
 
     def encode(self, sentences: Sequence[str]) -> list[IntArray]:
         """Splits sentences into tokens, with no special tokens and none cut off."""

@@ -19,10 +19,8 @@ from condsim.types import FloatArray, IntArray
 MANIFEST = "harvest.json"
 SPLITS = ("train", "dev", "test")
 KINDS = ("tfidf", "document", "random")
-FORMAT = 3
-"""Changes when the same settings and models draw other pairs, or score them otherwise."""
-LOST = b"sentences_without_contexts"
-"""Key in the metadata of a shard."""
+FORMAT = 3  # changes when the same settings and models draw other pairs, or score them otherwise
+LOST = b"sentences_without_contexts"  # key in the metadata of a shard
 
 _MAGIC = b"PAR1"  # how a whole Parquet file ends
 
@@ -97,17 +95,11 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Harvest:
-    """A finished or unfinished harvest on disk.
-
-    Attributes:
-        folder: Its folder.
-        settings: What it is made of.
-        identity: What scored it.
-    """
+    """A finished or unfinished harvest on disk."""
 
     folder: Path
     settings: HarvestSettings
-    identity: Mapping[str, Any]
+    identity: Mapping[str, Any]  # what scored it
 
     @classmethod
     def open(cls, folder: Path) -> Harvest:
@@ -122,8 +114,8 @@ class Harvest:
             raise
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(
-                f"{folder} is no harvest: its {MANIFEST} cannot be read ({error}). Give the folder "
-                "that 'condsim contexts run' wrote."
+                f"{folder} is no harvest: its {MANIFEST} cannot be read ({one_line(error)}). "
+                "Give the folder that 'condsim contexts run' wrote."
             ) from error
 
     @property

@@ -28,42 +28,25 @@ _MOST_OFTEN = np.iinfo(np.uint16).max
 
 @dataclass(frozen=True)
 class Run:
-    """A sorted run on disk.
+    """A sorted run of entries on disk."""
 
-    Attributes:
-        first_chunk: The chunk that its entries count from.
-        length: Number of its entries.
-        offset: Where they begin among those of all runs.
-        sample: Every 4,096th of them, ``(k,)``.
-    """
-
-    first_chunk: int
+    first_chunk: int  # that its entries count from
     length: int
-    offset: int
-    sample: NDArray[np.uint64]
+    offset: int  # among the entries of all runs
+    sample: NDArray[np.uint64]  # every 4,096th entry
 
 
 @dataclass(frozen=True)
-class Runs:
-    """All runs of a corpus.
+class SortedRuns:
+    """All runs of a corpus, in order."""
 
-    Attributes:
-        entries: File of all runs' entries, uint64.
-        counts: File of how often each term is in its chunk, uint16.
-        runs: The runs in order.
-        words: All words in the order they were first met; word ``i`` has the number ``i + 1``.
-        chunks: Number of chunks.
-        texts: Number of those that are not empty.
-        words_left_out: Occurrences of words that came after the first 16.7 million.
-    """
-
-    entries: Path
-    counts: Path
+    entries: Path  # uint64, of all runs
+    counts: Path  # uint16, how often each term is in its chunk
     runs: tuple[Run, ...]
-    words: list[str]
+    words: list[str]  # in the order they were first met; word i has the number i + 1
     chunks: int
-    texts: int
-    words_left_out: int
+    texts: int  # chunks that are not empty
+    words_left_out: int  # occurrences of words that came after the first 16.7 million
 
     @property
     def length(self) -> int:
@@ -72,7 +55,7 @@ class Runs:
 
 
 class _Numbers(dict[str, int]):
-    """Numbers words as they come, from 1; 0 when there are too many."""
+    """Numbers words as they come, from 1; 0 once there are too many."""
 
     def __missing__(self, word: str) -> int:
         if len(self) >= _MOST_WORDS:
@@ -81,7 +64,7 @@ class _Numbers(dict[str, int]):
         return number
 
 
-def write_runs(texts: Iterable[str], folder: Path) -> Runs:
+def write_runs(texts: Iterable[str], folder: Path) -> SortedRuns:
     """Reads chunks and writes their terms."""
     numbers = _Numbers()
     number_of = numbers.__getitem__
@@ -111,7 +94,7 @@ def write_runs(texts: Iterable[str], folder: Path) -> Runs:
                 flush()
                 words, lengths = array("i"), array("q")
         flush()
-    return Runs(paths[0], paths[1], tuple(runs), list(numbers), chunks, filled, left_out)
+    return SortedRuns(paths[0], paths[1], tuple(runs), list(numbers), chunks, filled, left_out)
 
 
 def _run(
@@ -175,9 +158,9 @@ def build_index(texts: Iterable[str], folder: Path, *, min_df: int) -> dict[str,
 
 
 class _Merge:
-    """Takes the entries of one term after the other and writes its postings."""
+    """Writes the postings of one term after the other."""
 
-    def __init__(self, runs: Runs, folder: Path, stack: ExitStack, *, min_df: int) -> None:
+    def __init__(self, runs: SortedRuns, folder: Path, stack: ExitStack, *, min_df: int) -> None:
         self.squares = np.zeros(runs.chunks)  # sum of squared weights of each chunk
         self.words: list[int] = []  # numbers of the words that are kept
         self.common: list[int] = []
@@ -226,7 +209,7 @@ class _Merge:
         self._bigrams.append(terms[~single])
 
     def write_terms(self) -> int:
-        """Writes words and bigrams, words numbered anew without those that were not kept."""
+        """Writes the words and bigrams kept, with new numbers; returns the number of bigrams."""
         words = self._runs.words
         text = "".join(f"{words[number - 1]}\n" for number in self.words)
         (self._folder / WORDS).write_text(text, encoding="utf-8")
@@ -242,7 +225,7 @@ class _Merge:
         return len(keys)
 
 
-def _parts(runs: Runs) -> Iterator[tuple[_Keys, IntArray, NDArray[np.uint16]]]:
+def _parts(runs: SortedRuns) -> Iterator[tuple[_Keys, IntArray, NDArray[np.uint16]]]:
     """Entries of all runs by ranges of terms: terms, chunks and counts, sorted by term, chunk."""
     bounds = _bounds(runs)
     cuts = [_cuts(runs, run, bounds) for run in runs.runs]
@@ -263,7 +246,7 @@ def _parts(runs: Runs) -> Iterator[tuple[_Keys, IntArray, NDArray[np.uint16]]]:
             yield keys[order], np.concatenate(chunks)[order], np.concatenate(counts)[order]
 
 
-def _bounds(runs: Runs) -> _Keys:
+def _bounds(runs: SortedRuns) -> _Keys:
     """Entries at which new terms begin, so that about as many lie between any two."""
     sample = np.sort(np.concatenate([run.sample for run in runs.runs]))
     parts = max(1, -(-runs.length // _PART))
@@ -272,7 +255,7 @@ def _bounds(runs: Runs) -> _Keys:
     return np.unique((chosen >> shift) << shift)
 
 
-def _cuts(runs: Runs, run: Run, bounds: _Keys) -> list[int]:
+def _cuts(runs: SortedRuns, run: Run, bounds: _Keys) -> list[int]:
     """Where the bounds lie among the entries of a run, its begin and end included."""
     if not run.length:
         return [0] * (len(bounds) + 2)

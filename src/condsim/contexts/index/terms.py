@@ -33,17 +33,11 @@ def tokens_of(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Vectors:
-    """Sparse vectors of sentences, each of length 1, or empty where no term is known.
+    """Sparse vectors of m sentences, each of length 1, or empty where no term is known."""
 
-    Attributes:
-        starts: First term of each sentence in ``terms``, then their number, ``(m + 1,)``.
-        terms: Terms of the sentences one after the other, ``(k,)``.
-        weights: Their weights, ``(k,)``.
-    """
-
-    starts: IntArray
-    terms: IntArray
-    weights: FloatArray
+    starts: IntArray  # (m + 1,), first term of each sentence, then their number
+    terms: IntArray  # (k,), of one sentence after the other
+    weights: FloatArray  # (k,)
 
 
 class Terms:
