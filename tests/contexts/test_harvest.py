@@ -1,9 +1,9 @@
 from __future__ import annotations
 
+import errno
 import importlib.util
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -197,25 +197,21 @@ def test_harvest_of_another_version_raises(tmp_path):
         Harvest.open(tmp_path)
 
 
-def _small_files() -> None:
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1_500, 1_500))  # a manifest fits, a shard does not
-
-
-def test_harvest_full_disk_is_one_line_and_finished_shards_stay(fake, folder, whole):
+def test_harvest_full_disk_is_one_line_and_finished_shards_stay(fake, folder, whole, monkeypatch):
     made = fake.run(folder)
     for number in (3, 4):
         made.shard(number).unlink()
-    done = subprocess.run(
-        [sys.executable, str(FAKE), str(folder), "0"],
-        capture_output=True,
-        encoding="utf-8",
-        preexec_fn=_small_files,
-    )
-    last = done.stderr.strip().splitlines()[-1]
-    assert "InputError" in last
-    assert "pairs-00003.parquet cannot be written: " in last
-    assert "The shards before it are whole; make room and run the same command again." in last
+
+    def full(table: Any, path: Path, **_: object) -> None:
+        path.write_bytes(b"PAR1 half of it")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pyarrow.parquet.write_table", full)
+        with pytest.raises(InputError, match=r"pairs-00003.parquet cannot be written: ") as caught:
+            fake.run(folder)
+    end = "The shards before it are whole; make room and run the same command again."
+    assert str(caught.value).endswith(end)
     assert made.missing() == [3, 4]
     assert not list(made.folder.glob("*.partial"))
     assert rows(fake.run(folder)) == rows(whole)
