@@ -1,4 +1,4 @@
-"""Scorers by name: those of `condsim.loading`, and kinds told by a prefix.
+"""From a name to a scorer.
 
 | name | scorer |
 |---|---|
@@ -7,7 +7,7 @@
 | ``mean:MODEL``, ``cls:MODEL`` | an encoder's token vectors, averaged, or its first one |
 | ``bertscore:MODEL``, ``bertscore:MODEL@LAYER`` | BERTScore |
 | ``cross-encoder:MODEL`` | a cross-encoder that brings no settings, such as one of the Hub |
-| anything else | what `condsim.loading.load_scorer` makes of it |
+| anything else | what `load_scorer` makes of it |
 
 ``LABEL=NAME`` gives any of them the name it has in tables. Nothing is loaded before it is needed:
 `NamedScorer.revision` tells the version of a model without torch, so that kept figures are found.
@@ -16,12 +16,12 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
-from condsim.encoders import Order
 from condsim.errors import InputError, ModelError, require
 from condsim.scorers import (
     CONTEXTS_FILE,
@@ -32,12 +32,14 @@ from condsim.scorers import (
     baseline,
     load_hub_model,
     load_trained,
+    packaged_folder,
     revision_of,
 )
 from condsim.types import Scorer
 
 if TYPE_CHECKING:
     from condsim.contexts import OriginScorer
+    from condsim.encoders import Pooling
     from condsim.prompting import PromptScorer
     from condsim.scorers import CrossEncoderScorer, EncoderScorer
 
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
 
 _SETTINGS = (".yaml", ".yml")
+_LONGEST = 4096  # characters of a path, on most systems
 _HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 
 
@@ -65,8 +68,8 @@ def load_scorer(model: str | Path | None = None, *, device: str | None = None) -
     Args:
         model: None or ``"default"`` for the bundled model; else a folder with ``model.onnx``, a
             folder that sentence-transformers can load, the folder of a run of ``condsim contexts``
-            (its origin model), a Hub name, or a YAML file of a prompted model
-            (`condsim.prompting.settings`). A folder of any of these names goes first.
+            (its origin model), a Hub name, or a YAML file of a prompted model. A folder of any of
+            these names goes first.
         device: Where torch runs (``"cpu"``, ``"cuda"`` ...); it chooses if None. ONNX models run on
             the processor and ignore it.
 
@@ -79,7 +82,15 @@ def load_scorer(model: str | Path | None = None, *, device: str | None = None) -
     """
     if model is None or (model == "default" and not Path(model).is_dir()):
         return OnnxScorer(DEFAULT_FOLDER)
-    folder = Path(model).expanduser()
+    if not isinstance(model, str | Path) or len(str(model)) > _LONGEST:
+        raise ModelError(
+            "A model must be named by a folder, the name of a model on the Hub (owner/name), or "
+            f"nothing for the bundled model. Got {reprlib.repr(model)} instead."
+        )
+    try:
+        folder = Path(model).expanduser()
+    except RuntimeError as error:  # ~nobody
+        raise ModelError(f"There is no model folder {str(model)!r}: {error}") from None
     if folder.is_dir():
         if (folder / MODEL_FILE).is_file():
             return OnnxScorer(folder)
@@ -108,48 +119,37 @@ _LAYER = re.compile(r"(.+)@(\d+)")
 
 @dataclass(frozen=True)
 class NamedScorer:
-    """A scorer that is not loaded yet.
-
-    Attributes:
-        name: Short name, shown in tables.
-        source: What was asked for, without the label.
-    """
+    """A scorer that is not loaded yet: its name in tables, and what was asked for."""
 
     name: str
     source: str
 
     def open(self) -> Scorer:
-        """Loads the scorer.
-
-        Returns:
-            The scorer; it may call itself by another name.
-
-        Raises:
-            InputError: If its file breaks a rule.
-            ModelError: If there is no such model or it cannot be loaded.
-            MissingExtraError: If an optional library is needed that is not installed.
-        """
+        """Loads the scorer; see `open_scorer`."""
         prefix, rest = _split(self.source)
         if prefix is not None:
             return PREFIXES[prefix](rest)
-        if self.source in UNFITTED_BASELINES and not Path(self.source).exists():
+        if self._is_baseline:
             return baseline(self.source)
+        if packaged_folder(self.source) is None:
+            return load_scorer(self.source)
+        from condsim.encoders import resolve_backbone
 
-        return load_scorer(_packaged(self.source))
+        return load_scorer(resolve_backbone(self.source))  # which checks the weights
 
     def revision(self) -> str | None:
-        """Tells the version of what would be loaded, without loading it.
-
-        Returns:
-            Anything that changes when its scores may; None if that cannot be told.
-        """
+        """Gives what changes when the scores may, without loading the model; None if unknown."""
         prefix, rest = _split(self.source)
-        if self.source in UNFITTED_BASELINES and not Path(self.source).exists():
+        if self._is_baseline:
             return self.source
         if prefix == "bertscore" and (layered := _LAYER.fullmatch(rest)):
             prefix, rest = f"bertscore@{layered[2]}", layered[1]
         found = revision_of(rest)
         return None if found is None else f"{prefix or 'model'}:{found}"
+
+    @property
+    def _is_baseline(self) -> bool:
+        return self.source in UNFITTED_BASELINES and not Path(self.source).exists()
 
 
 def named_scorer(name: str | None) -> NamedScorer:
@@ -159,7 +159,7 @@ def named_scorer(name: str | None) -> NamedScorer:
         name: See the table above; None for the model that ships.
 
     Returns:
-        The scorer to be.
+        The scorer, not loaded yet.
 
     Raises:
         InputError: If nothing follows a prefix or a label.
@@ -206,71 +206,48 @@ def _split(name: str) -> tuple[str | None, str]:
     return None, name
 
 
-def _packaged(model: str) -> str:
-    """The model, from the package that carries it where that is installed."""
-    from condsim.scorers import packaged_folder
+def _transformer(model: str, pooling: Pooling) -> Scorer:
+    from condsim.scorers import transformer_scorer
 
-    folder = packaged_folder(model)
-    if folder is None:
-        return model
-    from condsim.encoders import resolve_backbone
-
-    return resolve_backbone(model)  # checks the weights
+    return transformer_scorer(model, pooling=pooling)
 
 
-def _glove(rest: str) -> Scorer:
+def _glove(path: str) -> Scorer:
     from condsim.scorers import GloveScorer
 
-    return GloveScorer(rest)
+    return GloveScorer(path)
 
 
-def _mean(rest: str) -> Scorer:
-    from condsim.scorers import transformer_scorer
-
-    return transformer_scorer(rest, pooling="mean")
-
-
-def _cls(rest: str) -> Scorer:
-    from condsim.scorers import transformer_scorer
-
-    return transformer_scorer(rest, pooling="cls")
-
-
-def _bertscore(rest: str) -> Scorer:
+def _bertscore(model: str) -> Scorer:
     from condsim.scorers import BertScoreScorer
 
-    layered = _LAYER.fullmatch(rest)
-    if layered is None:
-        return BertScoreScorer(rest)
-    return BertScoreScorer(layered[1], layer=int(layered[2]))
+    layered = _LAYER.fullmatch(model)
+    return BertScoreScorer(layered[1], layer=int(layered[2])) if layered else BertScoreScorer(model)
 
 
-def _cross_encoder(rest: str) -> Scorer:
-    from condsim.errors import ModelError
-    from condsim.scorers import CrossEncoderScorer
-
+def _cross_encoder(model: str) -> Scorer:
     library = require("sentence_transformers", extra="train")
     from condsim.encoders import without_progress_bars
+    from condsim.scorers import CrossEncoderScorer
 
     try:
         with without_progress_bars():
-            model = library.CrossEncoder(rest)
+            loaded = library.CrossEncoder(model)
     except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise ModelError(f"The cross-encoder {rest!r} cannot be loaded: {reason}") from error
-    if model.num_labels != 1:
+        raise ModelError(f"The cross-encoder {model!r} cannot be loaded: {reason}") from error
+    if loaded.num_labels != 1:
         raise ModelError(
-            f"The cross-encoder {rest!r} must have one output, a similarity. It has "
-            f"{model.num_labels}; a model of classes, such as one of NLI, is none."
+            f"The cross-encoder {model!r} must have one output, a similarity. It has "
+            f"{loaded.num_labels}; a model of classes, such as one of NLI, is none."
         )
-    order: Order = "sentence-first"
-    return CrossEncoderScorer(model, name=Path(rest).name, order=order)
+    return CrossEncoderScorer(loaded, name=Path(model).name, order="sentence-first")
 
 
 PREFIXES: dict[str, Callable[[str], Scorer]] = {
     "glove": _glove,
-    "mean": _mean,
-    "cls": _cls,
+    "mean": lambda model: _transformer(model, "mean"),
+    "cls": lambda model: _transformer(model, "cls"),
     "bertscore": _bertscore,
     "cross-encoder": _cross_encoder,
 }

@@ -30,8 +30,9 @@ FIRST = tuple(f"A {word} lamp is on." for word in "red green blue oak pine wide 
 SECOND = tuple(f"The {word} lamp is off." for word in "red blue blue pine oak wide small".split())
 
 
-def make_task(labels):
-    return Task("tiny", "0123456789ab", FIRST, SECOND, CONDITIONS, np.asarray(labels, np.float32))
+def make_task(labels, rows=slice(None)):
+    texts = (column[rows] for column in (FIRST, SECOND, CONDITIONS))
+    return Task("tiny", "0123456789ab", *texts, np.asarray(labels, np.float32)[rows])
 
 
 def test_condition_only_equals_scikit_learn():
@@ -41,7 +42,7 @@ def test_condition_only_equals_scikit_learn():
     for alpha in (1.0, 8.0):
         reference = Ridge(alpha=alpha).fit(features, GOLD)
         expected = reference.predict(vectorizer.transform(unseen))
-        scorer = ConditionOnlyScorer(alpha=alpha).fit(CONDITIONS, GOLD)
+        scorer = ConditionOnlyScorer(alpha=alpha).fit_task(make_task(4 * GOLD + 1))
         scores = scorer.score(unseen, unseen, unseen)
         np.testing.assert_allclose(scores, np.clip(expected, 0, 1), atol=1e-3)
         assert scores.dtype == np.float32
@@ -74,7 +75,9 @@ def test_sentences_only_learns_from_shared_words():
     first = [f"a {colour} lamp" for colour in colours[:, 0]]
     second = [f"the {colour} lamp" for colour in colours[:, 1]]
     same = (colours[:, 0] == colours[:, 1]).astype(float)
-    scorer = SentencesOnlyScorer(alpha=0.1).fit(first[:200], second[:200], same[:200])
+    labels = same[:200].astype(np.float32)
+    task = Task("x", "0", tuple(first[:200]), tuple(second[:200]), None, labels, (0, 1))
+    scorer = SentencesOnlyScorer(alpha=0.1).fit_task(task)
     scores = scorer.score(first[200:], second[200:], None)
     assert stats.spearmanr(scores, same[200:]).statistic > 0.7
 
@@ -90,9 +93,8 @@ def test_word_overlap_hand_worked_values():
 
 def test_fit_task_unlabelled_rows_are_left_out():
     labels = 4 * GOLD + 1
-    labels[[1, 4]] = np.nan
-    kept = [0, 2, 3, 5, 6]
-    fitted = ConditionOnlyScorer().fit([CONDITIONS[row] for row in kept], GOLD[kept])
+    labels[:2] = np.nan
+    fitted = ConditionOnlyScorer().fit_task(make_task(labels, slice(2, None)))
     scorer = ConditionOnlyScorer().fit_task(make_task(labels))
     np.testing.assert_allclose(
         scorer.score(FIRST, SECOND, CONDITIONS), fitted.score(FIRST, SECOND, CONDITIONS), atol=1e-6

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
+import pandas
 import pytest
 
 from condsim.errors import InputError
@@ -49,10 +52,26 @@ def test_check_rows_no_text_refused_with_index(wrong):
         check_rows([wrong], sentences=["a"])
 
 
-@pytest.mark.parametrize("wrong", [3, {"a"}, (text for text in "ab")])
+@pytest.mark.parametrize("wrong", [3, {"a"}, {"a": "b"}, np.array("a"), (text for text in "ab")])
 def test_check_rows_no_sequence_refused(wrong):
     with pytest.raises(InputError, match="'sentences' must be one text or a sequence"):
         check_rows("c", sentences=wrong)
+
+
+def test_check_rows_half_a_surrogate_pair_refused():
+    with pytest.raises(InputError, match=r"'sentences' must be valid Unicode.* at index 1"):
+        check_rows("c", sentences=["é", "a \ud800"])
+
+
+def test_check_rows_huge_value_shown_cut():
+    with pytest.raises(InputError) as caught:
+        check_rows("c", sentences=[list(range(9999))])
+    assert len(str(caught.value)) < 300
+
+
+def test_check_rows_deque_and_pandas_become_lists():
+    rows = check_rows(deque(["c"]), sentences=pandas.Series(["a"], index=[7]))
+    assert (rows.sentences, rows.conditions) == ((["a"],), ["c"])
 
 
 def test_distinct_shares_equal_conditional_sentences():

@@ -55,7 +55,7 @@ def test_settings_missing_file_refused(tmp_path):
         Settings.load(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["", "{", "\x00"])
+@pytest.mark.parametrize("text", ["", "{", "\x00", "[" * 99_000])
 def test_settings_no_json_refused(tmp_path, text):
     (tmp_path / FILE_NAME).write_text(text)
     with pytest.raises(ModelError, match="cannot be read as JSON"):
@@ -76,6 +76,10 @@ def test_settings_no_object_refused(tmp_path):
         ({"order": None}, "'order' must be one of condition-first"),
         ({"dimension": 0}, "'dimension' must be a whole number"),
         ({"max_seq_length": "many"}, "'max_seq_length' must be a whole number"),
+        ({"max_seq_length": 10**30}, "'max_seq_length' must be a whole number from 1 to 1000000"),
+        ({"dimension": True}, "'dimension' must be a whole number"),
+        ({"calibration": {"raw": ["0", "1"], "score": [0, 1]}}, "lists of numbers under 'raw'"),
+        ({"calibration": {"raw": [0, 10**400], "score": [0, 1]}}, "lists of numbers under 'raw'"),
         ({"calibration": {"raw": [1, 0], "score": [0, 1]}}, "condsim.json: A calibration"),
         ({"facts": [1]}, "'facts' must be"),
     ],

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condsim.errors import InputError, require
-from condsim.scorers import PROBE, ApplicabilityHead, EmbeddingScorer, assign_folds, features
-from condsim.tasks import load_applicability
+from condsim.scorers import PROBE, ApplicabilityHead, EmbeddingScorer, features
+from condsim.tasks import draw_folds, load_applicability
 from condsim.types import Task
 
 SAMPLE = 12_000
@@ -176,7 +176,8 @@ def decisions_out_of_fold(
         Logits that the condition applies, ``(n,)``.
     """
     applies = rows.labels > 0
-    fold = assign_folds(rows, folds=FOLDS, seed=seed)
+    pairs = list(zip(rows.sentences1, rows.sentences2, strict=True))
+    fold = draw_folds(pairs, folds=FOLDS, seed=seed)
     logits = np.empty(len(rows))
     for number in range(FOLDS):
         rest = fold != number

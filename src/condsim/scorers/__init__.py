@@ -28,7 +28,6 @@ if TYPE_CHECKING:
         SentencesOnlyScorer as SentencesOnlyScorer,
         TfIdfCosineScorer as TfIdfCosineScorer,
         WordOverlapScorer as WordOverlapScorer,
-        assign_folds as assign_folds,
         baseline as baseline,
         out_of_fold as out_of_fold,
     )
@@ -86,7 +85,7 @@ __getattr__, __dir__, __all__ = face(
         "baselines": (
             "BASELINES BertScoreScorer ConditionOnlyScorer FittedBaseline GloveScorer "
             "SentencesOnlyScorer TfIdfCosineScorer UNFITTED_BASELINES WordOverlapScorer "
-            "assign_folds baseline out_of_fold"
+            "baseline out_of_fold"
         ),
         "calibration": "Calibration UNCALIBRATED fit_calibration",
         "cross_encoder": "CrossEncoderScorer",

@@ -121,7 +121,7 @@ class ApplicabilityHead:
             model: Name of the model.
 
         Raises:
-            ModelError: If it is another model.
+            ModelError: If the embeddings differ from those of the head.
         """
         cosine = float(probe @ self.probe) if probe.shape == self.probe.shape else 0.0
         if cosine < _NEAR:
@@ -153,20 +153,10 @@ class ApplicabilityHead:
 
     @classmethod
     def load(cls, path: Path | str) -> ApplicabilityHead:
-        """Reads a head.
-
-        Args:
-            path: The file.
-
-        Returns:
-            The head.
-
-        Raises:
-            ModelError: If the file is missing, damaged or of another format.
-        """
+        """Reads a head; raises `ModelError` if it is missing, damaged or of another format."""
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise ModelError(
                 f"{path}: the applicability head cannot be read ({error}); fit or get it anew."
             ) from None
@@ -183,7 +173,7 @@ class ApplicabilityHead:
                 probe=np.array(content["probe"], np.float32),
                 facts=dict(content["facts"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ModelError(f"{path}: is damaged ({error!r}); fit or get it anew.") from None
         sizes = (head.weights.shape, head.probe.ndim)
         if sizes != ((3 * head.dimension + 8,), 1) or not np.isfinite(head.weights).all():
@@ -195,16 +185,6 @@ class ApplicabilityHead:
 
 
 def head_of(folder: Path) -> ApplicabilityHead | None:
-    """Reads the head of a model folder.
-
-    Args:
-        folder: The folder.
-
-    Returns:
-        The head; None if the folder has none.
-
-    Raises:
-        ModelError: If it is damaged.
-    """
+    """Reads the head of a model folder, if it has one; raises `ModelError` if it is damaged."""
     path = folder / FILE_NAME
     return ApplicabilityHead.load(path) if path.is_file() else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -62,21 +63,15 @@ class Calibration:
     def from_dict(cls, content: Mapping[str, Any]) -> Calibration:
         """Reads the form in which ``condsim.json`` holds it.
 
-        Args:
-            content: Lists of numbers under ``raw`` and ``score``.
-
-        Returns:
-            The calibration.
-
         Raises:
             ModelError: If a list is missing, holds anything but numbers, or breaks a rule.
         """
         try:
-            raw, score = ([float(value) for value in content[key]] for key in ("raw", "score"))
-        except (KeyError, TypeError, ValueError):
+            raw, score = ([0.0 + value for value in content[key]] for key in ("raw", "score"))
+        except (KeyError, TypeError, OverflowError):
             raise ModelError(
                 "A calibration must have lists of numbers under 'raw' and 'score'. "
-                f"Got {content!r} instead."
+                f"Got {reprlib.repr(content)} instead."
             ) from None
         return cls(tuple(raw), tuple(score))
 

@@ -1,9 +1,9 @@
-"""What every scorer does that compares two embeddings by cosine."""
+"""Scorers that compare two embeddings by cosine."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import overload
 
 import numpy as np
@@ -28,7 +28,7 @@ class EmbeddingScorer(PairScorer):
         order: Which of condition and sentence comes first in what the model reads.
         dimension: Length of an embedding.
         calibration: From cosine to a score in [0, 1]; if None, scores are the cosines.
-        head: What `applicability` is told by; None if none was fitted.
+        head: The fitted head that `applicability` needs, or None.
     """
 
     head: ApplicabilityHead | None = None
@@ -37,17 +37,7 @@ class EmbeddingScorer(PairScorer):
     def __init__(
         self, *, name: str, order: Order, dimension: int, calibration: Calibration | None
     ) -> None:
-        """Keeps what is common.
-
-        Args:
-            name: Short name, shown in tables.
-            order: Which of condition and sentence comes first.
-            dimension: Length of an embedding.
-            calibration: From cosine to a score in [0, 1], or None.
-
-        Raises:
-            InputError: If the order is unknown.
-        """
+        """Keeps the attributes; raises `InputError` if the order is unknown."""
         check_order(order)
         self.name = name
         self.order: Order = order
@@ -60,19 +50,13 @@ class EmbeddingScorer(PairScorer):
 
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
         raw = np.empty(len(rows), dtype=np.float32)
-        for start in range(0, len(rows), _ROWS):
-            part = slice(start, start + _ROWS)
-            vectors, where = self._embed_distinct(
-                [column[part] for column in rows.sentences],
-                None if rows.conditions is None else rows.conditions[part],
-            )
+        for part in _parts(rows):
+            vectors, where = self._embed_rows(rows, part)
             raw[part] = np.einsum("nd,nd->n", vectors[where[0]], vectors[where[1]])
         np.clip(raw, -1, 1, out=raw)  # rounding may leave a cosine of 1.0000001
         return rescaled(raw, self.calibration, scale)
 
-    def encode(
-        self, sentences: str | Sequence[str], conditions: str | Sequence[str] | None = None
-    ) -> FloatArray:
+    def encode(self, sentences: Texts, conditions: Texts | None = None) -> FloatArray:
         """Encodes sentences, each under its condition.
 
         The dot product of two embeddings is the raw score of the pair.
@@ -89,12 +73,8 @@ class EmbeddingScorer(PairScorer):
         """
         rows = check_rows(conditions, sentences=sentences)
         embeddings = np.empty((len(rows), self.dimension), dtype=np.float32)
-        for start in range(0, len(rows), _ROWS):
-            part = slice(start, start + _ROWS)
-            vectors, where = self._embed_distinct(
-                [rows.sentences[0][part]],
-                None if rows.conditions is None else rows.conditions[part],
-            )
+        for part in _parts(rows):
+            vectors, where = self._embed_rows(rows, part)
             embeddings[part] = vectors[where[0]]
         return embeddings[0] if rows.single else embeddings
 
@@ -138,8 +118,7 @@ class EmbeddingScorer(PairScorer):
             self.head.check(self.encode(*PROBE), model=self.name)
             self._checked = self.head
         found = np.empty(len(rows), dtype=np.float32)
-        for start in range(0, len(rows), _ROWS):
-            part = slice(start, start + _ROWS)
+        for part in _parts(rows):
             found[part] = self.head.probability(self._embedded(rows, part))
         return float(found[0]) if rows.single else found
 
@@ -161,18 +140,28 @@ class EmbeddingScorer(PairScorer):
         return self._embedded(rows, slice(None))
 
     def _embedded(self, rows: Rows, part: slice) -> Embedded:
-        first, second = (column[part] for column in rows.sentences)
-        conditions = (rows.conditions or ())[part]
-        vectors, where = self._embed_distinct([first, second], conditions)
-        plain, place = self._embed_distinct([first, second, conditions], None)
-        return Embedded(vectors[where[0]], vectors[where[1]], *(plain[row] for row in place))
+        vectors, where = self._embed_rows(rows, part)
+        alone = Rows((*rows.sentences, rows.conditions or ()), None, single=False)
+        plain, index = self._embed_rows(alone, part)
+        return Embedded(vectors[where[0]], vectors[where[1]], *(plain[one] for one in index))
 
-    def _embed_distinct(
-        self, columns: Sequence[Sequence[str]], conditions: Sequence[str] | None
-    ) -> tuple[FloatArray, IntArray]:
-        """Embeds each conditional sentence once."""
+    def _embed_rows(self, rows: Rows, part: slice) -> tuple[FloatArray, IntArray]:
+        """Embeds each conditional sentence of some rows once; see `distinct` for the index."""
+        columns = [column[part] for column in rows.sentences]
+        conditions = None if rows.conditions is None else rows.conditions[part]
         sentences, conditions_of, where = distinct(columns, conditions)
         if conditions_of is None:
-            return self._embed(sentences), where
-        pairs = conditional_sentences(sentences, conditions_of, order=self.order)
-        return self._embed(pairs), where
+            vectors = self._embed(sentences)
+        else:
+            pairs = conditional_sentences(sentences, conditions_of, order=self.order)
+            vectors = self._embed(pairs)
+        if not np.isfinite(vectors).all():
+            raise ModelError(
+                f"{self.name!r} gives embeddings that are not finite numbers; the model is damaged."
+            )
+        return vectors, where
+
+
+def _parts(rows: Rows) -> Iterator[slice]:
+    """Cuts rows into blocks."""
+    return (slice(start, start + _ROWS) for start in range(0, len(rows), _ROWS))

@@ -31,27 +31,13 @@ is twice as fast by them, else float32."""
 
 
 def check_precision(precision: str) -> None:
-    """Refuses what is no precision.
-
-    Args:
-        precision: What was asked for.
-
-    Raises:
-        InputError: If it is none of `Precision`.
-    """
+    """Refuses an unknown precision with an `InputError`."""
     if precision not in get_args(Precision):
         raise unknown_name("precision", precision, get_args(Precision))
 
 
 def numbers_on(device: torch.device, precision: Precision) -> Numbers:
-    """Decides on the number format.
-
-    Args:
-        device: Where the model is.
-        precision: What was asked for.
-
-    Returns:
-        The format.
+    """Gives the number format for a precision on a device.
 
     Raises:
         InputError: If the precision is unknown.
@@ -145,13 +131,7 @@ class EncoderScorer(EmbeddingScorer):
         self._batch_size = batch_size
 
     def with_precision(self, precision: Precision) -> Self:
-        """Gives the same scorer in another number format; the model is shared.
-
-        Args:
-            precision: See `condsim.scorers.encoder.Precision`.
-
-        Returns:
-            A copy that computes so.
+        """Gives a scorer that shares the model and computes in another number format.
 
         Raises:
             InputError: If the precision is unknown.

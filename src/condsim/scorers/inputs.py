@@ -1,10 +1,13 @@
-"""Texts of like length together, as many as make up a number of tokens."""
+"""What scorers share: checked inputs, each encoded once in batches, and the scales of scores."""
 
 from __future__ import annotations
 
+import re
+import reprlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal, get_args, overload
 
 import numpy as np
@@ -19,16 +22,12 @@ the model itself gives, for an encoder the cosine."""
 
 Texts = str | Sequence[str]
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
 
 @dataclass(frozen=True)
 class Rows:
-    """Columns of texts that passed the checks.
-
-    Attributes:
-        sentences: One column for each given, each of length n.
-        conditions: The condition of each row, or None.
-        single: Whether every input was a single text, so a single number is wanted.
-    """
+    """Checked columns of texts, each of length n; ``single`` where every input was one text."""
 
     sentences: tuple[Sequence[str], ...]
     conditions: Sequence[str] | None
@@ -43,8 +42,7 @@ def check_rows(conditions: Texts | None, **sentences: Texts) -> Rows:
 
     Args:
         conditions: Conditions, or one for every row, or None.
-        **sentences: Columns of sentences by the name the caller knows them by, or one sentence for
-            every row.
+        **sentences: Columns of sentences, or one sentence for every row, by the name in messages.
 
     Returns:
         Columns of equal length.
@@ -52,80 +50,75 @@ def check_rows(conditions: Texts | None, **sentences: Texts) -> Rows:
     Raises:
         InputError: If a column is no sequence of texts, a text is empty or the lengths differ.
     """
-    given = dict(sentences)
+    given: dict[str, Texts] = dict(sentences)
     if conditions is not None:
         given["conditions"] = conditions
-    lengths = {name: len(_column(name, texts)) for name, texts in given.items()}
-    wide = {name: length for name, length in lengths.items() if not isinstance(given[name], str)}
+    columns = {name: _column(name, texts) for name, texts in given.items()}
+    wide = {name: len(columns[name]) for name in columns if not isinstance(given[name], str)}
     if len(set(wide.values())) > 1:
         listed = ", ".join(f"{length} {name}" for name, length in wide.items())
         raise InputError(f"There must be as many texts of each kind. Got {listed} instead.")
     rows = next(iter(wide.values()), 1)
-    columns = {
-        name: [texts] * rows if isinstance(texts, str) else texts for name, texts in given.items()
-    }
+    for name in columns.keys() - wide.keys():
+        columns[name] = [*columns[name]] * rows
     condition_column = columns.pop("conditions", None)
     return Rows(tuple(columns.values()), condition_column, single=not wide)
 
 
 def _column(name: str, texts: Texts) -> Sequence[str]:
-    """Checks one column; a single text counts as a column of one."""
+    """Checks one column; a single text is a column of one."""
     if isinstance(texts, str):
         texts = (texts,)
-    if not (hasattr(texts, "__len__") and hasattr(texts, "__getitem__")):
+    sequence = hasattr(texts, "__len__") and hasattr(texts, "__getitem__")
+    if not sequence or isinstance(texts, Mapping) or getattr(texts, "shape", None) == ():
         raise InputError(
             f"The {name!r} must be one text or a sequence of texts. "
             f"Got {type(texts).__name__} instead."
         )
-    for index, text in enumerate(texts):
+    column = texts if isinstance(texts, list | tuple) else list(texts)
+    for index, text in enumerate(column):
         if not isinstance(text, str):
-            raise InputError(
-                f"Each of the {name!r} must be a str. Got {text!r} at index {index} instead."
-            )
-        if not text or text.isspace():
-            raise InputError(
-                f"Each of the {name!r} must have text. Got {text!r} at index {index} instead; "
-                "leave the row out."
-            )
-    return texts
+            rule = "be a str"
+        elif not text or text.isspace():
+            rule = "have text"
+        elif not text.isascii() and _SURROGATE.search(text):
+            rule = "be valid Unicode, without half of a surrogate pair"
+        else:
+            continue
+        raise InputError(
+            f"Each of the {name!r} must {rule}. Got {reprlib.repr(text)} at index {index} instead; "
+            "correct it, or leave the row out."
+        )
+    return column
 
 
 def distinct(
     columns: Sequence[Sequence[str]], conditions: Sequence[str] | None
 ) -> tuple[list[str], list[str] | None, IntArray]:
-    """Finds each conditional sentence once, in an order that is that of the texts alone.
+    """Finds each conditional sentence once, in an order that depends on the texts alone.
 
-    So the columns, swapped, are embedded in the same batches: scores are symmetric to the last bit,
-    although a batch's make-up touches the last bits of an embedding.
+    So swapped columns are embedded in the same batches, and scores are symmetric to the last bit,
+    although the make-up of a batch touches the last bits of an embedding.
 
     Args:
         columns: Columns of sentences, each of length n.
         conditions: Their conditions, length n, or None.
 
     Returns:
-        The distinct sentences (m), their conditions (m) or None, and where each text of the
-        columns is among them, ``(columns, n)``.
+        The distinct sentences (m), their conditions (m) or None, and the index of each text of the
+        columns among them, ``(columns, n)``.
     """
     keys = conditions if conditions is not None else [""] * len(columns[0])
     texts = [list(zip(keys, column, strict=True)) for column in columns]
-    place = {
-        key: number for number, key in enumerate(sorted({key for row in texts for key in row}))
-    }
-    where = [[place[key] for key in row] for row in texts]
-    sentences = [sentence for _, sentence in place]
+    number_of = {key: number for number, key in enumerate(sorted(set(chain(*texts))))}
+    where = [[number_of[key] for key in row] for row in texts]
+    sentences = [sentence for _, sentence in number_of]
     index = np.array(where, dtype=np.int64).reshape(len(columns), -1)
-    return sentences, None if conditions is None else [condition for condition, _ in place], index
+    return sentences, None if conditions is None else [key for key, _ in number_of], index
 
 
 def check_scale(scale: str) -> None:
-    """Refuses an unknown scale.
-
-    Args:
-        scale: The name given.
-
-    Raises:
-        InputError: If it is unknown.
-    """
+    """Refuses an unknown scale with an `InputError`."""
     if scale not in get_args(Scale):
         raise unknown_name("scale", scale, get_args(Scale))
 
@@ -152,11 +145,7 @@ class PairScorer(ABC):
 
     @abstractmethod
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
-        """Scores checked rows.
-
-        Returns:
-            Scores on that scale, ``(n,)`` float32.
-        """
+        """Scores checked rows, ``(n,)`` float32."""
 
     @overload
     def score(  # type: ignore[overload-overlap]  # a str is a sequence of str to the type checker

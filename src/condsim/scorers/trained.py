@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from condsim.encoders import Order
 from condsim.errors import MissingExtraError, ModelError, require
 from condsim.scorers.applicability import head_of
-from condsim.scorers.calibration import UNCALIBRATED, Calibration
+from condsim.scorers.calibration import UNCALIBRATED
+from condsim.scorers.embedding import EmbeddingScorer
 from condsim.scorers.onnx import MODEL_FILE
 from condsim.scorers.settings import FILE_NAME, Kind, Settings
 
@@ -37,71 +38,65 @@ def load_trained(
         MissingExtraError: If the ``train`` extra is not installed.
     """
     path = Path(folder)
-    _check_folder(path)
-    return _load_trained(str(path), path, device=device)
-
-
-def load_hub_model(name: str, *, device: str | None = None) -> EncoderScorer | CrossEncoderScorer:
-    """Loads a model of the Hub as a bi-encoder scorer without calibration; see `load_trained`."""
-    return _load_trained(name, None, device=device)
-
-
-def _check_folder(folder: Path) -> None:
-    if not ((folder / FILE_NAME).is_file() or (folder / _MODULES).is_file()):
+    has_settings, has_modules = (path / FILE_NAME).is_file(), (path / _MODULES).is_file()
+    if not (has_settings or has_modules):
         raise ModelError(
             f"{folder} holds no model: there must be a {MODEL_FILE} (exported) or a {_MODULES} "
             f"(sentence-transformers), with a {FILE_NAME} beside it. Give the folder that "
             "'condsim train' wrote."
         )
-    if not (folder / _MODULES).is_file():
+    if not has_modules:
         raise ModelError(f"{folder} has a {FILE_NAME} and no weights; get the model anew.")
-
-
-def _load_trained(
-    model: str, folder: Path | None, *, device: str | None
-) -> EncoderScorer | CrossEncoderScorer:
-    """Loads a folder, or a Hub name where ``folder`` is None, with sentence-transformers."""
-    try:
-        library = require("sentence_transformers", extra="train")
-    except MissingExtraError as error:
-        what = f"The model {model!r} needs torch" if folder else f"There is no folder {model!r}"
-        also = "" if folder else "; a Hub name needs more than the core"
-        raise MissingExtraError(f"{what}{also}. {error}") from error
-    settings = None
-    if folder is not None and (folder / FILE_NAME).is_file():
-        settings = Settings.load(folder)
-    kind: Kind = "bi-encoder"  # what a Hub name is taken for
-    if settings is not None:
-        kind = settings.kind
-    elif folder is not None:
-        kind = kind_of(folder)
-    loaded = _load(library, model, kind, device=device)
-    name = settings.name if settings else Path(model).name
-    calibration: Calibration | None = settings.calibration if settings else None
-    if kind == "cross-encoder":
-        from condsim.scorers.cross_encoder import CrossEncoderScorer
-
-        first: Order = settings.order if settings else "sentence-first"
-        return CrossEncoderScorer(loaded, name=name, order=first, calibration=calibration)
-    from condsim.scorers.encoder import EncoderScorer
-
-    order: Order = settings.order if settings else "condition-first"
-    scorer = EncoderScorer(loaded, name=name, order=order, calibration=calibration or UNCALIBRATED)
-    scorer.head = None if folder is None else head_of(folder)
+    library = _library(f"The model {str(folder)!r} needs torch")
+    if has_settings:
+        settings = Settings.load(path)
+    else:
+        kind = kind_of(path)
+        order: Order = "sentence-first" if kind == "cross-encoder" else "condition-first"
+        settings = Settings(kind=kind, name=path.name, order=order)
+    scorer = _scorer(library, str(path), settings, device=device)
+    if isinstance(scorer, EmbeddingScorer):
+        scorer.head = head_of(path)
     return scorer
 
 
+def load_hub_model(name: str, *, device: str | None = None) -> EncoderScorer | CrossEncoderScorer:
+    """Loads a model of the Hub as a bi-encoder scorer without calibration; see `load_trained`."""
+    library = _library(f"There is no folder {name!r}; a Hub name needs more than the core")
+    settings = Settings(kind="bi-encoder", name=Path(name).name, order="condition-first")
+    return _scorer(library, name, settings, device=device)
+
+
+def _library(what: str) -> Any:  # noqa: ANN401  (sentence_transformers, imported late)
+    try:
+        return require("sentence_transformers", extra="train")
+    except MissingExtraError as error:
+        raise MissingExtraError(f"{what}. {error}") from error
+
+
+def _scorer(
+    library: Any,  # noqa: ANN401  (as above)
+    model: str,
+    settings: Settings,
+    *,
+    device: str | None,
+) -> EncoderScorer | CrossEncoderScorer:
+    loaded = _load(library, model, settings.kind, device=device)
+    name, order, calibration = settings.name, settings.order, settings.calibration
+    if settings.kind == "cross-encoder":
+        from condsim.scorers.cross_encoder import CrossEncoderScorer
+
+        return CrossEncoderScorer(loaded, name=name, order=order, calibration=calibration)
+    from condsim.scorers.encoder import EncoderScorer
+
+    return EncoderScorer(loaded, name=name, order=order, calibration=calibration or UNCALIBRATED)
+
+
 def kind_of(folder: Path) -> Kind:
-    """Tells the kind of a sentence-transformers folder that brings no settings.
-
-    Args:
-        folder: A folder with ``modules.json``.
-
-    Returns:
-        The kind.
+    """Tells the kind of a sentence-transformers folder without ``condsim.json``.
 
     Raises:
-        ModelError: If the list of modules is damaged.
+        ModelError: If its ``modules.json`` is damaged.
     """
     config = folder / "config_sentence_transformers.json"
     try:
@@ -126,9 +121,9 @@ def _load(library: Any, model: str, kind: Kind, *, device: str | None) -> Any:  
                 encoder = load_tri_encoder(model)
                 return encoder if device is None else encoder.to(device)
             return loader(model, device=device)
-    except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
-        if isinstance(error, ModelError):
-            raise
+    except ModelError:
+        raise
+    except Exception as error:  # a damaged file makes the libraries raise all kinds of errors
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         what = f"The {kind} {model!r} cannot be loaded"
         if not Path(model).is_dir():

@@ -148,7 +148,7 @@ def cross_validation(task: Task, *, folds: int = 10, seed: int = 0) -> tuple[Fol
 
 
 def draw_folds(pairs: Sequence[tuple[str, str]], *, folds: int, seed: int) -> IntArray:
-    """Draws the fold of each sentence pair; equal pairs share one, whatever their order.
+    """Draws the fold of each sentence pair; equal pairs share one.
 
     Args:
         pairs: The pairs, length n.

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         FittedBaseline as FittedBaseline,
         SentencesOnlyScorer as SentencesOnlyScorer,
         WordOverlapScorer as WordOverlapScorer,
-        assign_folds as assign_folds,
         baseline as baseline,
         out_of_fold as out_of_fold,
     )
@@ -35,7 +34,7 @@ __getattr__, __dir__, __all__ = face(
         "glove": "GloveScorer read_vectors",
         "simple": (
             "BASELINES ConditionOnlyScorer FittedBaseline SentencesOnlyScorer UNFITTED_BASELINES "
-            "WordOverlapScorer assign_folds baseline out_of_fold"
+            "WordOverlapScorer baseline out_of_fold"
         ),
         "tfidf": "TfIdfCosineScorer TfIdfRidge",
     },

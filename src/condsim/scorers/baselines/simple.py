@@ -1,18 +1,19 @@
-"""Baselines fitted and measured on one file, honestly: each row predicted by a fit without it."""
+"""Baselines of words, some of them fitted on gold labels of one part of the data."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Generic, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from condsim.errors import InputError, unknown_name
-from condsim.scorers.baselines.tfidf import TfIdfCosineScorer, TfIdfRidge
+from condsim.scorers.baselines.tfidf import Document, TfIdfCosineScorer, TfIdfRidge
+from condsim.tasks import draw_folds
 from condsim.types import FloatArray, Task
 
 WORD = re.compile(r"\b\w\w+\b")  # scikit-learn's default: words of two characters or more
@@ -46,7 +47,75 @@ class WordOverlapScorer:
         return np.asarray(overlaps, dtype=np.float32)
 
 
-class ConditionOnlyScorer:
+class _RidgeScorer(ABC, Generic[Document]):
+    """Ridge regression on the TF-IDF of a part of each row."""
+
+    name: str
+
+    def __init__(self, *, alpha: float = 8.0, max_features: int = 100_000) -> None:
+        """Sets the regression up.
+
+        Args:
+            alpha: Weight of the ridge penalty, > 0.
+            max_features: How many terms are kept at most, the most frequent first.
+        """
+        self.fitted_on: str | None = None
+        self._ridge = TfIdfRidge(self._terms, alpha=alpha, max_features=max_features)
+
+    @staticmethod
+    @abstractmethod
+    def _terms(document: Document) -> list[str]:
+        """The terms of a document."""
+
+    @staticmethod
+    @abstractmethod
+    def _documents(
+        sentences1: Sequence[str], sentences2: Sequence[str], conditions: Sequence[str] | None
+    ) -> Iterable[Document]:
+        """The part of each row that the regression sees."""
+
+    def fit_task(self, task: Task) -> Self:
+        """Fits on the rows of a task that have a label.
+
+        Args:
+            task: The rows to learn from; where a part is missing, the mean label is all there is.
+
+        Returns:
+            The scorer itself.
+
+        Raises:
+            InputError: If no row has a label.
+        """
+        rows = task.labelled()
+        documents = self._documents(rows.sentences1, rows.sentences2, rows.conditions)
+        self._ridge.fit(documents, np.asarray(rows.gold, dtype=np.float64))
+        self.fitted_on = f"{task.name} {task.revision}"
+        return self
+
+    def score(
+        self,
+        sentences1: Sequence[str],
+        sentences2: Sequence[str],
+        conditions: Sequence[str] | None,
+    ) -> FloatArray:
+        """Predicts the gold similarity of each row.
+
+        Args:
+            sentences1: First sentences, length n.
+            sentences2: Second sentences, length n.
+            conditions: Conditions, length n, or None.
+
+        Returns:
+            Predictions, cut to [0, 1], ``(n,)``.
+
+        Raises:
+            InputError: If the scorer has not been fitted.
+        """
+        documents = self._documents(sentences1, sentences2, conditions)
+        return np.clip(self._ridge.predict(documents), 0, 1).astype(np.float32)
+
+
+class ConditionOnlyScorer(_RidgeScorer[str]):
     """Ridge regression on the TF-IDF of the condition; never sees the sentences.
 
     Words and pairs of adjacent words, as ``TfidfVectorizer(ngram_range=(1, 2))``. Sublinear term
@@ -57,73 +126,18 @@ class ConditionOnlyScorer:
 
     name = "condition-only"
 
-    def __init__(self, *, alpha: float = 8.0, max_features: int = 100_000) -> None:
-        """Sets the regression up.
+    @staticmethod
+    def _terms(document: str) -> list[str]:
+        return _words_and_bigrams(document)
 
-        Args:
-            alpha: Weight of the ridge penalty, > 0.
-            max_features: How many terms are kept at most, the most frequent first.
-        """
-        self.fitted_on: str | None = None
-        self._ridge = TfIdfRidge(_words_and_bigrams, alpha=alpha, max_features=max_features)
-
-    def fit(self, conditions: Sequence[str], gold: ArrayLike) -> ConditionOnlyScorer:
-        """Fits on conditions and their gold similarities.
-
-        Args:
-            conditions: The condition of each row, length n.
-            gold: Gold similarity in [0, 1], ``(n,)``, finite.
-
-        Returns:
-            The scorer itself.
-
-        Raises:
-            InputError: If there are no rows, the lengths differ or a label is missing.
-        """
-        self._ridge.fit(conditions, np.asarray(gold, dtype=np.float64))
-        return self
-
-    def fit_task(self, task: Task) -> ConditionOnlyScorer:
-        """Fits on the rows of a task that have a label.
-
-        Args:
-            task: The rows to learn from; without conditions the mean label is all there is.
-
-        Returns:
-            The scorer itself.
-
-        Raises:
-            InputError: If no row has a label.
-        """
-        rows = np.flatnonzero(task.valid)
-        conditions = task.conditions or ("",) * len(task)
-        self.fitted_on = f"{task.name} {task.revision}"
-        return self.fit([conditions[row] for row in rows], task.gold[rows])
-
-    def score(
-        self,
-        sentences1: Sequence[str],
-        sentences2: Sequence[str],
-        conditions: Sequence[str] | None,
-    ) -> FloatArray:
-        """Scores each row by its condition.
-
-        Args:
-            sentences1: Not looked at; length n.
-            sentences2: Not looked at.
-            conditions: Conditions, length n, or None: every row then gets the same score.
-
-        Returns:
-            Predicted gold similarity, cut to [0, 1], ``(n,)``.
-
-        Raises:
-            InputError: If the scorer has not been fitted.
-        """
-        texts = conditions if conditions is not None else ("",) * len(sentences1)
-        return np.clip(self._ridge.predict(texts), 0, 1).astype(np.float32)
+    @staticmethod
+    def _documents(
+        sentences1: Sequence[str], sentences2: Sequence[str], conditions: Sequence[str] | None
+    ) -> Sequence[str]:
+        return conditions if conditions is not None else ("",) * len(sentences1)
 
 
-class SentencesOnlyScorer:
+class SentencesOnlyScorer(_RidgeScorer[tuple[str, str]]):
     """Ridge regression on the TF-IDF of the two sentences; never sees the condition.
 
     The terms are the words and pairs of adjacent words of both sentences in either order, those
@@ -132,77 +146,18 @@ class SentencesOnlyScorer:
 
     name = "sentences-only"
 
-    def __init__(self, *, alpha: float = 8.0, max_features: int = 100_000) -> None:
-        """Sets the regression up.
+    @staticmethod
+    def _terms(document: tuple[str, str]) -> list[str]:
+        terms1, terms2 = map(_words_and_bigrams, document)
+        shared = set(terms1) & set(terms2)
+        own = [term for term in terms1 + terms2 if term not in shared]
+        return own + [f"both: {term}" for term in sorted(shared)]
 
-        Args:
-            alpha: Weight of the ridge penalty, > 0.
-            max_features: How many terms are kept at most, the most frequent first.
-        """
-        self.fitted_on: str | None = None
-        self._ridge = TfIdfRidge(_order_free_terms, alpha=alpha, max_features=max_features)
-
-    def fit(
-        self, sentences1: Sequence[str], sentences2: Sequence[str], gold: ArrayLike
-    ) -> SentencesOnlyScorer:
-        """Fits on sentence pairs and their gold similarities.
-
-        Args:
-            sentences1: First sentences, length n.
-            sentences2: Second sentences, length n.
-            gold: Gold similarity in [0, 1], ``(n,)``, finite.
-
-        Returns:
-            The scorer itself.
-
-        Raises:
-            InputError: If there are no rows, the lengths differ or a label is missing.
-        """
-        pairs = zip(sentences1, sentences2, strict=True)
-        self._ridge.fit(pairs, np.asarray(gold, dtype=np.float64))
-        return self
-
-    def fit_task(self, task: Task) -> SentencesOnlyScorer:
-        """Fits on the rows of a task that have a label.
-
-        Args:
-            task: The rows to learn from.
-
-        Returns:
-            The scorer itself.
-
-        Raises:
-            InputError: If no row has a label.
-        """
-        rows = np.flatnonzero(task.valid)
-        self.fitted_on = f"{task.name} {task.revision}"
-        return self.fit(
-            [task.sentences1[row] for row in rows],
-            [task.sentences2[row] for row in rows],
-            task.gold[rows],
-        )
-
-    def score(
-        self,
-        sentences1: Sequence[str],
-        sentences2: Sequence[str],
-        conditions: Sequence[str] | None,
-    ) -> FloatArray:
-        """Scores each row by its sentences.
-
-        Args:
-            sentences1: First sentences, length n.
-            sentences2: Second sentences, length n.
-            conditions: Not looked at.
-
-        Returns:
-            Predicted gold similarity, cut to [0, 1], ``(n,)``.
-
-        Raises:
-            InputError: If the scorer has not been fitted.
-        """
-        pairs = zip(sentences1, sentences2, strict=True)
-        return np.clip(self._ridge.predict(pairs), 0, 1).astype(np.float32)
+    @staticmethod
+    def _documents(
+        sentences1: Sequence[str], sentences2: Sequence[str], conditions: Sequence[str] | None
+    ) -> Iterable[tuple[str, str]]:
+        return zip(sentences1, sentences2, strict=True)
 
 
 FittedBaseline: TypeAlias = ConditionOnlyScorer | SentencesOnlyScorer  # those that learn from gold
@@ -248,14 +203,6 @@ def _words_and_bigrams(text: str) -> list[str]:
     return words + [f"{first} {second}" for first, second in pairwise(words)]
 
 
-def _order_free_terms(pair: tuple[str, str]) -> list[str]:
-    """The terms of both sentences, those they share once and marked."""
-    terms1, terms2 = _words_and_bigrams(pair[0]), _words_and_bigrams(pair[1])
-    shared = set(terms1) & set(terms2)
-    own = [term for term in terms1 + terms2 if term not in shared]
-    return own + [f"both: {term}" for term in sorted(shared)]
-
-
 def out_of_fold(
     task: Task, *, name: str = "condition-only", folds: int = 10, seed: int = 0
 ) -> FloatArray:
@@ -266,7 +213,7 @@ def out_of_fold(
 
     Args:
         task: The rows to predict; those with a label are also the ones learnt from.
-        name: A name in :data:`condsim.scorers.baselines.simple.BASELINES`.
+        name: A name in :data:`BASELINES`.
         folds: Number of folds, at least 2; the last are empty if there are fewer sentence pairs.
         seed: Seed of the split; the order of the rows plays no part.
 
@@ -278,38 +225,19 @@ def out_of_fold(
     """
     if folds < 2:
         raise InputError(f"The number of folds must be at least 2. Got {folds}.")
-    fold = assign_folds(task, folds=folds, seed=seed)
+    pairs = list(zip(task.sentences1, task.sentences2, strict=True))
+    fold = draw_folds(pairs, folds=folds, seed=seed)
     predictions = np.full(len(task), 0.5, dtype=np.float32)
     for number in range(folds):
         rows = np.flatnonzero(fold == number)
         rest = replace(task, labels=np.where(fold == number, np.float32(np.nan), task.labels))
         if rows.size == 0 or not rest.valid.any():
             continue
-        conditions = task.conditions
+        part = task.take(rows)
         predictions[rows] = baseline(name, train=rest).score(
-            [task.sentences1[row] for row in rows],
-            [task.sentences2[row] for row in rows],
-            [conditions[row] for row in rows] if conditions else None,
+            part.sentences1, part.sentences2, part.conditions
         )
     return predictions
-
-
-def assign_folds(task: Task, *, folds: int, seed: int) -> NDArray[np.int64]:
-    """Draws the fold of each row; sentence pairs are kept whole.
-
-    Args:
-        task: The rows.
-        folds: Number of folds, at least 2.
-        seed: Seed of the split; the order of the rows plays no part.
-
-    Returns:
-        The folds, ``(n,)``, each in [0, folds).
-    """
-    pairs = list(zip(task.sentences1, task.sentences2, strict=True))
-    distinct = sorted(set(pairs))
-    shuffled = np.random.default_rng(seed).permutation(len(distinct)) % folds
-    fold = dict(zip(distinct, shuffled.tolist(), strict=True))
-    return np.asarray([fold[pair] for pair in pairs], dtype=np.int64)
 
 
 UNFITTED_BASELINES = tuple(

@@ -1,4 +1,4 @@
-"""Ridge regression on TF-IDF features, in numpy: what the fitted baselines are made of."""
+"""TF-IDF: cosines of two sentences, and the ridge regression of the fitted baselines, in numpy."""
 
 from __future__ import annotations
 
@@ -188,17 +188,8 @@ class TfIdfRidge(Generic[Document]):
         self._coefficients = np.zeros(0)  # (d,)
         self._intercept: float | None = None
 
-    @property
-    def fitted(self) -> bool:
-        """Whether :meth:`fit` has run."""
-        return self._intercept is not None
-
     def fit(self, documents: Iterable[Document], targets: Float64Array) -> None:
-        """Learns vocabulary, idf and coefficients.
-
-        Args:
-            targets: What to predict, ``(n,)``, finite.
-        """
+        """Learns vocabulary, idf and coefficients from finite targets ``(n,)``."""
         targets = np.asarray(targets, dtype=np.float64)
         if targets.size == 0 or not np.isfinite(targets).all():
             raise InputError(
@@ -219,11 +210,7 @@ class TfIdfRidge(Generic[Document]):
         self._intercept = float(targets.mean()) - _dot(means, self._coefficients)
 
     def predict(self, documents: Iterable[Document]) -> Float64Array:
-        """Predicts the target of each document.
-
-        Returns:
-            The predictions, ``(n,)``.
-        """
+        """Predicts the target of each document, ``(n,)``."""
         if self._intercept is None:
             raise InputError("This baseline has not been fitted; call fit first.")
         blocks = [np.zeros(0)]
@@ -286,15 +273,8 @@ def _solve(
     """Solves ``(Xc' Xc + alpha I) w = Xc' y`` for the centred features ``Xc = X - 1 means'``.
 
     Conjugate gradients (Hestenes and Stiefel, 1952); the centring is done on the products, since
-    centred features would no longer be sparse.
-
-    Args:
-        features: X, ``(n, d)``.
-        means: Mean of each feature, ``(d,)``.
-        targets: y, centred, ``(n,)``.
-
-    Returns:
-        The coefficients w, ``(d,)``.
+    centred features would no longer be sparse. Takes X ``(n, d)``, the mean of each feature and the
+    centred targets y; returns the coefficients w ``(d,)``.
     """
 
     def centred_transpose(vector: Float64Array) -> Float64Array:
