@@ -6,7 +6,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from statistics import median, quantiles
@@ -185,7 +185,7 @@ def _times(
     task = chosen.task
     runs = {
         name: build_run(
-            replace(recipe, objective=objective), task, take(task, 8, seed=0), output / name
+            recipe.replaced(objective=objective), task, take(task, 8, seed=0), output / name
         )
         for name, objective in _OBJECTIVES.items()
     }

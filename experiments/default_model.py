@@ -147,10 +147,10 @@ def make_default_model(
         for rows in (weak_rows, siblings)
     ]
     joined = making.step("joined.csv", lambda output: write_joined(taught, files.train, output))
-    recipe = replace(making.recipe("minilm/weak", files.backbone), train=str(joined), plain=plain)
+    recipe = making.recipe("minilm/weak", files.backbone).replaced(train=str(joined), plain=plain)
     first = making.run("first", recipe)
-    recipe = replace(making.recipe("minilm/finetune", str(first)), plain=plain)
-    runs = [making.run(f"tuned-{seed}", replace(recipe, seed=seed)) for seed in files.seeds]
+    recipe = making.recipe("minilm/finetune", str(first)).replaced(plain=plain)
+    runs = [making.run(f"tuned-{seed}", recipe.replaced(seed=seed)) for seed in files.seeds]
     mean = making.mean(runs)
     making.export(mean, extra=(weak_rows, absent))
     return Report.from_json(mean / "report.json")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import re
@@ -38,7 +37,7 @@ def canonical(recipe: Recipe) -> Recipe:
         A recipe of the same run.
     """
     terms = {term: weight for term, weight in sorted(recipe.objective.items()) if weight}
-    return dataclasses.replace(recipe, objective=terms)
+    return recipe.replaced(objective=terms)
 
 
 def digest(values: Mapping[str, Any]) -> str:
@@ -83,8 +82,8 @@ def run_hash(recipe: Recipe, *, train_revision: str, dev_revision: str) -> str:
     Returns:
         8 hexadecimal digits.
     """
-    values = canonical(recipe).to_dict()
-    default = Recipe(name="", train="", dev="").to_dict()
+    values = canonical(recipe).model_dump()
+    default = Recipe(name="", train="", dev="").model_dump()
     chosen = {
         key: value
         for key, value in values.items()

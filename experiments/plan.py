@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -231,7 +230,7 @@ def _runs(
     if experiment.kind == "zero-shot":
         return (_zero_shot(recipe, options, data),)
     seeds = options.seeds or row.seeds
-    recipes = [dataclasses.replace(recipe, seed=recipe.seed + index) for index in range(seeds)]
+    recipes = [recipe.replaced(seed=recipe.seed + index) for index in range(seeds)]
     return tuple(
         PlannedRun(run_folder(options.runs, one, **revisions), one, data) for one in recipes
     )
@@ -255,7 +254,7 @@ def _as_overrides(changes: Mapping[str, object]) -> list[str]:
 
 def _zero_shot(recipe: Recipe, options: Options, data: DataFiles) -> PlannedRun:
     """The backbone as it is: no layer that would have to be trained."""
-    plain = dataclasses.replace(recipe, transform=False)
+    plain = recipe.replaced(transform=False)
     keys = ("backbone", "pooling", "order", "max_seq_length")
     code = digest(
         {key: getattr(plain, key) for key in keys}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Any,
+    ClassVar,
     Literal,
     Self,
     TypeVar,
@@ -62,9 +63,32 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
+    what: ClassVar[str] = "setting"
+    """What the settings are called in errors, such as ``recipe``."""
+
+    if not TYPE_CHECKING:  # mypy reads the arguments from the fields
+
+        def __init__(self, **values: object) -> None:
+            """Checks the values.
+
+            Raises:
+                InputError: If a key is unknown or missing, or a value breaks a rule.
+            """
+            try:
+                super().__init__(**values)
+            except ValidationError as error:
+                raise _first_fault(type(self), error, what=self.what) from error
+
+        __init__.__pydantic_base_init__ = True  # pydantic itself validates without it
+
     def replaced(self, **changes: object) -> Self:
-        """A copy with other values, validated; nested settings may be given as mappings."""
-        return type(self).model_validate({**dict(self), **changes})
+        """A copy with other values, validated; nested settings may be given as mappings.
+
+        Raises:
+            InputError: If a key is unknown or a value breaks a rule.
+        """
+        values = {**dict(self), **changes}
+        return validated(type(self), values, what=self.what, source=f"The {self.what}")
 
 
 def validated(kind: type[Model], values: Mapping[str, Any], *, what: str, source: str) -> Model:
@@ -86,9 +110,16 @@ def validated(kind: type[Model], values: Mapping[str, Any], *, what: str, source
     try:
         return kind.model_validate(dict(values))
     except ValidationError as error:
-        faults = error.errors(include_url=False)
-        unknown = [fault for fault in faults if fault["type"] == "extra_forbidden"]
-        raise _fault(kind, (unknown or faults)[0], what=what, source=source) from error
+        raise _first_fault(kind, error, what=what, source=source) from error
+
+
+def _first_fault(
+    kind: type[BaseModel], error: ValidationError, *, what: str, source: str | None = None
+) -> InputError:
+    """The one line for the first fault that pydantic found, unknown keys before others."""
+    faults = error.errors(include_url=False)
+    unknown = [fault for fault in faults if fault["type"] == "extra_forbidden"]
+    return _fault(kind, (unknown or faults)[0], what=what, source=source or f"The {what}")
 
 
 def _fault(kind: type[BaseModel], fault: ErrorDetails, *, what: str, source: str) -> InputError:

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from condsim.cli.sweep import sweep
 from condsim.errors import InputError
+from condsim.training.sweep import Correlations, SeedResult, SweepResult, TrialResult
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(sweep)
@@ -74,33 +75,29 @@ def test_sweep_bad_file_is_one_line(tmp_path, write):
 
 
 def test_sweep_interrupted_says_how_to_go_on(tmp_path, write, monkeypatch):
-    module = pytest.importorskip("condsim.training.sweep.running")
 
     def interrupted(spec, output):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "sweep", interrupted)
+    monkeypatch.setattr("condsim.training.run_sweep", interrupted)
     done = invoke(write(), "--output", tmp_path / "out")
     assert done.exit_code == 130
     assert "The same command goes on from here." in done.stderr
 
 
 def test_sweep_prints_the_result(tmp_path, write, monkeypatch):
-    module = pytest.importorskip("condsim.training.sweep.running")
-    results = pytest.importorskip("condsim.training.sweep.result")
-
     def finished(spec, output):
-        point, figures = spec.planned()[0], results.Figures(30.0, None)
-        return results.SweepResult(
+        point, dev = spec.planned()[0], Correlations(spearman=30.0, pearson=None)
+        return SweepResult(
             name=spec.name,
             search=spec.search(),
-            trials=(results.TrialResult(point, "trials/a", figures, 90.0),),
+            trials=(TrialResult(parameters=point, folder="trials/a", dev=dev, seconds=90.0),),
             recipe=spec.recipe_for(point),
-            seeds=(results.SeedResult(2, "seeds/2", figures),),
-            condition_only=results.Figures(10.0, 11.0),
+            seeds=(SeedResult(seed=2, folder="seeds/2", figures=dev),),
+            condition_only=Correlations(spearman=10.0, pearson=11.0),
         )
 
-    monkeypatch.setattr(module, "sweep", finished)
+    monkeypatch.setattr("condsim.training.run_sweep", finished)
     done = invoke(write(), "--output", tmp_path / "out")
     assert done.exit_code == 0
     assert "| 1 | 1e-05 | mse1 | 30.00 | - | 1.5 |" in done.stdout.splitlines()

@@ -59,5 +59,5 @@ def test_conditioning_import_needs_no_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.strip() == (
-        "This needs torch, which is not installed: pip install 'condsim[train]'"
+        "This needs sentence_transformers, which is not installed: pip install 'condsim[train]'"
     )

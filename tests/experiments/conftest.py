@@ -77,7 +77,7 @@ def finish(run: PlannedRun, *, spearman: float) -> None:
     if run.trained:
         save_recipe(run.recipe, run.folder / "recipe.yaml")
         record = {
-            "recipe": run.recipe.to_dict(),
+            "recipe": run.recipe.model_dump(),
             "train": {"name": "train", "revision": run.data.train_revision, "rows": 32},
             "dev_spearman_by_epoch": [spearman],
             "seconds": 1.0,

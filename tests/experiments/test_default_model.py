@@ -81,7 +81,7 @@ def test_make_default_model_scores_goes_on_and_refuses_other_inputs(
     tmp_path, data, tiny_backbone, monkeypatch
 ):
     def short(path: Path) -> Recipe:
-        return replace(load_recipe(path), max_seq_length=48)  # the tiny backbone has 64 positions
+        return load_recipe(path).replaced(max_seq_length=48)  # the tiny backbone has 64 positions
 
     monkeypatch.setattr(default_model, "load_recipe", short)
     backbone = str(tmp_path / "backbone")

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 from experiments.naming import canonical, run_folder, run_hash
@@ -17,8 +16,7 @@ def test_run_hash_stays_what_it_was():
 
 
 def test_run_hash_ignores_names_paths_and_zero_weights():
-    other = dataclasses.replace(
-        RECIPE,
+    other = RECIPE.replaced(
         name="b",
         train="elsewhere/t",
         dev="elsewhere/d",
@@ -32,8 +30,8 @@ def test_run_hash_ignores_names_paths_and_zero_weights():
 def test_run_hash_differs_by_value_seed_and_data():
     hashes = {
         run_hash(RECIPE, **DATA),
-        run_hash(dataclasses.replace(RECIPE, seed=1), **DATA),
-        run_hash(dataclasses.replace(RECIPE, margin=0.5), **DATA),
+        run_hash(RECIPE.replaced(seed=1), **DATA),
+        run_hash(RECIPE.replaced(margin=0.5), **DATA),
         run_hash(RECIPE, train_revision="other", dev_revision=DATA["dev_revision"]),
         run_hash(RECIPE, train_revision=DATA["train_revision"], dev_revision="other"),
     }
@@ -41,9 +39,7 @@ def test_run_hash_differs_by_value_seed_and_data():
 
 
 def test_run_folder_reads_as_the_run():
-    folder = run_folder(Path("runs"), dataclasses.replace(RECIPE, train_rows=1000, seed=3), **DATA)
+    folder = run_folder(Path("runs"), RECIPE.replaced(train_rows=1000, seed=3), **DATA)
     assert folder.name.startswith("all-minilm-l6-v2-bi-mse-quad-train-rows-1000-s3-")
-    ccl = dataclasses.replace(
-        RECIPE, objective=dict.fromkeys(("mse", "bcl", "w-acl", "c-mse"), 1.0)
-    )
+    ccl = RECIPE.replaced(objective=dict.fromkeys(("mse", "bcl", "w-acl", "c-mse"), 1.0))
     assert run_folder(Path("runs"), ccl, **DATA).name.startswith("all-minilm-l6-v2-bi-ccl-s42-")

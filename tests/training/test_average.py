@@ -1,5 +1,3 @@
-import dataclasses
-
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
@@ -14,7 +12,7 @@ from condsim.training import average_models, average_weights, fit
 def runs(tmp_path_factory, tiny_recipe):
     folder = tmp_path_factory.mktemp("runs")
     for seed in (1, 2):
-        fit(dataclasses.replace(tiny_recipe, epochs=1, seed=seed), folder / str(seed))
+        fit(tiny_recipe.replaced(epochs=1, seed=seed), folder / str(seed))
     return [folder / "1", folder / "2"]
 
 
@@ -33,7 +31,7 @@ def test_average_weights_one_model_raises(runs):
 
 
 def test_average_weights_other_architecture_raises(runs, tmp_path, tiny_recipe):
-    fit(dataclasses.replace(tiny_recipe, epochs=1, transform=True), tmp_path / "other")
+    fit(tiny_recipe.replaced(epochs=1, transform=True), tmp_path / "other")
     models = [SentenceTransformer(str(runs[0])), SentenceTransformer(str(tmp_path / "other"))]
     with pytest.raises(InputError, match=r"one architecture.*differs from the first"):
         average_weights(models)
@@ -64,7 +62,7 @@ def test_average_models_unfinished_run_raises(runs, tmp_path):
 
 
 def test_average_models_other_order_raises(runs, tmp_path, tiny_recipe):
-    other = dataclasses.replace(tiny_recipe, epochs=1, order="sentence-first")
+    other = tiny_recipe.replaced(epochs=1, order="sentence-first")
     fit(other, tmp_path / "other")
     with pytest.raises(InputError, match="differ in 'order'"):
         average_models([runs[0], tmp_path / "other"], tmp_path / "mean")

@@ -1,4 +1,3 @@
-import dataclasses
 import json
 import os
 import signal
@@ -46,7 +45,7 @@ def command(recipe_path: Path, output: Path, *more: str) -> list[str]:
     ],
 )
 def test_fit_every_encoder_writes_a_folder_that_loads(tmp_path, tiny_recipe, changes, kind):
-    recipe = dataclasses.replace(tiny_recipe, **changes)
+    recipe = tiny_recipe.replaced(**changes)
     result = fit(recipe, tmp_path / "run")
     assert result is not None
     assert len(result.dev_spearman) == recipe.epochs
@@ -70,7 +69,7 @@ def test_fit_card_names_data_recipe_scores_and_quotes_no_row(tmp_path, tiny_reci
 
 
 def test_fit_killed_and_resumed_ends_bit_equal(tmp_path, tiny_recipe, weights_of):
-    recipe = dataclasses.replace(tiny_recipe, epochs=10, checkpoint_steps=5, dropout=0.1)
+    recipe = tiny_recipe.replaced(epochs=10, checkpoint_steps=5, dropout=0.1)
     save_recipe(recipe, tmp_path / "recipe.yaml")
     fit(recipe, tmp_path / "whole")
     run = tmp_path / "killed"
@@ -95,7 +94,7 @@ def test_fit_killed_and_resumed_ends_bit_equal(tmp_path, tiny_recipe, weights_of
 def test_fit_interrupted_and_resumed_ends_bit_equal(
     tmp_path, tiny_recipe, objective, weights_of, fit_interrupted
 ):
-    recipe = dataclasses.replace(tiny_recipe, epochs=3, objective=objective, dropout=0.1)
+    recipe = tiny_recipe.replaced(epochs=3, objective=objective, dropout=0.1)
     fit(recipe, tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         fit_interrupted(recipe, tmp_path / "stopped", step=13)
@@ -104,8 +103,8 @@ def test_fit_interrupted_and_resumed_ends_bit_equal(
 
 
 def test_fit_ccl_saves_no_projection_head(tmp_path, tiny_recipe, weights_of):
-    fit(dataclasses.replace(tiny_recipe, epochs=1, objective=CCL), tmp_path / "ccl")
-    fit(dataclasses.replace(tiny_recipe, epochs=1), tmp_path / "plain")
+    fit(tiny_recipe.replaced(epochs=1, objective=CCL), tmp_path / "ccl")
+    fit(tiny_recipe.replaced(epochs=1), tmp_path / "plain")
     assert weights_of(tmp_path / "ccl").keys() == weights_of(tmp_path / "plain").keys()
 
 
@@ -113,21 +112,21 @@ def test_fit_pairwise_objective_without_pairs_raises(tmp_path, tiny_recipe):
     rows = Path(tiny_recipe.train).read_text().splitlines()
     lone = [rows[0], *(row for row in rows[1:] if "the animal" in row)]
     (tmp_path / "lone.csv").write_text("\n".join(lone) + "\n")
-    recipe = dataclasses.replace(tiny_recipe, train=str(tmp_path / "lone.csv"), objective=CCL)
+    recipe = tiny_recipe.replaced(train=str(tmp_path / "lone.csv"), objective=CCL)
     with pytest.raises(InputError, match=r"lone has no sentence pair.*needs for 'w-acl'"):
         fit(recipe, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 def test_fit_train_rows_takes_whole_pairs(tmp_path, tiny_recipe):
-    result = fit(dataclasses.replace(tiny_recipe, epochs=1, train_rows=21), tmp_path / "run")
+    result = fit(tiny_recipe.replaced(epochs=1, train_rows=21), tmp_path / "run")
     assert result is not None
     assert json.loads((tmp_path / "run" / "training.json").read_text())["train"]["rows"] in (20, 21)
 
 
 def test_fit_condition_only_cross_encoder_ignores_the_sentences(tmp_path, tiny_recipe):
-    recipe = dataclasses.replace(
-        tiny_recipe, encoder="cross-encoder", objective={"mse": 1.0}, inputs="condition"
+    recipe = tiny_recipe.replaced(
+        encoder="cross-encoder", objective={"mse": 1.0}, inputs="condition"
     )
     result = fit(recipe, tmp_path / "run")
     assert result is not None
@@ -148,8 +147,7 @@ def test_fit_task_without_conditions_trains_on_plain_sentences(tmp_path, tiny_re
     ]
     (tmp_path / "sts-train.csv").write_text("\n".join(lines) + "\n")
     for encoder in ("bi-encoder", "cross-encoder"):
-        recipe = dataclasses.replace(
-            tiny_recipe,
+        recipe = tiny_recipe.replaced(
             encoder=encoder,
             train=str(tmp_path / "sts-train.csv"),
             dev=str(tmp_path / "sts-train.csv"),
@@ -161,19 +159,19 @@ def test_fit_task_without_conditions_trains_on_plain_sentences(tmp_path, tiny_re
         assert result.report.baselines[0].name == "word-overlap"
         assert "word-overlap" in result.summary()
     with pytest.raises(InputError, match="two conditions"):
-        fit(dataclasses.replace(recipe, encoder="bi-encoder", objective=CCL), tmp_path / "ccl")
+        fit(recipe.replaced(encoder="bi-encoder", objective=CCL), tmp_path / "ccl")
     with pytest.raises(InputError, match="a tri-encoder needs"):
-        fit(dataclasses.replace(recipe, encoder="tri-encoder"), tmp_path / "tri")
+        fit(recipe.replaced(encoder="tri-encoder"), tmp_path / "tri")
 
 
 def test_fit_same_seed_gives_same_weights_other_seed_differs(tmp_path, tiny_recipe, weights_of):
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        fit(dataclasses.replace(tiny_recipe, epochs=1, seed=seed), tmp_path / name)
+        fit(tiny_recipe.replaced(epochs=1, seed=seed), tmp_path / name)
     assert weights_of(tmp_path / "a") == weights_of(tmp_path / "b") != weights_of(tmp_path / "c")
 
 
 def test_fit_resume_finished_run_raises(tmp_path, tiny_recipe):
-    recipe = dataclasses.replace(tiny_recipe, epochs=1)
+    recipe = tiny_recipe.replaced(epochs=1)
     fit(recipe, tmp_path / "run")
     with pytest.raises(InputError, match="is finished"):
         fit(recipe, tmp_path / "run", resume=True)
@@ -181,7 +179,7 @@ def test_fit_resume_finished_run_raises(tmp_path, tiny_recipe):
 
 @pytest.mark.slow
 def test_train_command_two_processes_write_one_folder(tmp_path, tiny_recipe):
-    recipe = dataclasses.replace(tiny_recipe, objective={**tiny_recipe.objective, **CCL})
+    recipe = tiny_recipe.replaced(objective={**tiny_recipe.objective, **CCL})
     save_recipe(recipe, tmp_path / "recipe.yaml")
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     words = command(tmp_path / "recipe.yaml", tmp_path / "run")[3:]

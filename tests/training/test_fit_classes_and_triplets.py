@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import signal
@@ -75,15 +74,12 @@ def recipes(tmp_path_factory, tiny_backbone) -> dict[str, Recipe]:
     )
     return {
         "softmax": common,
-        "triplet": dataclasses.replace(
-            common,
+        "triplet": common.replaced(
             train=str(folder / "triplets.tsv"),
             dev=str(folder / "triplets-dev.tsv"),
             objective={"triplet": 1.0},
         ),
-        "mse": dataclasses.replace(
-            common, train=str(folder / "scored.tsv"), objective={"mse": 1.0}
-        ),
+        "mse": common.replaced(train=str(folder / "scored.tsv"), objective={"mse": 1.0}),
     }
 
 
@@ -95,7 +91,7 @@ def test_fit_softmax_is_measured_on_similarities_and_saves_no_classifier(
     tmp_path, recipes, weights_of
 ):
     result = fit(recipes["softmax"], tmp_path / "nli")
-    fit(dataclasses.replace(recipes["mse"], epochs=1), tmp_path / "plain")
+    fit(recipes["mse"].replaced(epochs=1), tmp_path / "plain")
     assert result is not None
     assert len(result.dev_spearman) == 2
     assert result.report.task == "scored"
@@ -105,7 +101,7 @@ def test_fit_softmax_is_measured_on_similarities_and_saves_no_classifier(
 
 
 def test_fit_triplet_chooses_the_epoch_by_accuracy(tmp_path, recipes):
-    result = fit(dataclasses.replace(recipes["triplet"], epochs=3), tmp_path / "run")
+    result = fit(recipes["triplet"].replaced(epochs=3), tmp_path / "run")
     assert result is not None
     assert len(result.dev_accuracy) == len(result.dev_spearman) == 3
     assert history(tmp_path / "run")["dev_accuracy_by_epoch"] == [
@@ -123,7 +119,7 @@ def test_fit_triplet_chooses_the_epoch_by_accuracy(tmp_path, recipes):
 
 
 def test_fit_triplet_learns(tmp_path, recipes):
-    recipe = dataclasses.replace(recipes["triplet"], epochs=8, learning_rate=3e-3, dropout=0.0)
+    recipe = recipes["triplet"].replaced(epochs=8, learning_rate=3e-3, dropout=0.0)
     result = fit(recipe, tmp_path / "run")
     assert result is not None
     assert max(result.dev_accuracy) > 90
@@ -133,13 +129,13 @@ def test_fit_one_recipe_after_the_other(tmp_path, recipes):
     backbone = recipes["softmax"].backbone
     for name in ("mse", "softmax", "mse", "triplet"):
         folder = tmp_path / f"{len(list(tmp_path.iterdir()))}-{name}"
-        assert fit(dataclasses.replace(recipes[name], backbone=backbone, epochs=1), folder)
+        assert fit(recipes[name].replaced(backbone=backbone, epochs=1), folder)
         backbone = str(folder)
     assert 0 <= condsim.load(backbone).score("A dog runs.", "A cat runs.") <= 1
 
 
 def test_fit_softmax_on_triplets_dev_is_measured_by_accuracy(tmp_path, recipes):
-    recipe = dataclasses.replace(recipes["softmax"], dev=recipes["triplet"].dev, epochs=1)
+    recipe = recipes["softmax"].replaced(dev=recipes["triplet"].dev, epochs=1)
     result = fit(recipe, tmp_path / "run")
     assert result is not None
     assert len(result.dev_accuracy) == 1
@@ -149,7 +145,7 @@ def test_fit_softmax_on_triplets_dev_is_measured_by_accuracy(tmp_path, recipes):
 def test_fit_interrupted_and_resumed_ends_bit_equal(
     tmp_path, recipes, objective, fit_interrupted, weights_of
 ):
-    recipe = dataclasses.replace(recipes[objective], epochs=3, dropout=0.1)
+    recipe = recipes[objective].replaced(epochs=3, dropout=0.1)
     fit(recipe, tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         fit_interrupted(recipe, tmp_path / "stopped", step=11)
@@ -161,7 +157,7 @@ def test_fit_interrupted_and_resumed_ends_bit_equal(
 
 @pytest.mark.slow
 def test_fit_softmax_killed_and_resumed_ends_bit_equal(tmp_path, recipes, weights_of):
-    recipe = dataclasses.replace(recipes["softmax"], epochs=10, checkpoint_steps=5, dropout=0.1)
+    recipe = recipes["softmax"].replaced(epochs=10, checkpoint_steps=5, dropout=0.1)
     save_recipe(recipe, tmp_path / "recipe.yaml")
     fit(recipe, tmp_path / "whole")
     run = tmp_path / "killed"
@@ -186,14 +182,13 @@ def test_fit_softmax_killed_and_resumed_ends_bit_equal(tmp_path, recipes, weight
 
 @pytest.mark.slow
 def test_fit_softmax_two_processes_keep_one_classifier(tmp_path, recipes):
-    recipe = dataclasses.replace(recipes["softmax"], epochs=1)
+    recipe = recipes["softmax"].replaced(epochs=1)
     save_recipe(recipe, tmp_path / "recipe.yaml")
     code = (
         "import sys, torch\n"
         "from pathlib import Path\n"
         "from condsim.losses import SoftmaxLoss\n"
-        "from condsim.training.run import close_process_group, fit\n"
-        "from condsim.training.recipe import load_recipe\n"
+        "from condsim.training import close_process_group, fit, load_recipe\n"
         "made, init = [], SoftmaxLoss.__init__\n"
         "def remember(self, *a, **k):\n    init(self, *a, **k)\n    made.append(self)\n"
         "SoftmaxLoss.__init__ = remember\n"
@@ -220,9 +215,7 @@ def test_fit_softmax_two_processes_keep_one_classifier(tmp_path, recipes):
 def test_used_rows_train_rows_is_a_part_of_a_larger_draw(recipes, objective):
     recipe = recipes[objective]
     train = load_train(recipe)
-    drawn = [
-        used_rows(train, dataclasses.replace(recipe, train_rows=rows)) for rows in (10, 20, 1000)
-    ]
+    drawn = [used_rows(train, recipe.replaced(train_rows=rows)) for rows in (10, 20, 1000)]
     assert [len(rows) for rows in drawn] == [10, 20, len(train)]
     first = [rows.premises if objective == "softmax" else rows.anchors for rows in drawn]
     assert set(first[0]) < set(first[1]) < set(first[2])
@@ -240,7 +233,7 @@ def test_used_rows_train_rows_is_a_part_of_a_larger_draw(recipes, objective):
 )
 def test_fit_file_of_another_kind_is_one_line(tmp_path, recipes, objective, changes, message):
     (key, other), *_ = changes.items()
-    recipe = dataclasses.replace(recipes[objective], **{key: recipes[other].train})
+    recipe = recipes[objective].replaced(**{key: recipes[other].train})
     with pytest.raises(InputError, match=message):
         fit(recipe, tmp_path / "run")
     assert not (tmp_path / "run").exists()

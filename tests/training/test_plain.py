@@ -1,5 +1,3 @@
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -27,12 +25,12 @@ PAIRS = [(f"A dog runs {number}.", f"A cat sleeps {number}.", number % 2) for nu
 def recipe(tmp_path, tiny_recipe):
     rows = [f"{one},{two},{score}" for one, two, score in PAIRS]
     (tmp_path / "plain.csv").write_text("\n".join(["sentence1,sentence2,score", *rows]) + "\n")
-    return dataclasses.replace(tiny_recipe, plain=str(tmp_path / "plain.csv"))
+    return tiny_recipe.replaced(plain=str(tmp_path / "plain.csv"))
 
 
 def test_plain_objective_keeps_what_needs_no_pairs(recipe):
     assert plain_objective(recipe) == {"mse": 1.0, "correlation": 0.5}
-    only_quad = dataclasses.replace(recipe, objective={"quad": 1.0})
+    only_quad = recipe.replaced(objective={"quad": 1.0})
     assert plain_objective(only_quad) == {"mse": 1.0}
 
 
@@ -72,7 +70,7 @@ def test_fit_plain_pairs_teach_similarity_without_condition(tmp_path, recipe):
     scores = {}
     pairs = load_scored_pairs(recipe.plain)
     for name, plain in (("with", recipe.plain), ("without", None)):
-        fit(dataclasses.replace(recipe, plain=plain, epochs=6), tmp_path / name)
+        fit(recipe.replaced(plain=plain, epochs=6), tmp_path / name)
         scorer = condsim.load(str(tmp_path / name))
         found = scorer.score(pairs.sentences1, pairs.sentences2, scale="raw")
         scores[name] = float(np.mean((found - pairs.gold) ** 2))
@@ -82,7 +80,7 @@ def test_fit_plain_pairs_teach_similarity_without_condition(tmp_path, recipe):
 def test_fit_plain_interrupted_and_resumed_ends_bit_equal(
     tmp_path, recipe, weights_of, fit_interrupted
 ):
-    recipe = dataclasses.replace(recipe, epochs=3, dropout=0.1)
+    recipe = recipe.replaced(epochs=3, dropout=0.1)
     fit(recipe, tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         fit_interrupted(recipe, tmp_path / "stopped", step=17)
@@ -91,9 +89,9 @@ def test_fit_plain_interrupted_and_resumed_ends_bit_equal(
 
 
 def test_load_plain_conditions_raises(recipe):
-    assert load_plain(dataclasses.replace(recipe, plain=None)) is None
+    assert load_plain(recipe.replaced(plain=None)) is None
     with pytest.raises(InputError, match="has conditions, and the recipe key 'plain' names pairs"):
-        load_plain(dataclasses.replace(recipe, plain=recipe.train))
+        load_plain(recipe.replaced(plain=recipe.train))
 
 
 def test_recipe_plain_other_encoder_raises():
@@ -104,7 +102,7 @@ def test_recipe_plain_other_encoder_raises():
 def test_fit_plain_beside_rows_without_conditions_raises(tmp_path, recipe):
     with pytest.raises(InputError, match="and plain has none"):
         fit(
-            dataclasses.replace(recipe, train=recipe.plain, objective={"mse": 1.0}),
+            recipe.replaced(train=recipe.plain, objective={"mse": 1.0}),
             tmp_path / "run",
         )
 
@@ -113,6 +111,6 @@ def test_fit_plain_with_siblings_trains_on_both(tmp_path, recipe):
     sentence = load_csts(recipe.train).sentences1[0]
     (tmp_path / "siblings.csv").write_text(f"group,text\n1,{sentence}\n1,A man plays.\n")
     siblings = {"siblings": str(tmp_path / "siblings.csv"), "sibling_rate": 1.0}
-    result = fit(dataclasses.replace(recipe, **siblings), tmp_path / "run")
+    result = fit(recipe.replaced(**siblings), tmp_path / "run")
     assert result is not None
     assert len(result.dev_spearman) == recipe.epochs

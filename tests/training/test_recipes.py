@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -63,7 +62,7 @@ def test_minilm_ccl_recipe_differs_in_the_objective_only(ours, peer):
     assert (recipe.name, recipe.objective) == (f"minilm-{ours}", CCL)
     assert (recipe.tau, recipe.sigma) == (5, 0.5)
     other = load_recipe(RECIPES / f"minilm/{peer}.yaml")
-    same = replace(other, name=recipe.name, objective=CCL, tau=5, sigma=0.5)
+    same = other.replaced(name=recipe.name, objective=CCL, tau=5, sigma=0.5)
     assert recipe == same
 
 
@@ -78,6 +77,10 @@ def test_stsb_recipe_is_mse_on_stsb(kind):
 @pytest.mark.parametrize(("folder", "term"), [("nli", "softmax"), ("sections", "triplet")])
 def test_fine_tuning_recipe_has_the_settings_of_sbert(folder, term):
     recipe = load_recipe(RECIPES / folder / "minilm-bi.yaml")
-    assert (recipe.encoder, recipe.objective, recipe.lone_term) == ("bi-encoder", {term: 1.0}, term)
+    assert (recipe.encoder, recipe.objective, recipe.data_objective) == (
+        "bi-encoder",
+        {term: 1.0},
+        term,
+    )
     assert (recipe.epochs, recipe.batch_size, recipe.margin) == (1, 16, 1.0)
     assert (recipe.pooling, recipe.schedule, recipe.warmup) == ("mean", "linear", 0.1)

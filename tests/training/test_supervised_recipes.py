@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ def test_stsb_after_nli_differs_in_the_backbone_only():
     recipe = load_recipe(RECIPES / "stsb/nli-bi.yaml")
     assert recipe.backbone == "runs/nli"
     same = load_recipe(RECIPES / "stsb/bi.yaml")
-    assert replace(same, name=recipe.name, backbone="runs/nli") == recipe
+    assert same.replaced(name=recipe.name, backbone="runs/nli") == recipe
 
 
 def test_afs_recipe_chooses_no_epoch_on_its_fold():

@@ -291,7 +291,7 @@ def test_sweep_held_out_is_scored_once_and_never_chooses(
         def score(self, sentences1, sentences2, conditions):
             return np.linspace(0, 1, len(sentences1), dtype=np.float32)
 
-    monkeypatch.setattr(module, "load_scorer", Scorer)
+    monkeypatch.setattr(module, "load_trained", Scorer)
     path, output = write(test=str(held_out)), tmp_path / "out"
     found = run_sweep(load_sweep(path), output)
     assert scored == ["43", "44", "45"]
@@ -390,8 +390,7 @@ KILLED = """
 import sys, time
 from pathlib import Path
 
-from condsim.training import sweep as module
-from condsim.training.sweep_spec import load_sweep
+from condsim.training.sweep import load_sweep, running as module
 
 def run_or_resume(recipe, folder, *, wait=True):
     folder.mkdir(parents=True)

@@ -19,7 +19,7 @@ from condsim.contexts.recipe import SurrogateSettings
 from condsim.encoders import without_progress_bars
 from condsim.errors import InputError, require
 from condsim.files import replacing
-from condsim.settings import typed
+from condsim.settings import validated
 from condsim.training import Recipe
 from condsim.types import FloatArray
 
@@ -224,7 +224,7 @@ def surrogate_recipe(
         "epochs": 1,
         **settings.train,
     }
-    recipe = typed(Recipe, values, what="surrogate recipe", source="'surrogate.train'")
+    recipe = validated(Recipe, values, what="surrogate recipe", source="'surrogate.train'")
     if recipe.pair_terms:
         raise InputError(
             f"The objective {recipe.pair_terms[0]!r} of 'surrogate.train' compares two conditions "

@@ -1,7 +1,6 @@
 """Objectives: sentence-transformers losses over pure functions on tensors.
 
-Needs the ``train`` extra. ``LOSSES`` maps the name used in a recipe to its class, and
-``PROJECTED_LOSSES`` and ``LONE_LOSSES`` do so for objectives of other inputs.
+Needs the ``train`` extra, but for ``OBJECTIVES``: every objective by its name in a recipe.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
         SimilarityLoss as SimilarityLoss,
         Targets as Targets,
     )
-    from condsim.losses.ccl import CCLLoss as CCLLoss
     from condsim.losses.contrastive import (
         ACLLoss as ACLLoss,
         BCLLoss as BCLLoss,
@@ -53,12 +51,7 @@ if TYPE_CHECKING:
         PairOrderLoss as PairOrderLoss,
         RankNetLoss as RankNetLoss,
     )
-    from condsim.losses.registry import (
-        LONE_LOSSES as LONE_LOSSES,
-        LOSSES as LOSSES,
-        PROJECTED_LOSSES as PROJECTED_LOSSES,
-        WeightedSumLoss as WeightedSumLoss,
-    )
+    from condsim.losses.registry import OBJECTIVES as OBJECTIVES, Objective as Objective
     from condsim.losses.similarity import (
         CorrelationLoss as CorrelationLoss,
         MSELoss as MSELoss,
@@ -67,12 +60,12 @@ if TYPE_CHECKING:
         SoftmaxLoss as SoftmaxLoss,
         TripletLoss as TripletLoss,
     )
+    from condsim.losses.weighted import CCLLoss as CCLLoss, WeightedSumLoss as WeightedSumLoss
 
 __getattr__, __dir__, __all__ = face(
     __name__,
     {
         "base": "LossOptions SimilarityLoss Targets",
-        "ccl": "CCLLoss",
         "contrastive": (
             "ACLLoss BCLLoss CMSELoss FDLLoss ProjectedLoss ProjectionHead RDLLoss WACLLoss"
         ),
@@ -83,8 +76,9 @@ __getattr__, __dir__, __all__ = face(
             "tolerant_labels w_acl_loss"
         ),
         "ranking": "CoSENTLoss ListNetLoss PairOrderLoss RankNetLoss",
-        "registry": "LONE_LOSSES LOSSES PROJECTED_LOSSES WeightedSumLoss",
+        "registry": "OBJECTIVES Objective",
         "similarity": "CorrelationLoss MSELoss PairedLoss QuadLoss SoftmaxLoss TripletLoss",
+        "weighted": "CCLLoss WeightedSumLoss",
     },
     extra="train",
 )

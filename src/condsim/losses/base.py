@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch.nn.functional as F
 from sentence_transformers import SentenceTransformer
@@ -26,7 +26,10 @@ class LossOptions:
         tau: τ of BCL, above 0; divides the cosines (CCL Eq. 10).
         sigma: σ of BCL in [0, 1] (CCL Eq. 11).
         middle_tolerance: How far from the label 3, a gold of 0.5, MSE and the correlation let the
-            prediction be, in [0, 0.5]; see ``functional.tolerant_labels``.
+            prediction be, in [0, 0.5]; see :func:`tolerant_labels`.
+
+    Raises:
+        InputError: If a number is out of its range.
     """
 
     margin: float = 1.0
@@ -36,21 +39,19 @@ class LossOptions:
     middle_tolerance: float = 0.0
 
     def __post_init__(self) -> None:
-        """Checks the ranges."""
-        if not (math.isfinite(self.margin) and self.margin >= 0):
-            raise InputError(f"The margin of Quad must be at least 0. Got {self.margin} instead.")
-        if not (math.isfinite(self.scale) and self.scale > 0):
-            raise InputError(
-                f"The scale of a ranking objective must be above 0. Got {self.scale} instead."
-            )
-        if not (math.isfinite(self.tau) and self.tau > 0):
-            raise InputError(f"τ of BCL must be above 0. Got {self.tau} instead.")
-        if not 0 <= self.sigma <= 1:
-            raise InputError(f"σ of BCL must be in [0, 1]. Got {self.sigma} instead.")
-        if not 0 <= self.middle_tolerance <= 0.5:
-            raise InputError(
-                f"middle_tolerance must be in [0, 0.5]. Got {self.middle_tolerance} instead."
-            )
+        rules = (
+            ("The margin of Quad", self.margin, self.margin >= 0, "at least 0"),
+            ("The scale of a ranking objective", self.scale, self.scale > 0, "above 0"),
+            ("τ of BCL", self.tau, self.tau > 0, "above 0"),
+            ("σ of BCL", self.sigma, 0 <= self.sigma <= 1, "in [0, 1]"),
+            (
+                *("middle_tolerance", self.middle_tolerance),
+                *(0 <= self.middle_tolerance <= 0.5, "in [0, 0.5]"),
+            ),
+        )
+        for what, value, holds, rule in rules:
+            if not (holds and math.isfinite(value)):
+                raise InputError(f"{what} must be {rule}. Got {value} instead.")
 
 
 @dataclass(frozen=True)
@@ -81,11 +82,7 @@ class Targets:
         Raises:
             InputError: If the shape is neither, or a gold similarity is not in [0, 1].
         """
-        if (
-            labels.ndim not in (1, 2)
-            or labels.shape[0] != rows
-            or labels.shape[1:] not in ((), (2,))
-        ):
+        if labels.shape not in ((rows,), (rows, 2)):
             raise InputError(
                 f"Labels must have shape ({rows},), the gold similarities, or ({rows}, 2), gold "
                 f"similarity and pair id. Got {tuple(labels.shape)} instead."
@@ -122,72 +119,10 @@ class EncodedBatch:
         return F.cosine_similarity(self.first.float(), self.second.float(), dim=-1)
 
 
-class SimilarityLoss(nn.Module, ABC):
-    """Base of the objectives over the cosine of two conditional sentences.
-
-    A subclass says in ``compute`` what it makes of similarities and labels. The two columns of
-    conditional sentences run through the model as one merged forward.
-
-    Inputs:
-        | columns                                                     | labels            |
-        |-------------------------------------------------------------|-------------------|
-        | conditional sentence 1, conditional sentence 2 (text pairs) | gold, or gold, id |
-    """
-
-    def __init__(self, model: SentenceTransformer, options: LossOptions | None = None) -> None:
-        """Makes the loss.
-
-        Args:
-            model: The encoder to train.
-            options: Numbers of the objective; the defaults if None.
-        """
-        super().__init__()
-        self.model = model
-        self.options = options or LossOptions()
-
-    @staticmethod
-    @abstractmethod
-    def compute(similarities: Tensor, targets: Targets, options: LossOptions) -> Tensor:
-        """The objective itself.
-
-        Args:
-            similarities: Predicted similarity of each row, ``(rows,)``.
-            targets: The labels of the batch.
-            options: Numbers of the objective.
-
-        Returns:
-            A float32 scalar, lower is better.
-        """
-
-    def forward(self, sentence_features: Iterable[dict[str, Any]], labels: Tensor) -> Tensor:
-        """Computes the loss of a batch.
-
-        Args:
-            sentence_features: The two preprocessed columns, ``rows`` rows each.
-            labels: ``(rows,)`` or ``(rows, 2)``, see ``Targets.from_labels``.
-
-        Returns:
-            A float32 scalar.
-
-        Raises:
-            InputError: If there are not two columns, or the labels break their rules.
-        """
-        batch = encode_batch(self.model, sentence_features, labels)
-        return self.compute(batch.similarities, batch.targets, self.options)
-
-    def get_config_dict(self) -> dict[str, Any]:
-        """Settings shown on the model card."""
-        return {}
-
-
 def encode_batch(
     model: nn.Module, sentence_features: Iterable[dict[str, Any]], labels: Tensor
 ) -> EncodedBatch:
-    """Runs both columns through the model in one forward.
-
-    Args:
-        labels: ``(rows,)`` or ``(rows, 2)``, see ``Targets.from_labels``.
-    """
+    """Runs both columns through the model in one forward."""
     columns = list(sentence_features)
     if len(columns) != 2:
         raise InputError(
@@ -200,14 +135,70 @@ def encode_batch(
     return EncodedBatch(first, second, targets, first_features)
 
 
-def second_view(model: nn.Module, batch: EncodedBatch) -> Tensor:
-    """Encodes the conditional sentences 1 of a batch once more, under fresh dropout (CCL §3.4).
+class ConditionalLoss(nn.Module, ABC):
+    """Base of the objectives over two columns of conditional sentences, encoded in one forward.
 
-    A forward of its own: in a merged one the tri-encoder would take the two views for repeated
-    texts and encode them once.
-
-    Returns:
-        f'(sentence 1, condition), ``(rows, dim)``.
+    Inputs:
+        | columns                                                     | labels            |
+        |-------------------------------------------------------------|-------------------|
+        | conditional sentence 1, conditional sentence 2 (text pairs) | gold, or gold, id |
     """
-    view: Tensor = model(dict(batch.first_features))["sentence_embedding"]
-    return view
+
+    shown: ClassVar[tuple[str, ...]] = ()
+    """The options of the objective, for the model card."""
+
+    def __init__(self, model: SentenceTransformer, options: LossOptions | None = None) -> None:
+        """Makes the loss.
+
+        Args:
+            model: The encoder to train.
+            options: Numbers of the objective; the defaults if None.
+        """
+        super().__init__()
+        self.model = model
+        self.options = options or LossOptions()
+
+    @abstractmethod
+    def of_batch(self, batch: EncodedBatch) -> Tensor:
+        """Computes the loss of an encoded batch, a float32 scalar."""
+
+    def forward(self, sentence_features: Iterable[dict[str, Any]], labels: Tensor) -> Tensor:
+        """Computes the loss of a batch.
+
+        Args:
+            sentence_features: The two preprocessed columns, ``rows`` rows each.
+            labels: ``(rows,)`` or ``(rows, 2)``, see :meth:`Targets.from_labels`.
+
+        Returns:
+            A float32 scalar, lower is better.
+
+        Raises:
+            InputError: If there are not two columns, or the labels break their rules.
+        """
+        return self.of_batch(encode_batch(self.model, sentence_features, labels))
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """Settings shown on the model card."""
+        return {name: getattr(self.options, name) for name in self.shown}
+
+
+class SimilarityLoss(ConditionalLoss):
+    """Base of the objectives over the cosine of two conditional sentences."""
+
+    @staticmethod
+    @abstractmethod
+    def compute(similarities: Tensor, targets: Targets, options: LossOptions) -> Tensor:
+        """Computes the objective itself.
+
+        Args:
+            similarities: Predicted similarity of each row, ``(rows,)``.
+            targets: The labels of the batch.
+            options: Numbers of the objective.
+
+        Returns:
+            A float32 scalar, lower is better.
+        """
+
+    def of_batch(self, batch: EncodedBatch) -> Tensor:
+        """Computes the objective on the cosines."""
+        return self.compute(batch.similarities, batch.targets, self.options)

@@ -1,11 +1,10 @@
-"""CCL: the four losses of conditional contrastive learning together."""
+"""The objectives of conditional contrastive learning (CCL)."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from condsim.errors import InputError
-from condsim.losses.base import EncodedBatch, LossOptions, Targets, encode_batch, second_view
+from condsim.losses.base import ConditionalLoss, EncodedBatch, LossOptions, Targets
 from condsim.losses.functional import acl_loss, bcl_loss, fdl_loss, mse_loss, rdl_loss, w_acl_loss
 from condsim.losses.similarity import PairedLoss
 
@@ -78,62 +77,27 @@ class ProjectedBatch:
     targets: Targets
 
 
-class ProjectedLoss(nn.Module, ABC):
-    """Base of the objectives over g(f(sentence, condition)).
+class ProjectedLoss(ConditionalLoss):
+    """Base of the objectives over g(f(sentence, condition)); each has a projection head of its own.
 
-    A subclass says in ``compute`` what it makes of a projected batch and in ``needs_view`` whether
-    it needs sentence 1 under a second dropout, which costs one more forward over that column.
-
-    Inputs:
-        | columns                                                     | labels            |
-        |-------------------------------------------------------------|-------------------|
-        | conditional sentence 1, conditional sentence 2 (text pairs) | gold, or gold, id |
+    Raises:
+        InputError: If the model does not know its dimension.
     """
 
     needs_view: ClassVar[bool] = False
+    """Whether it needs sentence 1 under a second dropout, one more forward over that column."""
 
     def __init__(self, model: SentenceTransformer, options: LossOptions | None = None) -> None:
-        """Makes the loss with a fresh projection head.
-
-        Args:
-            model: The encoder to train.
-            options: Numbers of the objective; the defaults if None.
-
-        Raises:
-            InputError: If the model does not know its dimension.
-        """
-        super().__init__()
-        self.model = model
-        self.options = options or LossOptions()
+        super().__init__(model, options)
         self.head = new_head(model)
 
     @staticmethod
     @abstractmethod
     def compute(batch: ProjectedBatch, options: LossOptions) -> Tensor:
-        """The objective itself.
+        """Computes the objective itself, a float32 scalar."""
 
-        Args:
-            batch: The batch in the projected space.
-            options: Numbers of the objective.
-
-        Returns:
-            A float32 scalar, lower is better.
-        """
-
-    def forward(self, sentence_features: Iterable[dict[str, Any]], labels: Tensor) -> Tensor:
-        """Computes the loss of a batch.
-
-        Args:
-            sentence_features: The two preprocessed columns, ``rows`` rows each.
-            labels: ``(rows,)`` or ``(rows, 2)``, see ``Targets.from_labels``.
-
-        Returns:
-            A float32 scalar.
-
-        Raises:
-            InputError: If there are not two columns, or the labels break their rules.
-        """
-        batch = encode_batch(self.model, sentence_features, labels)
+    def of_batch(self, batch: EncodedBatch) -> Tensor:
+        """Projects the batch and computes the objective."""
         projected = project_batch(self.model, self.head, batch, with_view=self.needs_view)
         return self.compute(projected, self.options)
 
@@ -152,7 +116,9 @@ def project_batch(
     """Projects a batch, all of it in one pass through the head."""
     embeddings = [batch.first, batch.second]
     if with_view:
-        embeddings.append(second_view(model, batch))
+        # Sentence 1 once more under fresh dropout (CCL §3.4). A forward of its own: in a merged
+        # one the tri-encoder would take the two views for repeated texts and encode them once.
+        embeddings.append(model(dict(batch.first_features))["sentence_embedding"])
     first, second, *view = head(embeddings)
     return ProjectedBatch(first, second, view[0] if view else None, batch.targets)
 
@@ -165,7 +131,7 @@ class FDLLoss(PairedLoss):
 
     @staticmethod
     def compute_pairs(high: Tensor, low: Tensor, gaps: Tensor, options: LossOptions) -> Tensor:
-        """See ``functional_ccl.fdl_loss``."""
+        """See :func:`fdl_loss`."""
         return fdl_loss(high, low, gaps)
 
 
@@ -177,7 +143,7 @@ class RDLLoss(PairedLoss):
 
     @staticmethod
     def compute_pairs(high: Tensor, low: Tensor, gaps: Tensor, options: LossOptions) -> Tensor:
-        """See ``functional_ccl.rdl_loss``."""
+        """See :func:`rdl_loss`."""
         return rdl_loss(high, low, gaps)
 
 
@@ -189,7 +155,7 @@ class ACLLoss(PairedLoss):
 
     @staticmethod
     def compute_pairs(high: Tensor, low: Tensor, gaps: Tensor, options: LossOptions) -> Tensor:
-        """See ``functional_ccl.acl_loss``."""
+        """See :func:`acl_loss`."""
         return acl_loss(high, low, gaps)
 
 
@@ -202,7 +168,7 @@ class WACLLoss(PairedLoss):
 
     @staticmethod
     def compute_pairs(high: Tensor, low: Tensor, gaps: Tensor, options: LossOptions) -> Tensor:
-        """See ``functional_ccl.w_acl_loss``."""
+        """See :func:`w_acl_loss`."""
         return w_acl_loss(high, low, gaps)
 
 
@@ -216,7 +182,8 @@ class BCLLoss(ProjectedLoss):
     processes add batches, not negatives.
     """
 
-    needs_view: ClassVar[bool] = True
+    needs_view = True
+    shown = ("tau", "sigma")
 
     def __init__(self, model: SentenceTransformer, *, tau: float = 5.0, sigma: float = 0.5) -> None:
         """Makes the loss.
@@ -233,7 +200,7 @@ class BCLLoss(ProjectedLoss):
 
     @staticmethod
     def compute(batch: ProjectedBatch, options: LossOptions) -> Tensor:
-        """See ``functional_ccl.bcl_loss``.
+        """See :func:`bcl_loss`.
 
         Raises:
             InputError: If the batch has no second view.
@@ -248,10 +215,6 @@ class BCLLoss(ProjectedLoss):
             positives, negatives, batch.targets.gold, tau=options.tau, sigma=options.sigma
         )
 
-    def get_config_dict(self) -> dict[str, Any]:
-        """Settings shown on the model card."""
-        return {"tau": self.options.tau, "sigma": self.options.sigma}
-
 
 class CMSELoss(ProjectedLoss):
     """``mean((cos(g(h1), g(h2)) - gold)²)`` (CCL Eq. 3, its fourth term).
@@ -259,20 +222,8 @@ class CMSELoss(ProjectedLoss):
     The paper names the term and does not write it out; this is what READING.md makes of it.
     """
 
-    def __init__(self, model: SentenceTransformer) -> None:
-        """Makes the loss.
-
-        Args:
-            model: The encoder to train.
-        """
-        super().__init__(model)
-
     @staticmethod
     def compute(batch: ProjectedBatch, options: LossOptions) -> Tensor:
-        """See ``functional.mse_loss``."""
+        """See :func:`mse_loss`."""
         similarities = F.cosine_similarity(batch.first, batch.second, dim=-1)  # (rows,)
         return mse_loss(similarities, batch.targets.gold)
-
-    def get_config_dict(self) -> dict[str, object]:
-        """Settings shown on the model card."""
-        return {}

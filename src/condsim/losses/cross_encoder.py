@@ -12,15 +12,10 @@ from torch import Tensor, nn
 
 from condsim.errors import InputError
 from condsim.losses.base import LossOptions, Targets
-from condsim.losses.ranking import PairOrderLoss
-from condsim.losses.registry import LOSSES, checked_weights, weighted_terms
-from condsim.losses.similarity import PairedLoss
+from condsim.losses.registry import OBJECTIVES
+from condsim.losses.weighted import checked_weights, weighted_terms
 
-_APPLICABLE = tuple(
-    name
-    for name, loss in LOSSES.items()
-    if loss is PairOrderLoss or not issubclass(loss, PairedLoss)
-)
+_APPLICABLE = tuple(name for name, objective in OBJECTIVES.items() if objective.cross_encoder)
 
 
 class CrossEncoderSimilarityLoss(nn.Module):
@@ -50,7 +45,7 @@ class CrossEncoderSimilarityLoss(nn.Module):
             model: The cross-encoder to train, with one output.
             weights: Weight of each objective by its name, at least 0.
             scale: Inverse temperature of the ranking objectives, above 0.
-            middle_tolerance: See ``LossOptions``.
+            middle_tolerance: See :class:`LossOptions`.
 
         Raises:
             InputError: If an objective does not apply, a name is unknown, a weight negative or no
@@ -84,7 +79,7 @@ class CrossEncoderSimilarityLoss(nn.Module):
 
         Args:
             inputs: The two text columns, ``rows`` texts each.
-            labels: ``(rows,)`` or ``(rows, 2)``, see ``Targets.from_labels``; a list of rows is
+            labels: ``(rows,)`` or ``(rows, 2)``, see :meth:`Targets.from_labels`; a list of rows is
                 what the cross-encoder's collator makes of a list column.
             prompt: Passed to the model's preprocessing.
             task: Passed to the model's preprocessing.

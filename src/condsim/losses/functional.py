@@ -1,6 +1,6 @@
-"""The mathematics of conditional contrastive learning (CCL): pure functions on tensors.
+"""The mathematics of the objectives: pure functions on tensors.
 
-As in ``functional``: float32 whatever the input's dtype, a float32 scalar out, and a term with
+Each computes in float32 whatever the input's dtype and returns a float32 scalar; a term with
 nothing to compare is a constant that still has a graph.
 """
 
@@ -10,7 +10,8 @@ import math
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from sentence_transformers.sentence_transformer.losses import CoSENTLoss as LibraryCoSENTLoss
+from torch import Tensor, nn
 
 from condsim.errors import InputError
 
@@ -30,7 +31,7 @@ def mse_loss(similarities: Tensor, labels: Tensor) -> Tensor:
     Raises:
         InputError: If the shapes are not two equal, non-empty vectors.
     """
-    similarities, labels = row_vectors("mse_loss", similarities, labels)
+    similarities, labels = _row_vectors("mse_loss", similarities, labels)
     return (similarities - labels).square().mean()
 
 
@@ -50,7 +51,7 @@ def quad_loss(high: Tensor, low: Tensor, *, margin: float = 1.0) -> Tensor:
     Raises:
         InputError: If the shapes are not two equal vectors.
     """
-    high, low = pair_vectors("quad_loss", high, low)
+    high, low = _pair_vectors("quad_loss", high, low)
     if high.numel() == 0:
         return high.sum() + low.sum()
     return torch.relu(margin + low - high).mean()
@@ -71,7 +72,7 @@ def correlation_loss(similarities: Tensor, labels: Tensor, *, eps: float = 1e-12
     Raises:
         InputError: If the shapes are not two equal, non-empty vectors.
     """
-    similarities, labels = row_vectors("correlation_loss", similarities, labels)
+    similarities, labels = _row_vectors("correlation_loss", similarities, labels)
     x = _centred(similarities)
     y = _centred(labels)
     variance_x, variance_y = x.square().mean(), y.square().mean()
@@ -132,14 +133,14 @@ def _centred(values: Tensor) -> Tensor:
     return shifted - shifted.mean()
 
 
-def row_vectors(function: str, similarities: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+def _row_vectors(function: str, similarities: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Checks two equal, non-empty vectors and returns them in float32."""
     if similarities.ndim != 1 or similarities.shape != labels.shape or similarities.numel() == 0:
         raise _shape_error(function, "similarities", similarities, "labels", labels)
     return similarities.float(), labels.float()
 
 
-def pair_vectors(function: str, high: Tensor, low: Tensor) -> tuple[Tensor, Tensor]:
+def _pair_vectors(function: str, high: Tensor, low: Tensor) -> tuple[Tensor, Tensor]:
     """Checks two equal vectors, which may be empty, and returns them in float32."""
     if high.ndim != 1 or high.shape != low.shape:
         raise _shape_error(function, "high", high, "low", low)
@@ -158,8 +159,8 @@ def _shape_error(
 def cosent_loss(similarities: Tensor, labels: Tensor, *, scale: float = 20.0) -> Tensor:
     """Ranking loss over all pairs of rows whose labels differ (CoSENT, Huang et al., 2024).
 
-    ``log(1 + Σ exp(scale · (s_j - s_i)))`` over the rows i, j with label_i > label_j: the value
-    of sentence-transformers' ``CoSENTLoss``, here on similarities rather than on a model.
+    ``log(1 + Σ exp(scale · (s_j - s_i)))`` over the rows i, j with label_i > label_j, computed by
+    sentence-transformers' ``CoSENTLoss``.
 
     Args:
         similarities: Predicted similarity of each row, ``(rows,)``.
@@ -172,10 +173,10 @@ def cosent_loss(similarities: Tensor, labels: Tensor, *, scale: float = 20.0) ->
     Raises:
         InputError: If the shapes are not two equal, non-empty vectors.
     """
-    similarities, labels = row_vectors("cosent_loss", similarities, labels)
-    excess = scale * (similarities.unsqueeze(0) - similarities.unsqueeze(1))  # [i, j] = s_j - s_i
-    ordered = labels.unsqueeze(1) > labels.unsqueeze(0)  # row i is to score above row j
-    return torch.logsumexp(torch.cat([similarities.new_zeros(1), excess[ordered]]), dim=0)
+    similarities, labels = _row_vectors("cosent_loss", similarities, labels)
+    # Of the library's module only the function is wanted, on similarities that are known already.
+    library = LibraryCoSENTLoss(nn.Identity(), scale, similarity_fct=lambda one, _: one)  # type: ignore[arg-type]
+    return library.compute_loss_from_embeddings([similarities, similarities], labels)
 
 
 def ranknet_loss(similarities: Tensor, labels: Tensor, *, scale: float = 20.0) -> Tensor:
@@ -195,7 +196,7 @@ def ranknet_loss(similarities: Tensor, labels: Tensor, *, scale: float = 20.0) -
     Raises:
         InputError: If the shapes are not two equal, non-empty vectors.
     """
-    similarities, labels = row_vectors("ranknet_loss", similarities, labels)
+    similarities, labels = _row_vectors("ranknet_loss", similarities, labels)
     higher, lower = torch.nonzero(labels.unsqueeze(1) > labels.unsqueeze(0), as_tuple=True)
     return pair_order_loss(similarities[higher], similarities[lower], scale=scale)
 
@@ -217,7 +218,7 @@ def pair_order_loss(high: Tensor, low: Tensor, *, scale: float = 20.0) -> Tensor
     Raises:
         InputError: If the shapes are not two equal vectors.
     """
-    high, low = pair_vectors("pair_order_loss", high, low)
+    high, low = _pair_vectors("pair_order_loss", high, low)
     if high.numel() == 0:
         return high.sum() + low.sum()
     return F.softplus(scale * (low - high)).mean()
@@ -241,7 +242,7 @@ def listnet_loss(similarities: Tensor, labels: Tensor, *, scale: float = 20.0) -
     Raises:
         InputError: If the shapes are not two equal, non-empty vectors.
     """
-    similarities, labels = row_vectors("listnet_loss", similarities, labels)
+    similarities, labels = _row_vectors("listnet_loss", similarities, labels)
     predicted = torch.log_softmax(scale * similarities, dim=0)
     gold = torch.log_softmax(scale * labels, dim=0)
     return F.kl_div(predicted, gold, reduction="sum", log_target=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
@@ -15,19 +13,16 @@ from condsim.losses.similarity import PairedLoss
 class _RankingLoss(SimilarityLoss):
     """Base of the objectives that have an inverse temperature and no other number."""
 
+    shown = ("scale",)
+
     def __init__(self, model: SentenceTransformer, *, scale: float = 20.0) -> None:
         super().__init__(model, LossOptions(scale=scale))
-
-    def get_config_dict(self) -> dict[str, Any]:
-        """Settings shown on the model card."""
-        return {"scale": self.options.scale}
 
 
 class CoSENTLoss(_RankingLoss):
     """``log(1 + Σ exp(scale · (cos_j - cos_i)))`` over the rows with gold_i > gold_j.
 
-    The same number as sentence-transformers' ``CoSENTLoss``, with one forward for both columns and
-    labels that may carry a pair id.
+    sentence-transformers' ``CoSENTLoss``, with labels that may carry a pair id.
 
     References:
         Huang et al., CoSENT: Consistent Sentence Embedding via Similarity Ranking, 2024.
@@ -35,7 +30,7 @@ class CoSENTLoss(_RankingLoss):
 
     @staticmethod
     def compute(similarities: Tensor, targets: Targets, options: LossOptions) -> Tensor:
-        """See ``functional_ranking.cosent_loss``."""
+        """See :func:`cosent_loss`."""
         return cosent_loss(similarities, targets.gold, scale=options.scale)
 
 
@@ -48,7 +43,7 @@ class RankNetLoss(_RankingLoss):
 
     @staticmethod
     def compute(similarities: Tensor, targets: Targets, options: LossOptions) -> Tensor:
-        """See ``functional_ranking.ranknet_loss``."""
+        """See :func:`ranknet_loss`."""
         return ranknet_loss(similarities, targets.gold, scale=options.scale)
 
 
@@ -63,7 +58,7 @@ class ListNetLoss(_RankingLoss):
 
     @staticmethod
     def compute(similarities: Tensor, targets: Targets, options: LossOptions) -> Tensor:
-        """See ``functional_ranking.listnet_loss``."""
+        """See :func:`listnet_loss`."""
         return listnet_loss(similarities, targets.gold, scale=options.scale)
 
 
@@ -75,5 +70,5 @@ class PairOrderLoss(_RankingLoss, PairedLoss):
 
     @staticmethod
     def compute_pairs(high: Tensor, low: Tensor, gaps: Tensor, options: LossOptions) -> Tensor:
-        """See ``functional_ranking.pair_order_loss``; the gap between labels does not matter."""
+        """See :func:`pair_order_loss`; the gap between the labels does not matter."""
         return pair_order_loss(high, low, scale=options.scale)

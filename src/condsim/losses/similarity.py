@@ -1,10 +1,9 @@
-"""Triplet: the anchor is nearer to its positive than to its negative, by a margin."""
+"""The objectives on the cosine: MSE, correlation, Quad; and those of other data, from SBERT."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Any
 
 import torch
 from sentence_transformers import SentenceTransformer
@@ -34,7 +33,7 @@ class PairedLoss(SimilarityLoss):
 
     @classmethod
     def compute(cls, similarities: Tensor, targets: Targets, options: LossOptions) -> Tensor:
-        """Finds the pairs of the batch and hands them to ``compute_pairs``.
+        """Finds the pairs of the batch and hands them to :meth:`compute_pairs`.
 
         Raises:
             InputError: If the labels carry no pair ids.
@@ -51,7 +50,7 @@ class PairedLoss(SimilarityLoss):
     @staticmethod
     @abstractmethod
     def compute_pairs(high: Tensor, low: Tensor, gaps: Tensor, options: LossOptions) -> Tensor:
-        """The objective itself.
+        """Computes the objective itself.
 
         Args:
             high: Similarity of each pair under its higher-labelled condition, ``(pairs,)``.
@@ -72,17 +71,9 @@ class MSELoss(SimilarityLoss):
         >>> SentenceTransformerTrainer(model, loss=loss, ...)  # doctest: +SKIP
     """
 
-    def __init__(self, model: SentenceTransformer) -> None:
-        """Makes the loss.
-
-        Args:
-            model: The encoder to train.
-        """
-        super().__init__(model)
-
     @staticmethod
     def compute(similarities: Tensor, targets: Targets, options: LossOptions) -> Tensor:
-        """See ``functional.mse_loss`` and ``functional.tolerant_labels``."""
+        """See :func:`mse_loss` and :func:`tolerant_labels`."""
         gold = tolerant_labels(targets.gold, similarities, tolerance=options.middle_tolerance)
         return mse_loss(similarities, gold)
 
@@ -95,17 +86,9 @@ class CorrelationLoss(SimilarityLoss):
     estimate; a batch of equal labels adds nothing.
     """
 
-    def __init__(self, model: SentenceTransformer) -> None:
-        """Makes the loss.
-
-        Args:
-            model: The encoder to train.
-        """
-        super().__init__(model)
-
     @staticmethod
     def compute(similarities: Tensor, targets: Targets, options: LossOptions) -> Tensor:
-        """See ``functional.correlation_loss`` and ``functional.tolerant_labels``."""
+        """See :func:`correlation_loss` and :func:`tolerant_labels`."""
         gold = tolerant_labels(targets.gold, similarities, tolerance=options.middle_tolerance)
         return correlation_loss(similarities, gold)
 
@@ -116,26 +99,16 @@ class QuadLoss(PairedLoss):
     p is the row of a sentence pair with the higher label, n the one with the lower.
     """
 
+    shown = ("margin",)
+
     def __init__(self, model: SentenceTransformer, *, margin: float = 1.0) -> None:
-        """Makes the loss.
-
-        Args:
-            model: The encoder to train.
-            margin: λ, at least 0.
-
-        Raises:
-            InputError: If the margin is negative.
-        """
+        """Makes the loss; λ is ``margin``, at least 0, or InputError."""
         super().__init__(model, LossOptions(margin=margin))
 
     @staticmethod
     def compute_pairs(high: Tensor, low: Tensor, gaps: Tensor, options: LossOptions) -> Tensor:
-        """See ``functional.quad_loss``; the gap between the labels does not matter."""
+        """See :func:`quad_loss`; the gap between the labels does not matter."""
         return quad_loss(high, low, margin=options.margin)
-
-    def get_config_dict(self) -> dict[str, Any]:
-        """Settings shown on the model card."""
-        return {"margin": self.options.margin}
 
 
 class SoftmaxLoss(LibrarySoftmaxLoss):
@@ -216,18 +189,7 @@ class TripletLoss(LibraryTripletLoss):
         super().__init__(model, triplet_margin=margin)
 
     def compute_loss_from_embeddings(self, embeddings: list[Tensor], labels: Tensor) -> Tensor:
-        """Computes the loss of a batch.
-
-        Args:
-            embeddings: Those of anchors, positives and negatives, ``(rows, dim)`` each.
-            labels: Not used.
-
-        Returns:
-            A float32 scalar.
-
-        Raises:
-            InputError: If there are not three columns.
-        """
+        """Computes the loss of anchors, positives and negatives, ``(rows, dim)`` each."""
         if len(embeddings) != 3:
             raise InputError(
                 "The triplet objective takes three columns: anchor, positive, negative. "

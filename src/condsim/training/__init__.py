@@ -19,26 +19,27 @@ if TYPE_CHECKING:
     from condsim.training.callbacks import ProgressCallback as ProgressCallback
     from condsim.training.data import (
         MaskedScorer as MaskedScorer,
+        load_plain as load_plain,
         load_train as load_train,
+        plain_objective as plain_objective,
+        plain_set as plain_set,
+        training_set as training_set,
         used_rows as used_rows,
     )
-    from condsim.training.dataset import training_set as training_set
     from condsim.training.export import (
         SAMPLES as SAMPLES,
         export_onnx as export_onnx,
         samples_of as samples_of,
     )
-    from condsim.training.output import (
+    from condsim.training.folder import (
         CHECKPOINTS as CHECKPOINTS,
         HISTORY as HISTORY,
+        PLACE_KEYS as PLACE_KEYS,
         REPORT as REPORT,
+        FinishedRun as FinishedRun,
+        finished_run as finished_run,
         last_checkpoint as last_checkpoint,
         prepare_output as prepare_output,
-    )
-    from condsim.training.plain import (
-        load_plain as load_plain,
-        plain_objective as plain_objective,
-        plain_set as plain_set,
     )
     from condsim.training.recipe import (
         Recipe as Recipe,
@@ -46,10 +47,7 @@ if TYPE_CHECKING:
         save_recipe as save_recipe,
     )
     from condsim.training.run import (
-        PLACE_KEYS as PLACE_KEYS,
-        FinishedRun as FinishedRun,
         close_process_group as close_process_group,
-        finished_run as finished_run,
         fit as fit,
         run_or_resume as run_or_resume,
     )
@@ -80,13 +78,16 @@ __getattr__, __dir__, __all__ = face(
     {
         "average": "average_models average_weights",
         "callbacks": "ProgressCallback",
-        "data": "MaskedScorer load_train used_rows",
-        "dataset": "training_set",
+        "data": (
+            "MaskedScorer load_plain load_train plain_objective plain_set training_set used_rows"
+        ),
         "export": "SAMPLES export_onnx samples_of",
-        "output": "CHECKPOINTS HISTORY REPORT last_checkpoint prepare_output",
-        "plain": "load_plain plain_objective plain_set",
+        "folder": (
+            "CHECKPOINTS HISTORY PLACE_KEYS REPORT FinishedRun finished_run last_checkpoint "
+            "prepare_output"
+        ),
         "recipe": "Recipe load_recipe save_recipe",
-        "run": "FinishedRun PLACE_KEYS close_process_group finished_run fit run_or_resume",
+        "run": "close_process_group fit run_or_resume",
         "sampler": "MixedBatchSampler PairBatchSampler batch_sampler group_rows",
         "siblings": "caption_groups load_siblings normalised with_siblings",
         "sweep": "Range SweepSpec load_sweep point_text run_sweep to_markdown",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -20,9 +19,9 @@ from condsim.evaluation import Report
 from condsim.files import replacing
 from condsim.scorers import EncoderScorer, load_trained
 from condsim.training.data import load_dev, load_train
-from condsim.training.finish import write_model
-from condsim.training.output import HISTORY, RECIPE, REPORT, prepare_output
+from condsim.training.folder import HISTORY, RECIPE, REPORT, prepare_output
 from condsim.training.recipe import Recipe, load_recipe
+from condsim.training.saving import write_model
 from condsim.training.trainer import Model
 
 
@@ -79,7 +78,7 @@ def average_models(
         InputError: If a folder is no finished run, or the runs differ in what they would score.
     """
     recipes = [_finished(run) for run in runs]
-    recipe = replace(recipes[0], name=name or recipes[0].name)
+    recipe = recipes[0].replaced(name=name or recipes[0].name)
     for run, other in zip(runs, recipes, strict=True):
         for key in ("encoder", "backbone", "order", "pooling", "fusion", "rank", "dev"):
             if getattr(other, key) != getattr(recipe, key):
@@ -100,7 +99,7 @@ def average_models(
         base_model=base_model,
         float16=float16,
     )
-    members = {str(run): member.to_dict() for run, member in zip(runs, recipes, strict=True)}
+    members = {str(run): member.model_dump() for run, member in zip(runs, recipes, strict=True)}
     with replacing(output / HISTORY) as partial:
         partial.write_text(json.dumps({"average_of": members}, indent=2), encoding="utf-8")
     report.to_json(output / REPORT)

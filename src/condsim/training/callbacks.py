@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -14,9 +13,6 @@ from torch import Tensor, nn
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from condsim.files import replacing
-
-if TYPE_CHECKING:
-    from transformers import TrainerControl, TrainerState, TrainingArguments
 
 LOSS_STATE = "loss.safetensors"
 
@@ -37,19 +33,15 @@ def load_loss_state(loss: nn.Module, checkpoint: Path) -> None:
 
 
 class LossStateCallback(TrainerCallback):
-    """Writes the loss's own weights into each checkpoint, after the library's part of it."""
+    """Writes the loss's own weights into each checkpoint, which is complete only with them."""
 
     def __init__(self, loss: nn.Module) -> None:
         self._loss = loss
 
     def on_save(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        **_: object,
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
-        """Writes ``loss.safetensors``; a checkpoint is complete only with it."""
+        """Writes ``loss.safetensors`` after the library's part of the checkpoint."""
         if not state.is_world_process_zero:
             return
         folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
@@ -58,10 +50,9 @@ class LossStateCallback(TrainerCallback):
 
 
 class ProgressCallback(TrainerCallback):
-    """Shows steps, loss, dev Spearman and the time left."""
+    """Shows steps, loss, dev Spearman and the time left on stderr, if that is a terminal."""
 
     def __init__(self) -> None:
-        """Prepares a bar on stderr; nothing is drawn where that is no terminal."""
         console = Console(stderr=True)
         self._progress = Progress(
             TextColumn("{task.description}"),
@@ -75,22 +66,14 @@ class ProgressCallback(TrainerCallback):
         self._task = self._progress.add_task("training", loss="-", spearman="-", total=None)
 
     def on_train_begin(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        **_: object,
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Starts the bar where the run starts or is resumed."""
         self._progress.update(self._task, total=state.max_steps, completed=state.global_step)
         self._progress.start()
 
     def on_step_end(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        **_: object,
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Moves the bar on."""
         self._progress.update(self._task, completed=state.global_step)
@@ -103,26 +86,20 @@ class ProgressCallback(TrainerCallback):
         logs: dict[str, float] | None = None,
         **_: object,
     ) -> None:
-        """Shows the newest loss and dev score."""
-        for key, field in (("loss", "loss"), ("eval_spearman", "spearman")):
-            if logs and key in logs:
-                value = float(logs[key]) * (100 if field == "spearman" else 1)
-                text = f"{value:.2f}" if field == "spearman" else f"{value:.4f}"
-                self._progress.tasks[self._task].fields[field] = text
+        """Shows the newest loss, and prints a line for each epoch."""
+        fields = self._progress.tasks[self._task].fields
+        if logs and "loss" in logs:
+            fields["loss"] = f"{float(logs['loss']):.4f}"
         if logs and "eval_spearman" in logs:
+            fields["spearman"] = f"{100 * logs['eval_spearman']:.2f}"
             accuracy = logs.get("eval_accuracy")
             of_triplets = "" if accuracy is None else f", accuracy {100 * accuracy:.2f}"
             self._progress.console.print(
-                f"epoch {state.epoch:.0f}: dev Spearman "
-                f"{100 * logs['eval_spearman']:.2f}{of_triplets}"
+                f"epoch {state.epoch:.0f}: dev Spearman {fields['spearman']}{of_triplets}"
             )
 
     def on_train_end(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        **_: object,
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Takes the bar away."""
         self._progress.stop()
@@ -144,21 +121,13 @@ class InterruptCallback(TrainerCallback):
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a second Ctrl-C stops at once
 
     def on_train_begin(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        **_: object,
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Takes over Ctrl-C."""
         self._previous = signal.signal(signal.SIGINT, self._interrupt)
 
     def on_step_end(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        **_: object,
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Asks for a checkpoint and the end of training once Ctrl-C was pressed."""
         if self.interrupted:
@@ -166,11 +135,7 @@ class InterruptCallback(TrainerCallback):
             control.should_training_stop = True
 
     def on_epoch_end(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        **_: object,
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Does not judge an epoch that was cut short, so that resuming it ends the same."""
         if self.interrupted and state.epoch is not None and state.epoch % 1:
@@ -178,11 +143,7 @@ class InterruptCallback(TrainerCallback):
             control.should_save = False
 
     def on_train_end(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        **_: object,
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Gives Ctrl-C back."""
         if callable(self._previous):
@@ -196,11 +157,7 @@ class CheckpointCallback(TrainerCallback):
         self._steps = steps
 
     def on_step_end(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        **_: object,
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Asks for a checkpoint on every multiple of the number of steps."""
         if state.global_step % self._steps == 0:

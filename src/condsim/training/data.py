@@ -1,14 +1,17 @@
-"""The data of a recipe: what is trained on, and what the best epoch is chosen on."""
+"""The data of a recipe: what is trained on, as the trainer takes it, and the dev data."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from datasets import Dataset
 
+from condsim.encoders import conditional_sentences, cross_encoder_pairs
+from condsim.errors import InputError
 from condsim.scorers import Scale
 from condsim.tasks import (
     NliTask,
@@ -21,22 +24,92 @@ from condsim.tasks import (
     pair_rows,
 )
 from condsim.training.recipe import Recipe
-from condsim.types import FloatArray, Scorer, Task
+from condsim.training.siblings import load_siblings, with_siblings
+from condsim.types import FloatArray, IntArray, Scorer, Task
+
+TrainingData = Task | NliTask | Triplets
+"""What can be trained on."""
+
+DevData = Task | Triplets
+"""What an epoch can be chosen on: by Spearman, or by the accuracy of triplets."""
 
 Inputs = Literal["both", "condition", "sentences"]
-
-HIDDEN = "-"
-"""Stands where a text is kept from the model; scorers refuse an empty one."""
+_HIDDEN = "-"  # stands where a text is kept from the model; scorers refuse an empty one
 
 
-def masked(task: Task, inputs: Inputs) -> Task:
-    """Hides the sentences or the conditions of every row."""
-    hidden = (HIDDEN,) * len(task)
-    if inputs == "condition":
-        return replace(task, sentences1=hidden, sentences2=hidden)
-    if inputs == "sentences":
-        return replace(task, conditions=hidden)
+def load_train(recipe: Recipe) -> TrainingData:
+    """Loads the training file as the objective needs it.
+
+    Args:
+        recipe: The recipe.
+
+    Returns:
+        Classes for ``softmax``, triplets for ``triplet``, else similarities.
+
+    Raises:
+        InputError: If the file cannot be read or holds something else.
+    """
+    if recipe.data_objective == "softmax":
+        return load_nli(recipe.train)
+    if recipe.data_objective == "triplet":
+        return load_triplets(recipe.train)
+    return load_task(recipe.train)
+
+
+def load_dev(recipe: Recipe) -> DevData:
+    """Loads the dev file; its columns decide the kind."""
+    path = Path(recipe.dev)
+    return load_triplets(path) if is_triplets(column_names(path)) else load_task(path)
+
+
+def dev_pairs(dev: DevData) -> Task:
+    """The dev data as pairs."""
+    return dev.pairs() if isinstance(dev, Triplets) else dev
+
+
+def load_plain(recipe: Recipe) -> Task | None:
+    """Loads the labelled pairs without conditions that a recipe names; None if it names none.
+
+    Training on conditions alone lets what a model knows of similarity as such fade. Rehearsing
+    pairs that the backbone itself has scored keeps it (pseudo-rehearsal, Robins, 1995).
+    """
+    if recipe.plain is None:
+        return None
+    task = load_task(Path(recipe.plain), require_labels=True).labelled()
+    if task.conditions is not None:
+        raise InputError(
+            f"{recipe.plain} has conditions, and the recipe key 'plain' names pairs without any: "
+            "columns sentence1, sentence2 and score. Give it as 'train', or drop the column."
+        )
     return task
+
+
+def used_rows(train: TrainingData, recipe: Recipe) -> TrainingData:
+    """The rows that a run trains on: all that have a label, or ``train_rows`` of them.
+
+    The draw does not depend on the seed of the recipe, and a smaller one is a part of a larger. Of
+    a task whole sentence pairs are drawn (C-STS Figure 3), and the last pair that would be too many
+    is left out, so it is ``train_rows`` rows or a few less.
+
+    Args:
+        train: The training data.
+        recipe: The recipe.
+
+    Returns:
+        The rows.
+    """
+    rows = train.labelled() if isinstance(train, Task) else train
+    wanted = recipe.train_rows
+    if wanted is None or wanted >= len(rows):
+        return rows
+    generator = np.random.default_rng(0)
+    if not isinstance(rows, Task):
+        return rows.take(np.sort(generator.permutation(len(rows))[:wanted]))
+    pair_ids = pair_rows(rows).pair_ids
+    order = generator.permutation(int(pair_ids.max()) + 1)  # (pairs,)
+    sizes = np.bincount(pair_ids)[order]
+    chosen = order[np.cumsum(sizes) <= wanted]
+    return rows.take(np.flatnonzero(np.isin(pair_ids, chosen)))
 
 
 class MaskedScorer:
@@ -75,12 +148,12 @@ class MaskedScorer:
             sentences1: First sentences, length n.
             sentences2: Second sentences, length n.
             conditions: Conditions, length n, or None.
-            scale: See `condsim.scorers.inputs.Scale`.
+            scale: ``raw`` or ``unit``, as for the scorer inside.
 
         Returns:
             ``(n,)`` float32; higher is more similar.
         """
-        hidden = [HIDDEN] * len(sentences1)
+        hidden = [_HIDDEN] * len(sentences1)
         if self._inputs == "condition":
             sentences1 = sentences2 = hidden
         elif self._inputs == "sentences":
@@ -89,66 +162,150 @@ class MaskedScorer:
         return scores
 
 
-TrainingData = Task | NliTask | Triplets
-"""What can be trained on."""
+@dataclass(frozen=True)
+class TrainingSet:
+    """Rows as a sentence-transformers trainer and our sampler take them.
 
-DevData = Task | Triplets
-"""What an epoch can be chosen on: by Spearman, or by the accuracy of triplets."""
+    Attributes:
+        dataset: The columns of text and label; one variant of the ``n`` rows after the other.
+        pair_ids: Sentence pair of each row, ``(n,)``; rows of one pair share a batch.
+        lengths: Characters of the longest text of each row, ``(n,)``.
+    """
+
+    dataset: Dataset
+    pair_ids: IntArray
+    lengths: IntArray
+
+    def is_in(self, dataset: Dataset) -> bool:
+        """Whether a data set has the columns of this one, perhaps beside others."""
+        columns = self.dataset.features.items()
+        return all(dataset.features.get(name) == kind for name, kind in columns)
 
 
-def load_train(recipe: Recipe) -> TrainingData:
-    """Loads the training file as the objective needs it.
+def training_set(rows: TrainingData, recipe: Recipe, *, dev: Task, separator: str) -> TrainingSet:
+    """Turns the rows of a run, from `used_rows`, into what is trained on.
 
     Args:
+        rows: The rows.
         recipe: The recipe.
-
-    Returns:
-        Classes for ``softmax``, triplets for ``triplet``, else similarities.
+        dev: The dev data; none of its sentences is ever used as a sibling.
+        separator: What stands between the sentences, for cross-encoders.
 
     Raises:
-        InputError: If the file cannot be read or holds something else.
+        InputError: If the rows do not fit the recipe.
     """
-    if recipe.lone_term == "softmax":
-        return load_nli(recipe.train)
-    if recipe.lone_term == "triplet":
-        return load_triplets(recipe.train)
-    return load_task(recipe.train)
+    if isinstance(rows, Task):
+        return _of_task(rows, recipe, dev=dev, separator=separator)
+    texts: dict[str, Sequence[str]]
+    if isinstance(rows, NliTask):
+        texts = {"sentence1": rows.premises, "sentence2": rows.hypotheses}
+        columns: dict[str, Any] = {**texts, "label": rows.classes}
+    else:
+        texts = {"anchor": rows.anchors, "positive": rows.positives, "negative": rows.negatives}
+        columns = dict(texts)
+    lengths = [max(map(len, row)) for row in zip(*texts.values(), strict=True)]
+    return TrainingSet(
+        dataset=Dataset.from_dict(columns),
+        pair_ids=np.arange(len(rows), dtype=np.int64),  # each row is its own
+        lengths=np.array(lengths, dtype=np.int64),
+    )
 
 
-def load_dev(recipe: Recipe) -> DevData:
-    """Loads the dev file, told from its content."""
-    path = Path(recipe.dev)
-    return load_triplets(path) if is_triplets(column_names(path)) else load_task(path)
+def _of_task(rows: Task, recipe: Recipe, *, dev: Task, separator: str) -> TrainingSet:
+    pairing = pair_rows(rows)
+    if rows.conditions is None and recipe.encoder == "tri-encoder":
+        raise InputError(f"{rows.name} has no conditions, which a tri-encoder needs.")
+    if recipe.pair_terms and (rows.conditions is None or not pairing.pairs):
+        terms = "', '".join(recipe.pair_terms)
+        raise InputError(
+            f"{rows.name} has no sentence pair with two conditions and different labels, which "
+            f"the objective needs for '{terms}'. Give such data, or use 'mse' or 'correlation'."
+        )
+    variants = _epoch_variants(rows, recipe, dev=dev)
+    conditions = rows.conditions or ("",) * len(rows)
+    texts = zip(rows.sentences1, rows.sentences2, conditions, strict=True)
+    return TrainingSet(
+        dataset=_columns(variants, pairing.pair_ids, recipe, separator=separator),
+        pair_ids=pairing.pair_ids,
+        lengths=np.array([max(len(a), len(b)) + len(c) for a, b, c in texts], dtype=np.int64),
+    )
 
 
-def dev_pairs(dev: DevData) -> Task:
-    """The dev data as pairs."""
-    return dev.pairs() if isinstance(dev, Triplets) else dev
+def _epoch_variants(rows: Task, recipe: Recipe, *, dev: Task) -> list[Task]:
+    """Makes the rows of each epoch: all the same, unless the recipe asks for siblings."""
+    if recipe.siblings is None or recipe.sibling_rate == 0:
+        return [rows]
+    siblings = load_siblings(
+        Path(recipe.siblings),
+        sentences=(*rows.sentences1, *rows.sentences2),
+        leave_out=(*dev.sentences1, *dev.sentences2),
+    )
+    return [
+        with_siblings(rows, siblings, rate=recipe.sibling_rate, seed=(recipe.seed, epoch))
+        for epoch in range(recipe.epochs)
+    ]
 
 
-def used_rows(train: TrainingData, recipe: Recipe) -> TrainingData:
-    """The rows that a run trains on: all that have a label, or ``train_rows`` of them.
+def _masked(task: Task, inputs: Inputs) -> Task:
+    """Hides the sentences or the conditions of every row."""
+    hidden = (_HIDDEN,) * len(task)
+    if inputs == "condition":
+        return replace(task, sentences1=hidden, sentences2=hidden)
+    return replace(task, conditions=hidden) if inputs == "sentences" else task
 
-    The draw does not depend on the seed of the recipe, and a smaller one is a part of a larger. Of
-    a task whole sentence pairs are drawn (C-STS Figure 3), and the last pair that would be too many
-    is left out, so it is ``train_rows`` rows or a few less.
+
+def _columns(
+    variants: Sequence[Task], pair_ids: IntArray, recipe: Recipe, *, separator: str
+) -> Dataset:
+    """Turns labelled rows into training columns, one variant of the rows after the other."""
+    variants = [_masked(task, recipe.inputs) for task in variants]
+    sentences1 = [text for task in variants for text in task.sentences1]
+    sentences2 = [text for task in variants for text in task.sentences2]
+    conditions = [text for task in variants for text in task.conditions or ()]
+    gold = [value for task in variants for value in task.gold.tolist()]
+    one, two = ("first", "second")
+    if recipe.encoder != "cross-encoder":
+        one, two = ("sentence1", "sentence2")
+    if not conditions:
+        return Dataset.from_dict({one: sentences1, two: sentences2, "label": gold})
+    if recipe.encoder == "cross-encoder":
+        pairs = cross_encoder_pairs(
+            sentences1, sentences2, conditions, separator=separator, order=recipe.order
+        )
+        first, second = zip(*pairs, strict=True)
+        return Dataset.from_dict({one: first, two: second, "label": gold})
+    ids = pair_ids.tolist() * len(variants)
+    return Dataset.from_dict(
+        {
+            one: conditional_sentences(sentences1, conditions, order=recipe.order),
+            two: conditional_sentences(sentences2, conditions, order=recipe.order),
+            "label": [list(pair) for pair in zip(gold, ids, strict=True)],
+        }
+    )
+
+
+def plain_objective(recipe: Recipe) -> dict[str, float]:
+    """``mse`` and ``correlation`` as the recipe weighs them; ``{"mse": 1.0}`` if it has neither."""
+    weights = {term: recipe.objective.get(term, 0.0) for term in ("mse", "correlation")}
+    return {term: weight for term, weight in weights.items() if weight} or {"mse": 1.0}
+
+
+def plain_set(pairs: Task, recipe: Recipe, *, beside: TrainingData, dev: Task) -> TrainingSet:
+    """Turns pairs without conditions, from `load_plain`, into what is trained on.
 
     Args:
-        train: The training data.
+        pairs: The pairs.
         recipe: The recipe.
+        beside: The rows of the recipe.
+        dev: The dev data, as for `training_set`.
 
-    Returns:
-        The rows.
+    Raises:
+        InputError: If the rows have no conditions either.
     """
-    rows = train.labelled() if isinstance(train, Task) else train
-    wanted = recipe.train_rows
-    if wanted is None or wanted >= len(rows):
-        return rows
-    generator = np.random.default_rng(0)
-    if not isinstance(rows, Task):
-        return rows.take(np.sort(generator.permutation(len(rows))[:wanted]))
-    pair_ids = pair_rows(rows).pair_ids
-    order = generator.permutation(int(pair_ids.max()) + 1)  # (pairs,)
-    sizes = np.bincount(pair_ids)[order]
-    chosen = order[np.cumsum(sizes) <= wanted]
-    return rows.take(np.flatnonzero(np.isin(pair_ids, chosen)))
+    if not isinstance(beside, Task) or beside.conditions is None:
+        raise InputError(
+            f"The recipe key 'plain' names pairs without conditions to train on beside rows that "
+            f"have some, and {beside.name} has none. Leave it out."
+        )
+    alone = recipe.replaced(objective=plain_objective(recipe), inputs="both", siblings=None)
+    return training_set(pairs, alone, dev=dev, separator="")

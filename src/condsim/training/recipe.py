@@ -1,29 +1,51 @@
-"""A recipe: everything that decides a training run, typed, in one YAML file."""
+"""A recipe: everything that decides a training run, validated, in one YAML file."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from condsim.errors import InputError, unknown_name
-from condsim.settings import override, read_mapping, typed, write_mapping
-
-_ROW_OBJECTIVES = ("mse", "correlation", "cosent", "ranknet", "listnet")
-_ENCODING_OBJECTIVES = ("quad", "fdl", "rdl", "acl", "w-acl")
-_PAIR_OBJECTIVES = (*_ENCODING_OBJECTIVES, "pair-order")
-_PROJECTED_OBJECTIVES = ("bcl", "c-mse")
-_LONE_OBJECTIVES: tuple[Literal["softmax", "triplet"], ...] = ("softmax", "triplet")
-_OBJECTIVES = (
-    *(*_ROW_OBJECTIVES, *_PAIR_OBJECTIVES),
-    *(*_PROJECTED_OBJECTIVES, *_LONE_OBJECTIVES),
-)
+from condsim.losses import OBJECTIVES
+from condsim.settings import Settings, override, read_mapping, validated, write_mapping
 
 
-@dataclass(frozen=True)
-class Recipe:
+def _rule(text: str, holds: Callable[[Any], bool]) -> AfterValidator:
+    """A rule for a value; the error says that it must be ``text``."""
+
+    def check(value: Any) -> Any:  # noqa: ANN401  (any value of a recipe)
+        if not holds(value):
+            raise PydanticCustomError("rule", "{rule}", {"rule": text})
+        return value
+
+    return AfterValidator(check)
+
+
+def _known_objectives(weights: dict[str, float]) -> dict[str, float]:
+    for name in weights:
+        if name not in OBJECTIVES:
+            raise unknown_name("objective", name, OBJECTIVES)
+    return weights
+
+
+Count = Annotated[int, Field(ge=1)]
+Rate = Annotated[float, _rule("in [0, 1)", lambda value: 0 <= value < 1)]
+Share = Annotated[float, _rule("in [0, 1]", lambda value: 0 <= value <= 1)]
+Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
+Weights = Annotated[
+    dict[str, float],
+    AfterValidator(_known_objectives),
+    _rule("of weights of at least 0", lambda weights: min(weights.values(), default=0) >= 0),
+    _rule("of one weight above 0 or more", lambda weights: any(weights.values())),
+]
+
+
+class Recipe(Settings):
     """One training run. The defaults are the settings of C-STS A.3, Table 7.
 
     Attributes:
@@ -61,13 +83,18 @@ class Recipe:
         train_rows: Train on this many labelled rows at most, whole pairs; None for all.
         plain: File of similarities without conditions, trained on beside the rows, so that a
             bi-encoder stays good without a condition; None for none.
-        siblings: File of rows ``group, text``; texts of one group tell of the same thing.
+        siblings: File of rows ``group, text``; texts of one group describe the same thing.
         sibling_rate: Share in [0, 1] of the sentences with siblings that one of them replaces.
         length_grouped: Whether batches hold rows of like length.
         precision: ``auto`` is bfloat16 where the processor has it, else float32.
         checkpoint_steps: Steps between checkpoints within an epoch; 0 saves after each epoch only.
         seed: Seed of initialisation, dropout and the order of rows.
+
+    Raises:
+        InputError: If a value or a combination of values breaks a rule.
     """
+
+    what: ClassVar[str] = "recipe"
 
     name: str
     train: str
@@ -79,66 +106,85 @@ class Recipe:
     pooling: Literal["cls", "mean", "mean_top2", "mean_first_last"] = "mean"
     transform: bool = False
     fusion: Literal["hadamard", "concat", "low-rank"] = "hadamard"
-    rank: int = 64
-    dropout: float | None = None
-    max_seq_length: int = 128
-    objective: dict[str, float] = field(default_factory=lambda: {"mse": 1.0})
-    margin: float = 1.0
-    scale: float = 20.0
-    tau: float = 5.0
-    sigma: float = 0.5
-    middle_tolerance: float = 0.0
-    epochs: int = 3
-    batch_size: int = 32
-    gradient_accumulation: int = 1
-    learning_rate: float = 3e-5
-    layer_decay: float = 1.0
+    rank: Count = 64
+    dropout: Rate | None = None
+    max_seq_length: Count = 128
+    objective: Weights = Field(default_factory=lambda: {"mse": 1.0})
+    margin: NotNegative = 1.0
+    scale: Positive = 20.0
+    tau: Positive = 5.0
+    sigma: Share = 0.5
+    middle_tolerance: Annotated[float, _rule("in [0, 0.5]", lambda value: 0 <= value <= 0.5)] = 0.0
+    epochs: Count = 3
+    batch_size: Count = 32
+    gradient_accumulation: Count = 1
+    learning_rate: Positive = 3e-5
+    layer_decay: Annotated[float, _rule("in (0, 1]", lambda value: 0 < value <= 1)] = 1.0
     schedule: Literal["linear", "cosine", "constant"] = "linear"
-    warmup: float = 0.1
-    weight_decay: float = 0.0
-    max_grad_norm: float = 1.0
+    warmup: Rate = 0.1
+    weight_decay: NotNegative = 0.0
+    max_grad_norm: Positive = 1.0
     inputs: Literal["both", "condition", "sentences"] = "both"
-    train_rows: int | None = None
+    train_rows: Annotated[int, Field(ge=2)] | None = None
     plain: str | None = None
     siblings: str | None = None
-    sibling_rate: float = 0.0
+    sibling_rate: Share = 0.0
     length_grouped: bool = True
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    checkpoint_steps: int = 0
-    seed: int = 42
+    checkpoint_steps: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[int, _rule("in [0, 2^32)", lambda value: 0 <= value < 2**32)] = 42
 
-    def __post_init__(self) -> None:
-        """Checks the ranges and the combinations that no type can express."""
-        for key in ("epochs", "batch_size", "gradient_accumulation", "max_seq_length", "rank"):
-            self._check(key, getattr(self, key) >= 1, "at least 1")
-        self._check("learning_rate", self.learning_rate > 0, "above 0")
-        self._check("layer_decay", 0 < self.layer_decay <= 1, "in (0, 1]")
-        self._check("warmup", 0 <= self.warmup < 1, "in [0, 1)")
-        self._check("dropout", self.dropout is None or 0 <= self.dropout < 1, "in [0, 1)")
-        self._check("tau", self.tau > 0, "above 0")
-        self._check("sigma", 0 <= self.sigma <= 1, "in [0, 1]")
-        self._check("middle_tolerance", 0 <= self.middle_tolerance <= 0.5, "in [0, 0.5]")
-        regression = any(self.objective.get(term) for term in ("mse", "correlation"))
-        needs = "0 without 'mse' or 'correlation', which alone heed it"
-        self._check("middle_tolerance", regression or not self.middle_tolerance, needs)
-        self._check("train_rows", self.train_rows is None or self.train_rows >= 2, "at least 2")
-        self._check("margin", self.margin >= 0, "at least 0")
-        self._check("scale", self.scale > 0, "above 0")
-        self._check("max_grad_norm", self.max_grad_norm > 0, "above 0")
-        self._check("seed", 0 <= self.seed < 2**32, "in [0, 2^32)")
-        self._check("sibling_rate", 0 <= self.sibling_rate <= 1, "in [0, 1]")
-        self._check("weight_decay", self.weight_decay >= 0, "at least 0")
-        self._check("checkpoint_steps", self.checkpoint_steps >= 0, "at least 0")
-        for term, weight in self.objective.items():
-            if term not in _OBJECTIVES:
-                raise unknown_name("objective", term, _OBJECTIVES)
-            self._check("objective", weight >= 0, "of weights of at least 0")
-        self._check("objective", any(self.objective.values()), "of one weight above 0 or more")
-        if self.lone_term:
-            self._check_lone_objective(self.lone_term)
-        if self.encoder == "cross-encoder":
-            self._check_cross_encoder_objective()
-        elif self.inputs == "condition":
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The objectives with a weight above 0."""
+        return tuple(name for name, weight in self.objective.items() if weight)
+
+    @property
+    def pair_terms(self) -> tuple[str, ...]:
+        """The objectives that compare the two rows of a sentence pair."""
+        return tuple(
+            name
+            for name, objective in OBJECTIVES.items()
+            if name in self.terms and objective.compares == "pairs"
+        )
+
+    @property
+    def data_objective(self) -> str | None:
+        """The objective that takes data of its own kind, if the recipe has one."""
+        return next((name for name in self.terms if OBJECTIVES[name].stands_alone), None)
+
+    @model_validator(mode="after")
+    def _objective_fits(self) -> Self:
+        chosen = {name: OBJECTIVES[name] for name in self.terms}
+        rules = {
+            "middle_tolerance": (
+                not self.middle_tolerance or any(one.tolerant for one in chosen.values()),
+                "0 without 'mse' or 'correlation', which alone heed it",
+            ),
+            "batch_size": (not self.pair_terms or self.batch_size >= 2, "at least 2"),
+            "dropout": (
+                self.dropout != 0 or not any(one.needs_dropout for one in chosen.values()),
+                "above 0 for 'bcl'",
+            ),
+        }
+        for key, (holds, rule) in rules.items():
+            if not holds:
+                raise InputError(f"Recipe key '{key}' must be {rule}. Got {getattr(self, key)!r}.")
+        if self.data_objective is not None:
+            self._check_alone(self.data_objective)
+        for name, objective in chosen.items():
+            if self.encoder == "cross-encoder" and not objective.cross_encoder:
+                usable = [one for one, known in OBJECTIVES.items() if known.cross_encoder]
+                raise InputError(
+                    f"The objective {name!r} does not apply to a cross-encoder: it compares "
+                    "encodings of each sentence under a condition, and a cross-encoder makes none "
+                    f"(C-STS §4.1). Use one of {', '.join(usable)}, or a bi- or tri-encoder."
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _inputs_fit(self) -> Self:
+        if self.encoder != "cross-encoder" and self.inputs == "condition":
             raise InputError(
                 "Recipe key 'inputs': a bi- or tri-encoder that sees only the condition encodes "
                 "both sides alike, so every similarity is 1. Use a cross-encoder."
@@ -148,60 +194,26 @@ class Recipe:
                 f"The recipe key 'plain' is for a bi-encoder, which reads a sentence with or "
                 f"without a condition. Got a {self.encoder}."
             )
-        self._check("batch_size", not self.pair_terms or self.batch_size >= 2, "at least 2")
-        needs_dropout = self.objective.get("bcl", 0) > 0
-        self._check("dropout", not needs_dropout or self.dropout != 0, "above 0 for 'bcl'")
+        return self
 
-    @property
-    def pair_terms(self) -> tuple[str, ...]:
-        """The terms of the objective that compare the two rows of a sentence pair."""
-        return tuple(term for term in _PAIR_OBJECTIVES if self.objective.get(term, 0) > 0)
-
-    @property
-    def lone_term(self) -> Literal["softmax", "triplet"] | None:
-        """The objective that takes data of its own, if the recipe has one."""
-        return next((term for term in _LONE_OBJECTIVES if self.objective.get(term, 0) > 0), None)
-
-    def _check_lone_objective(self, lone: str) -> None:
-        others = [term for term, weight in self.objective.items() if weight and term != lone]
-        if others or self.objective[lone] != 1:
+    def _check_alone(self, name: str) -> None:
+        """Checks an objective whose data have no conditions."""
+        if self.terms != (name,) or self.objective[name] != 1:
             raise InputError(
-                f"The objective {lone!r} stands alone, with the weight 1: its data have no "
+                f"The objective {name!r} stands alone, with the weight 1: its data have no "
                 f"similarities. Got {self.objective!r}. Train by one recipe after the other, each "
                 "with the folder of the one before as its backbone."
             )
         if self.encoder != "bi-encoder":
             raise InputError(
-                f"The objective {lone!r} is for a bi-encoder: its data are sentences without "
+                f"The objective {name!r} is for a bi-encoder: its data are sentences without "
                 f"conditions, to be encoded one by one. Got a {self.encoder}."
             )
         if self.inputs != "both" or self.siblings is not None or self.plain is not None:
             raise InputError(
                 f"The recipe keys 'inputs', 'siblings' and 'plain' do not apply to the objective "
-                f"{lone!r}: its data have no conditions. Leave them out."
+                f"{name!r}: its data have no conditions. Leave them out."
             )
-
-    def _check_cross_encoder_objective(self) -> None:
-        for term in (*_ENCODING_OBJECTIVES, *_PROJECTED_OBJECTIVES):
-            if self.objective.get(term):
-                raise InputError(
-                    f"The objective {term!r} does not apply to a cross-encoder: it compares "
-                    "encodings of each sentence under a condition, and a cross-encoder makes none "
-                    f"(C-STS §4.1). Use one of {', '.join((*_ROW_OBJECTIVES, 'pair-order'))}, or a "
-                    "bi- or tri-encoder."
-                )
-
-    def _check(self, key: str, holds: bool, rule: str) -> None:
-        if not holds:
-            raise InputError(f"Recipe key '{key}' must be {rule}. Got {getattr(self, key)!r}.")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Gives the recipe as plain values, in the order of the fields.
-
-        Returns:
-            A mapping that ``Recipe(**mapping)`` turns back into an equal recipe.
-        """
-        return dataclasses.asdict(self)
 
 
 def load_recipe(path: Path, *, overrides: Sequence[str] = ()) -> Recipe:
@@ -220,7 +232,7 @@ def load_recipe(path: Path, *, overrides: Sequence[str] = ()) -> Recipe:
     values = read_mapping(path, what="recipe")
     for text in overrides:
         override(values, text)
-    return typed(Recipe, values, what="recipe", source=str(path))
+    return validated(Recipe, values, what="recipe", source=str(path))
 
 
 def save_recipe(recipe: Recipe, path: Path) -> None:
@@ -230,4 +242,4 @@ def save_recipe(recipe: Recipe, path: Path) -> None:
         recipe: The recipe.
         path: The YAML file to write.
     """
-    write_mapping(recipe.to_dict(), path)
+    write_mapping(recipe.model_dump(), path)

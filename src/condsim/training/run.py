@@ -1,7 +1,4 @@
-"""Runs by folder: train what is not there yet, go on with what is unfinished, read what is done.
-
-Sweeps and tables are made of many runs; several processes may share the work.
-"""
+"""Training by a recipe, into a model folder that is new, unfinished or done already."""
 
 from __future__ import annotations
 
@@ -11,26 +8,28 @@ import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from accelerate import PartialState
 
 from condsim.encoders import without_progress_bars
-from condsim.errors import CondSimError, InputError, require
+from condsim.errors import CondSimError, require
 from condsim.evaluation import Report
 from condsim.files import replacing
 from condsim.training.data import DevData, TrainingData, load_dev, load_train, used_rows
-from condsim.training.finish import write_model
-from condsim.training.output import (
+from condsim.training.folder import (
     CHECKPOINTS,
     HISTORY,
     RECIPE,
     REPORT,
+    FinishedRun,
+    check_same,
+    finished_run,
     prepare_output,
     withdraw_output,
 )
 from condsim.training.recipe import Recipe, load_recipe
+from condsim.training.saving import write_model
 from condsim.training.trainer import Run, build_run
 
 _LOGGER = logging.getLogger("condsim")
@@ -129,93 +128,34 @@ def close_process_group() -> None:
 def _finish(
     run: Run, recipe: Recipe, train: TrainingData, dev: DevData, output: Path, *, started: float
 ) -> TrainingResult:
+    """Writes what the folder of a trained model holds, the report last."""
     report = write_model(run.model, recipe, output, train=train, dev=dev)
     result = TrainingResult(
         output=output,
         report=report,
-        dev_spearman=_history(run, "eval_spearman"),
-        dev_accuracy=_history(run, "eval_accuracy"),
+        dev_spearman=_percent_by_epoch(run, "eval_spearman"),
+        dev_accuracy=_percent_by_epoch(run, "eval_accuracy"),
         seconds=time.monotonic() - started,
     )
+    rows = len(used_rows(train, recipe))
+    history: dict[str, object] = {
+        "recipe": recipe.model_dump(),
+        "train": {"name": train.name, "revision": train.revision, "rows": rows},
+        "dev_spearman_by_epoch": [round(value, 3) for value in result.dev_spearman],
+    }
+    if result.dev_accuracy:
+        history["dev_accuracy_by_epoch"] = [round(value, 3) for value in result.dev_accuracy]
+    history["seconds"] = round(result.seconds, 1)
     with replacing(output / HISTORY) as partial:
-        partial.write_text(json.dumps(_record(recipe, result, train), indent=2), encoding="utf-8")
+        partial.write_text(json.dumps(history, indent=2), encoding="utf-8")
     shutil.rmtree(output / CHECKPOINTS, ignore_errors=True)
     report.to_json(output / REPORT)
     return result
 
 
-def _history(run: Run, key: str) -> tuple[float, ...]:
-    """A dev figure x100 after each epoch."""
+def _percent_by_epoch(run: Run, key: str) -> tuple[float, ...]:
+    """A dev metric x100 after each epoch."""
     return tuple(100 * entry[key] for entry in run.trainer.state.log_history if key in entry)
-
-
-def _record(recipe: Recipe, result: TrainingResult, train: TrainingData) -> dict[str, object]:
-    """The content of ``training.json``: what no evaluation could tell."""
-    rows = len(used_rows(train, recipe))
-    return {
-        "recipe": recipe.to_dict(),
-        "train": {"name": train.name, "revision": train.revision, "rows": rows},
-        "dev_spearman_by_epoch": [round(value, 3) for value in result.dev_spearman],
-        **(
-            {"dev_accuracy_by_epoch": [round(value, 3) for value in result.dev_accuracy]}
-            if result.dev_accuracy
-            else {}
-        ),
-        "seconds": round(result.seconds, 1),
-    }
-
-
-PLACE_KEYS = ("name", "license", "train", "dev")
-"""Recipe keys that say what a run is called and where its data lie, not what is trained."""
-
-
-@dataclass(frozen=True)
-class FinishedRun:
-    """A finished run, read back from its folder.
-
-    Attributes:
-        folder: The model folder.
-        recipe: The recipe it was trained by.
-        report: Its evaluation on the dev file.
-        dev_spearman: Spearman x100 on the dev file after each epoch.
-        seconds: Wall-clock time of the process that finished it.
-        train_revision: First 12 hex digits of the SHA-256 of the training file.
-    """
-
-    folder: Path
-    recipe: Recipe
-    report: Report
-    dev_spearman: tuple[float, ...]
-    seconds: float
-    train_revision: str
-
-
-def finished_run(folder: Path) -> FinishedRun | None:
-    """Reads a finished run; needs neither torch nor the model.
-
-    Args:
-        folder: The folder of the run.
-
-    Returns:
-        The run, or None if there is none or it is unfinished.
-
-    Raises:
-        InputError: If a file of the run cannot be read.
-    """
-    if not (folder / REPORT).is_file():
-        return None
-    try:
-        history = json.loads((folder / HISTORY).read_text(encoding="utf-8"))
-        return FinishedRun(
-            folder=folder,
-            recipe=load_recipe(folder / RECIPE),
-            report=Report.from_json(folder / REPORT),
-            dev_spearman=tuple(history["dev_spearman_by_epoch"]),
-            seconds=float(history["seconds"]),
-            train_revision=str(history["train"]["revision"]),
-        )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{folder} holds a run that cannot be read back: {error}") from error
 
 
 def run_or_resume(recipe: Recipe, folder: Path, *, wait: bool = True) -> FinishedRun | None:
@@ -242,7 +182,7 @@ def run_or_resume(recipe: Recipe, folder: Path, *, wait: bool = True) -> Finishe
         return run
     filelock = require("filelock", extra="train")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(folder.with_name(folder.name + ".lock"), timeout=-1 if wait else 0)
+    lock = filelock.FileLock(folder.with_name(f"{folder.name}.lock"), timeout=-1 if wait else 0)
     try:
         with lock:
             return _finished(recipe, folder) or _train(recipe, folder)
@@ -251,11 +191,11 @@ def run_or_resume(recipe: Recipe, folder: Path, *, wait: bool = True) -> Finishe
 
 
 def _train(recipe: Recipe, folder: Path) -> FinishedRun | None:
-
     started = folder / RECIPE
     if started.is_file():
-        _check_same(recipe, load_recipe(started), folder)
-        fit(load_recipe(started), folder, resume=True)
+        known = load_recipe(started)
+        check_same(recipe, known, folder)
+        fit(known, folder, resume=True)
     else:
         fit(recipe, folder)
     return finished_run(folder)
@@ -264,22 +204,5 @@ def _train(recipe: Recipe, folder: Path) -> FinishedRun | None:
 def _finished(recipe: Recipe, folder: Path) -> FinishedRun | None:
     run = finished_run(folder)
     if run is not None:
-        _check_same(recipe, run.recipe, folder)
+        check_same(recipe, run.recipe, folder)
     return run
-
-
-def _check_same(recipe: Recipe, other: Recipe, folder: Path) -> None:
-    wanted, found = _trained_by(recipe), _trained_by(other)
-    changed = [key for key, value in wanted.items() if found[key] != value]
-    if changed:
-        raise InputError(
-            f"{folder} holds a run with other values of: {', '.join(changed)}. Give another "
-            "folder, or remove that one."
-        )
-
-
-def _trained_by(recipe: Recipe) -> dict[str, Any]:
-    """The keys that decide what is trained, without objectives of weight 0."""
-    values = {key: value for key, value in recipe.to_dict().items() if key not in PLACE_KEYS}
-    values["objective"] = {term: weight for term, weight in recipe.objective.items() if weight}
-    return values

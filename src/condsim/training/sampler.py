@@ -17,21 +17,18 @@ if TYPE_CHECKING:
     from datasets import Dataset
     from torch.utils.data import BatchSampler, ConcatDataset
 
-    from condsim.training.dataset import TrainingSet
+    from condsim.training.data import TrainingSet
 
 # Batches sorted together: enough to find rows of like length, few enough to stay random.
 _BATCHES_PER_WINDOW = 32
 
 
 def group_rows(pair_ids: IntArray, *, batch_size: int) -> list[NDArray[np.int64]]:
-    """Groups row indices by sentence pair.
+    """Groups row indices by sentence pair, in the order of the first row of each.
 
     Args:
         pair_ids: Sentence pair of each row, ``(n,)``.
         batch_size: Largest group, so that every group fits into one batch; larger ones are split.
-
-    Returns:
-        Row indices of each group, in the order of the first row of the group.
     """
     order = np.argsort(pair_ids, kind="stable")
     starts = np.flatnonzero(np.diff(pair_ids[order], prepend=-2))
@@ -72,7 +69,6 @@ class PairBatchSampler(DefaultBatchSampler):
         drop_last: bool = False,
         variants: int = 1,
     ) -> None:
-        """See the class."""
         if len(pair_ids) == 0:
             raise InputError("There are no labelled rows to train on.")
         super().__init__(
@@ -130,12 +126,6 @@ class MixedBatchSampler(ProportionalBatchSampler):
     """Draws batches of several data sets, each as often as it has batches.
 
     The base class asks for batches of one size, which those of `PairBatchSampler` are not.
-
-    Args:
-        dataset: The data sets, one after the other.
-        batch_samplers: The sampler of each.
-        generator: Draws which data set comes next; seeded anew in each epoch.
-        seed: Seed of the generator.
     """
 
     def __init__(
@@ -145,7 +135,6 @@ class MixedBatchSampler(ProportionalBatchSampler):
         generator: torch.Generator,
         seed: int,
     ) -> None:
-        """See the class."""
         self.dataset = dataset
         self.batch_samplers = batch_samplers
         self.generator = generator
@@ -166,20 +155,10 @@ def batch_sampler(
     valid_label_columns: list[str] | None = None,
     generator: torch.Generator | None = None,
 ) -> PairBatchSampler:
-    """Makes the sampler in the form that a sentence-transformers trainer asks for it.
+    """Makes the sampler as a sentence-transformers trainer asks for it.
 
-    Args:
-        sets: What is trained on; no two have as many columns of the same type.
-        dataset: The data set of one of them, perhaps with a column more.
-        batch_size: Rows in a batch.
-        drop_last: Leave out the last round of batches that not every process gets.
-        seed: Seed of the order.
-        length_grouped: Whether to sort by length.
-        valid_label_columns: Not used.
-        generator: Not used; the order follows from seed and epoch alone.
-
-    Returns:
-        The sampler.
+    Of ``sets``, no two of which have as many columns of the same type, the one is taken that
+    ``dataset`` was made of. The order follows from seed and epoch alone, not from ``generator``.
     """
     chosen = next(one for one in sets if one.is_in(dataset))
     return PairBatchSampler(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from datasets import Dataset, DatasetDict
+from datasets import DatasetDict
 from sentence_transformers import (
     CrossEncoder,
     CrossEncoderTrainer,
@@ -45,10 +45,18 @@ from condsim.training.callbacks import (
     load_loss_state,
     loss_state,
 )
-from condsim.training.data import DevData, MaskedScorer, TrainingData, dev_pairs, used_rows
-from condsim.training.dataset import TrainingSet, training_set
-from condsim.training.output import CHECKPOINTS, last_checkpoint
-from condsim.training.plain import load_plain, plain_objective, plain_set
+from condsim.training.data import (
+    DevData,
+    MaskedScorer,
+    TrainingData,
+    dev_pairs,
+    load_plain,
+    plain_objective,
+    plain_set,
+    training_set,
+    used_rows,
+)
+from condsim.training.folder import CHECKPOINTS, last_checkpoint
 from condsim.training.recipe import Recipe
 from condsim.training.sampler import MixedBatchSampler, PairBatchSampler, batch_sampler
 
@@ -99,7 +107,7 @@ class DevEvaluator(BaseEvaluator):
         return figures
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Run:
     """A trainer and what has to be asked of it after training."""
 
@@ -109,14 +117,7 @@ class Run:
     interrupt: InterruptCallback
 
     def last_checkpoint(self, output: Path) -> Path | None:
-        """Finds what the run can be resumed from and puts the loss's own weights back.
-
-        Args:
-            output: The folder of the run.
-
-        Returns:
-            The newest complete checkpoint, or None where there is none yet.
-        """
+        """Finds what the run in a folder can be resumed from, and restores the loss's weights."""
         also = LOSS_STATE if loss_state(self.loss) else None
         checkpoint = last_checkpoint(output, also=also)
         if checkpoint is not None:
@@ -127,26 +128,14 @@ class Run:
 def build_model(recipe: Recipe) -> Model:
     """Builds the untrained encoder of a recipe; its new layers depend on the recipe's seed."""
     set_seed(recipe.seed)
-    if recipe.encoder == "cross-encoder":
-        return build_cross_encoder(
-            recipe.backbone,
-            pooling=recipe.pooling,
-            transform=recipe.transform,
-            dropout=recipe.dropout,
-            max_seq_length=recipe.max_seq_length,
-        )
-    if recipe.encoder == "tri-encoder":
-        return build_tri_encoder(
-            recipe.backbone,
-            fusion=recipe.fusion,
-            rank=recipe.rank,
-            pooling=recipe.pooling,
-            transform=recipe.transform,
-            order=recipe.order,
-            dropout=recipe.dropout,
-            max_seq_length=recipe.max_seq_length,
-        )
-    return build_bi_encoder(
+    builders: dict[str, Callable[..., Model]] = {
+        "bi-encoder": build_bi_encoder,
+        "tri-encoder": partial(
+            build_tri_encoder, fusion=recipe.fusion, rank=recipe.rank, order=recipe.order
+        ),
+        "cross-encoder": build_cross_encoder,
+    }
+    return builders[recipe.encoder](
         recipe.backbone,
         pooling=recipe.pooling,
         transform=recipe.transform,
@@ -176,26 +165,31 @@ def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -
     rows = used_rows(train, recipe)
     if not len(rows):
         raise InputError(f"{train.name} has no labelled row to train on.")
-    chosen = training_set(rows, recipe, dev=dev_pairs(dev), separator=_separator(model))
+    separator = pair_separator(model.tokenizer) if isinstance(model, CrossEncoder) else ""
+    sets = {"rows": training_set(rows, recipe, dev=dev_pairs(dev), separator=separator)}
+    loss = _loss(model, recipe)
+    losses = {"rows": loss}
     pairs = load_plain(recipe)
-    plain = [] if pairs is None else [plain_set(pairs, recipe, beside=rows, dev=dev_pairs(dev))]
-    sampler = partial(batch_sampler, [chosen, *plain], length_grouped=recipe.length_grouped)
+    if pairs is not None and isinstance(model, SentenceTransformer):
+        sets["plain"] = plain_set(pairs, recipe, beside=rows, dev=dev_pairs(dev))
+        losses["plain"] = WeightedSumLoss(model, plain_objective(recipe))
     evaluator = DevEvaluator(dev, recipe)
     interrupt = InterruptCallback()
     callbacks: list[TrainerCallback] = [interrupt, ProgressCallback()]
     if recipe.checkpoint_steps:
         callbacks.append(CheckpointCallback(recipe.checkpoint_steps))
-    arguments = _arguments(recipe, output, sampler, model, metric=evaluator.metric)
-    trainer: SentenceTransformerTrainer | CrossEncoderTrainer
-    loss = _loss(model, recipe)
     if loss_state(loss):
         callbacks.append(LossStateCallback(loss))
+    sampler = partial(batch_sampler, list(sets.values()), length_grouped=recipe.length_grouped)
+    arguments = _arguments(recipe, output, sampler, model, metric=evaluator.metric)
+    trainer: SentenceTransformerTrainer | CrossEncoderTrainer
     if isinstance(model, SentenceTransformer):
+        mixed = DatasetDict({name: one.dataset for name, one in sets.items()})
         trainer = SentenceTransformerTrainer(
             model=model,
             args=SentenceTransformerTrainingArguments(**arguments),
-            train_dataset=_mixed(chosen, *plain),
-            loss=_losses(loss, model, recipe),
+            train_dataset=mixed if pairs is not None else mixed["rows"],
+            loss=losses if pairs is not None else loss,
             evaluator=evaluator,
             callbacks=callbacks,
         )
@@ -203,7 +197,7 @@ def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -
         trainer = CrossEncoderTrainer(
             model=model,
             args=CrossEncoderTrainingArguments(**arguments),
-            train_dataset=chosen.dataset,
+            train_dataset=sets["rows"].dataset,
             loss=loss,
             evaluator=evaluator,
             callbacks=callbacks,
@@ -217,9 +211,9 @@ def _loss(model: Model, recipe: Recipe) -> nn.Module:
         return CrossEncoderSimilarityLoss(
             model, recipe.objective, scale=recipe.scale, middle_tolerance=recipe.middle_tolerance
         )
-    if recipe.lone_term == "softmax":
+    if recipe.data_objective == "softmax":
         return SoftmaxLoss(model, classes=len(NLI_CLASSES))
-    if recipe.lone_term == "triplet":
+    if recipe.data_objective == "triplet":
         return TripletLoss(model, margin=recipe.margin)
     return WeightedSumLoss(
         model,
@@ -230,24 +224,6 @@ def _loss(model: Model, recipe: Recipe) -> nn.Module:
         sigma=recipe.sigma,
         middle_tolerance=recipe.middle_tolerance,
     )
-
-
-def _mixed(rows: TrainingSet, *plain: TrainingSet) -> Dataset | DatasetDict:
-    if not plain:
-        return rows.dataset
-    return DatasetDict({"rows": rows.dataset, "plain": plain[0].dataset})
-
-
-def _losses(
-    loss: nn.Module, model: SentenceTransformer, recipe: Recipe
-) -> nn.Module | dict[str, nn.Module]:
-    if recipe.plain is None:
-        return loss
-    return {"rows": loss, "plain": WeightedSumLoss(model, plain_objective(recipe))}
-
-
-def _separator(model: Model) -> str:
-    return pair_separator(model.tokenizer) if isinstance(model, CrossEncoder) else ""
 
 
 def _arguments(

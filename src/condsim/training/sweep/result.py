@@ -6,21 +6,22 @@ import json
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
 
 from condsim.errors import InputError
 from condsim.evaluation import ModelResult
 from condsim.files import replacing
+from condsim.settings import Settings
 from condsim.training.recipe import Recipe
-from condsim.training.sweep.space import Point, value_text
+from condsim.training.sweep.spec import value_text
 
-FORMAT = 1
+_FORMAT = 1
 
 
-@dataclass(frozen=True)
-class Figures:
+class Correlations(Settings):
     """Two correlations with the gold labels.
 
     Attributes:
@@ -32,14 +33,13 @@ class Figures:
     pearson: float | None
 
     @classmethod
-    def of(cls, result: ModelResult) -> Figures:
+    def of(cls, result: ModelResult) -> Correlations:
         """Takes the two from the result of an evaluation."""
-        values = (result.metrics[name].value for name in ("spearman", "pearson"))
-        return cls(*(None if math.isnan(value) else value for value in values))
+        values = {name: result.metrics[name].value for name in cls.model_fields}
+        return cls(**{name: None if math.isnan(v) else v for name, v in values.items()})
 
 
-@dataclass(frozen=True)
-class TrialResult:
+class TrialResult(Settings):
     """One trial.
 
     Attributes:
@@ -50,15 +50,14 @@ class TrialResult:
         error: Why it has no result, such as a training that diverged; None if it has.
     """
 
-    parameters: Point
+    parameters: dict[str, Any]
     folder: str
-    dev: Figures
+    dev: Correlations
     seconds: float | None
     error: str | None = None
 
 
-@dataclass(frozen=True)
-class SeedResult:
+class SeedResult(Settings):
     """The best recipe with one seed.
 
     Attributes:
@@ -69,11 +68,10 @@ class SeedResult:
 
     seed: int
     folder: str
-    figures: Figures
+    figures: Correlations
 
 
-@dataclass(frozen=True)
-class HeldOut:
+class HeldOut(Settings):
     """What the models of the best recipe reached on the held-out file.
 
     Attributes:
@@ -88,30 +86,10 @@ class HeldOut:
     revision: str
     rows: int
     seeds: tuple[SeedResult, ...]
-    condition_only: Figures
-
-    def to_json(self, path: Path) -> None:
-        """Writes the result, with mean and deviation, in one step."""
-        _write(path, {**asdict(self), "mean": _means(self.seeds)})
-
-    @classmethod
-    def from_json(cls, path: Path) -> HeldOut:
-        """Reads what :meth:`to_json` wrote."""
-        content = _read(path)
-        try:
-            return cls(
-                file=content["file"],
-                revision=content["revision"],
-                rows=content["rows"],
-                seeds=_seeds(content["seeds"]),
-                condition_only=Figures(**content["condition_only"]),
-            )
-        except (KeyError, TypeError) as error:
-            raise InputError(f"{path} is not a whole result of a sweep: {error!r}.") from error
+    condition_only: Correlations
 
 
-@dataclass(frozen=True)
-class SweepResult:
+class SweepResult(Settings):
     """The result of a sweep.
 
     Attributes:
@@ -121,7 +99,8 @@ class SweepResult:
         recipe: The best recipe, with the seed that the trials had.
         seeds: The best recipe with each seed, on the dev file.
         condition_only: The baseline that sees the condition only, on the dev file.
-        held_out: The result on the held-out file; None if the sweep has none.
+        held_out: The result on the held-out file, which has a file of its own; None if the sweep
+            has none.
     """
 
     name: str
@@ -129,33 +108,39 @@ class SweepResult:
     trials: tuple[TrialResult, ...]
     recipe: Recipe
     seeds: tuple[SeedResult, ...]
-    condition_only: Figures
+    condition_only: Correlations
     held_out: HeldOut | None = None
 
-    def to_json(self, path: Path) -> None:
-        """Writes all but the held-out result, with mean and deviation, in one step."""
-        content = {**asdict(self), "mean": _means(self.seeds)}
-        del content["held_out"]
-        _write(path, content)
 
-    @classmethod
-    def from_json(cls, path: Path) -> SweepResult:
-        """Reads what :meth:`to_json` wrote."""
-        content = _read(path)
-        try:
-            return cls(
-                name=content["name"],
-                search=content["search"],
-                trials=tuple(
-                    TrialResult(**{**trial, "dev": Figures(**trial["dev"])})
-                    for trial in content["trials"]
-                ),
-                recipe=Recipe(**content["recipe"]),
-                seeds=_seeds(content["seeds"]),
-                condition_only=Figures(**content["condition_only"]),
-            )
-        except (KeyError, TypeError) as error:
-            raise InputError(f"{path} is not a whole result of a sweep: {error!r}.") from error
+Result = TypeVar("Result", HeldOut, SweepResult)
+
+
+def write_result(result: HeldOut | SweepResult, path: Path) -> None:
+    """Writes a result, with mean and deviation over the seeds, in one step."""
+    content = result.model_dump(mode="json", exclude={"held_out"})
+    whole = {"format": _FORMAT, **content, "mean": _means(result.seeds)}
+    with replacing(path) as partial:
+        text = json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
+        partial.write_text(text + "\n", encoding="utf-8")
+
+
+def read_result(kind: type[Result], path: Path) -> Result:
+    """Reads what :func:`write_result` wrote."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as a result of a sweep: {error}.") from error
+    if not isinstance(content, dict) or content.pop("format", None) != _FORMAT:
+        raise InputError(f"{path} is not a result of a sweep in format {_FORMAT}.")
+    content.pop("mean", None)
+    try:
+        return kind.model_validate_json(json.dumps(content))
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = ".".join(map(str, fault["loc"]))
+        raise InputError(
+            f"{path} is not a whole result of a sweep: '{place}': {fault['msg']}."
+        ) from error
 
 
 def to_markdown(result: SweepResult) -> str:
@@ -176,7 +161,7 @@ def to_markdown(result: SweepResult) -> str:
             [
                 str(rank),
                 *(_escape(value_text(trial.parameters[key])) for key in keys),
-                *(_number(trial.dev.spearman), _number(trial.dev.pearson)),
+                *_cells(trial.dev),
                 "-" if trial.seconds is None else f"{trial.seconds / 60:.1f}",
             ]
             for rank, trial in enumerate(result.trials, start=1)
@@ -195,12 +180,10 @@ def to_markdown(result: SweepResult) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _seeds_table(seeds: Sequence[SeedResult], condition_only: Figures) -> list[str]:
-    means = _means(seeds)
+def _seeds_table(seeds: Sequence[SeedResult], condition_only: Correlations) -> list[str]:
     spreads = [
-        _number(means[name]["mean"])
-        + ("" if means[name]["std"] is None else f" ± {_number(means[name]['std'])}")
-        for name in ("spearman", "pearson")
+        _number(one["mean"]) + ("" if one["std"] is None else f" ± {_number(one['std'])}")
+        for one in _means(seeds).values()
     ]
     return _table(
         ["", "Spearman", "Pearson"],
@@ -217,7 +200,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in cells]
 
 
-def _cells(figures: Figures) -> list[str]:
+def _cells(figures: Correlations) -> list[str]:
     return [_number(figures.spearman), _number(figures.pearson)]
 
 
@@ -240,25 +223,3 @@ def _means(seeds: Sequence[SeedResult]) -> dict[str, dict[str, float | None]]:
             "std": statistics.stdev(values) if whole and len(values) > 1 else None,
         }
     return means
-
-
-def _write(path: Path, content: dict[str, Any]) -> None:
-    text = json.dumps({"format": FORMAT, **content}, indent=2, ensure_ascii=False, allow_nan=False)
-    with replacing(path) as partial:
-        partial.write_text(text + "\n", encoding="utf-8")
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read as a result of a sweep: {error}.") from error
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise InputError(f"{path} is not a result of a sweep in format {FORMAT}.")
-    return content
-
-
-def _seeds(content: Iterable[dict[str, Any]]) -> tuple[SeedResult, ...]:
-    return tuple(
-        SeedResult(one["seed"], one["folder"], Figures(**one["figures"])) for one in content
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from pathlib import Path
 from typing import Any
@@ -10,21 +9,24 @@ from typing import Any
 from condsim.errors import InputError, ModelError, require
 from condsim.evaluation import evaluate
 from condsim.files import replacing
+from condsim.kept import locked
 from condsim.scorers import ConditionOnlyScorer, load_trained
 from condsim.tasks import load_task
+from condsim.training.folder import FinishedRun
 from condsim.training.recipe import save_recipe
-from condsim.training.run import FinishedRun, run_or_resume
+from condsim.training.run import run_or_resume
 from condsim.training.sweep.result import (
-    Figures,
+    Correlations,
     HeldOut,
     SeedResult,
     SweepResult,
     TrialResult,
+    read_result,
     to_markdown,
+    write_result,
 )
-from condsim.training.sweep.space import Point, point_name
-from condsim.training.sweep.spec import SweepSpec
-from condsim.training.sweep.study import LOCK, STUDY, locked, run_trials
+from condsim.training.sweep.spec import Point, SweepSpec, point_name
+from condsim.training.sweep.study import LOCK, STUDY, run_trials
 
 RESULT = "sweep.json"
 TABLE = "sweep.md"
@@ -78,12 +80,16 @@ def run_sweep(spec: SweepSpec, output: Path) -> SweepResult:
         trials=trials,
         recipe=spec.recipe_for(trials[0].parameters),
         seeds=tuple(
-            SeedResult(seed, _seed_folder(spec, trials[0], seed), Figures.of(run.report.model))
+            SeedResult(
+                seed=seed,
+                folder=_seed_folder(spec, trials[0], seed),
+                figures=Correlations.of(run.report.model),
+            )
             for seed, run in zip(spec.seeds, runs, strict=True)
         ),
-        condition_only=Figures.of(runs[0].report.baselines[0]),
+        condition_only=Correlations.of(runs[0].report.baselines[0]),
     )
-    with locked(output):
+    with locked(output / LOCK):
         return _known(spec, output) or _write(spec, result, output)
 
 
@@ -102,7 +108,7 @@ def _known(spec: SweepSpec, output: Path) -> SweepResult | None:
     held_out = _known_held_out(spec, output)
     if not path.is_file():
         return None
-    result = SweepResult.from_json(path)
+    result = read_result(SweepResult, path)
     if (result.name, result.search) != (spec.name, spec.search()):
         raise InputError(
             f"{path} is the result of another sweep, {result.name!r}, or of one with another "
@@ -111,14 +117,14 @@ def _known(spec: SweepSpec, output: Path) -> SweepResult | None:
     seeds = tuple(seed.seed for seed in result.seeds)
     if seeds != spec.seeds or (held_out is None and spec.test is not None):
         return None
-    return dataclasses.replace(result, held_out=held_out)
+    return result.replaced(held_out=held_out)
 
 
 def _known_held_out(spec: SweepSpec, output: Path) -> HeldOut | None:
     path = output / HELD_OUT
     if spec.test is None or not path.is_file():
         return None
-    held_out = HeldOut.from_json(path)
+    held_out = read_result(HeldOut, path)
     seeds = tuple(seed.seed for seed in held_out.seeds)
     if (held_out.file, seeds) != (spec.test, spec.seeds):
         raise InputError(
@@ -153,9 +159,9 @@ def _run_point(spec: SweepSpec, point: Point, output: Path) -> dict[str, Any]:
     run = run_or_resume(recipe, output / _trial_folder(point))
     if run is None:  # never, since it waits for another process
         raise RuntimeError(f"{_trial_folder(point)}: the run was not waited for")
-    dev = Figures.of(run.report.model)
+    dev = Correlations.of(run.report.model)
     reason = "all its scores are equal" if dev.spearman is None else None
-    return {**dataclasses.asdict(dev), "seconds": run.seconds, "error": reason}
+    return {**dev.model_dump(), "seconds": run.seconds, "error": reason}
 
 
 def _trial_folder(point: Point) -> str:
@@ -167,7 +173,7 @@ def _trial(outcome: dict[str, Any]) -> TrialResult:
     return TrialResult(
         parameters=point,
         folder=_trial_folder(point),
-        dev=Figures(outcome["spearman"], outcome.get("pearson")),
+        dev=Correlations(spearman=outcome["spearman"], pearson=outcome.get("pearson")),
         seconds=outcome.get("seconds"),
         error=outcome.get("error"),
     )
@@ -205,12 +211,12 @@ def _write(spec: SweepSpec, result: SweepResult, output: Path) -> SweepResult:
         held_out = _known_held_out(spec, output)
         if held_out is None:
             held_out = _score_held_out(spec.test, result, output)
-            held_out.to_json(output / HELD_OUT)
-        result = dataclasses.replace(result, held_out=held_out)
+            write_result(held_out, output / HELD_OUT)
+        result = result.replaced(held_out=held_out)
     save_recipe(result.recipe, output / BEST)
     with replacing(output / TABLE) as partial:
         partial.write_text(to_markdown(result), encoding="utf-8")
-    result.to_json(output / RESULT)
+    write_result(result, output / RESULT)
     return result
 
 
@@ -228,8 +234,8 @@ def _score_held_out(file: str, result: SweepResult, output: Path) -> HeldOut:
         revision=task.revision,
         rows=int(task.valid.sum()),
         seeds=tuple(
-            dataclasses.replace(seed, figures=Figures.of(report.model))
+            seed.replaced(figures=Correlations.of(report.model))
             for seed, report in zip(result.seeds, reports, strict=True)
         ),
-        condition_only=Figures.of(reports[0].baselines[0]),
+        condition_only=Correlations.of(reports[0].baselines[0]),
     )

@@ -1,40 +1,118 @@
-"""A sweep: a base recipe, the keys to vary and how, typed and checked before anything runs."""
+"""A sweep: a base recipe, the keys to vary and how, checked before anything runs."""
 
 from __future__ import annotations
 
-import dataclasses
+import hashlib
+import json
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from random import Random
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_origin
 
 import yaml
+from pydantic import AfterValidator, Field
 
 from condsim.errors import InputError, unknown_name
-from condsim.settings import read_mapping
+from condsim.settings import Settings, read_mapping, validated
 from condsim.training.recipe import Recipe, load_recipe
-from condsim.training.sweep.space import (
-    Parameter,
-    Point,
-    Range,
-    Values,
-    parse_parameter,
-    point_text,
-    value_text,
-)
+
+Point = dict[str, Any]
+"""A value for each key of the space, of the type of the recipe's field."""
 
 Sampler = Literal["grid", "random", "tpe"]
 
-LARGEST_GRID = 1_000
-_KEYS = ("name", "recipe", "set", "space", "sampler", "trials", "seed", "seeds", "test")
+_LARGEST_GRID = 1_000
+_LISTS = ("grid", "choice")
+_RANGES = ("uniform", "log_uniform", "integer")
+_LONGEST_NAME = 120
+_DIGITS = 4
 _FIXED = {
     "name": "it is the name of the model",
-    "dev": "figures on different dev files cannot be compared",
+    "dev": "scores on different dev files cannot be compared",
     "seed": "a seed chosen by its result is luck; the best recipe is trained with 'seeds' anyway",
 }
+
+
+@dataclass(frozen=True)
+class Values:
+    """A list of values.
+
+    Attributes:
+        values: The values, one or more, all different.
+    """
+
+    values: tuple[Any, ...]
+
+    @property
+    def ends(self) -> tuple[Any, ...]:
+        """The values that are tried out before anything runs: all of them."""
+        return self.values
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Each value as a short text; Optuna stores no mappings."""
+        return tuple(value_text(value) for value in self.values)
+
+    def with_ends(self, values: Sequence[Any]) -> Values:
+        """The same list with values of another type."""
+        return Values(tuple(values))
+
+    def draw(self, random: Random) -> Any:  # noqa: ANN401  (a recipe value of any type)
+        """Draws one of the values, each as likely."""
+        return random.choice(self.values)
+
+    def record(self) -> dict[str, Any]:
+        """The list as plain values."""
+        return {"values": list(self.values)}
+
+
+@dataclass(frozen=True)
+class Range:
+    """A range of numbers.
+
+    Attributes:
+        kind: ``uniform``, ``log_uniform`` (uniform in the logarithm) or ``integer``.
+        low: The lowest number.
+        high: The highest number, above ``low``.
+    """
+
+    kind: Literal["uniform", "log_uniform", "integer"]
+    low: float
+    high: float
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The values that are tried out before anything runs: the bounds."""
+        return self.low, self.high
+
+    def with_ends(self, values: Sequence[Any]) -> Range:
+        """The same range with bounds of another type."""
+        return Range(self.kind, *values)
+
+    def draw(self, random: Random) -> float:
+        """Draws a number, rounded as :meth:`rounded` does."""
+        if self.kind == "integer":
+            return random.randint(int(self.low), int(self.high))
+        if self.kind == "log_uniform":
+            return self.rounded(math.exp(random.uniform(math.log(self.low), math.log(self.high))))
+        return self.rounded(random.uniform(self.low, self.high))
+
+    def rounded(self, value: float) -> float:
+        """Rounds to four significant digits within the bounds; whole numbers stay."""
+        if self.kind == "integer":
+            return value
+        return min(max(float(f"{value:.{_DIGITS}g}"), self.low), self.high)
+
+    def record(self) -> dict[str, Any]:
+        """The range as plain values."""
+        return {self.kind: [self.low, self.high]}
+
+
+Parameter = Values | Range
 
 
 @dataclass(frozen=True)
@@ -70,7 +148,8 @@ class SweepSpec:
         if self.sampler == "tpe":
             return None
         if self.sampler == "grid":
-            return list(_grid(self.space))
+            lists = [parameter.ends for parameter in self.space.values()]
+            return [dict(zip(self.space, values, strict=True)) for values in product(*lists)]
         draws = Random(self.seed)
         return [
             {key: parameter.draw(draws) for key, parameter in self.space.items()}
@@ -90,23 +169,12 @@ class SweepSpec:
         Raises:
             InputError: If the values do not go together.
         """
-        changes: dict[str, Any] = {}
-        for key, value in point.items():
-            head, _, part = key.partition(".")
-            if part:
-                changes[head] = {**changes.get(head, getattr(self.base, head)), part: value}
-            else:
-                changes[head] = value
-        if seed is not None:
-            changes["seed"] = seed
-        return dataclasses.replace(self.base, **changes)
+        return _changed(self.base, {**point, **({} if seed is None else {"seed": seed})})
 
     def search(self) -> dict[str, Any]:
         """Gives all that decides the trials, as plain values: what a storage file belongs to."""
-        defaults = Recipe(name="", train="", dev="").to_dict()
-        chosen = {
-            key: value for key, value in self.base.to_dict().items() if value != defaults[key]
-        }
+        defaults = Recipe(name="", train="", dev="").model_dump()
+        chosen = {key: one for key, one in self.base.model_dump().items() if one != defaults[key]}
         return {
             "recipe": chosen,  # without defaults, so that a key that is new says nothing
             "space": {key: parameter.record() for key, parameter in self.space.items()},
@@ -114,6 +182,48 @@ class SweepSpec:
             "trials": self.trials,
             "seed": self.seed,
         }
+
+
+def _changed(base: Recipe, point: Point) -> Recipe:
+    """A recipe with other values; a dotted key changes one weight of all."""
+    changes: dict[str, Any] = {}
+    for key, value in point.items():
+        head, _, part = key.partition(".")
+        if part:
+            changes[head] = {**changes.get(head, getattr(base, head)), part: value}
+        else:
+            changes[head] = value
+    return base.replaced(**changes)
+
+
+def _different_seeds(seeds: int | list[int]) -> int | list[int]:
+    number = seeds if isinstance(seeds, int) else len(seeds)
+    if number < 1 or (isinstance(seeds, list) and (len(set(seeds)) < number or min(seeds) < 0)):
+        raise InputError(
+            "'seeds' must be a number of at least 1 or a list of different seeds of at least 0. "
+            f"Got {seeds!r}."
+        )
+    return seeds
+
+
+def _not_empty(space: dict[str, Any]) -> dict[str, Any]:
+    if not space:
+        raise InputError("'space' must have one key or more; there is nothing to vary.")
+    return space
+
+
+class _SweepFile(Settings):
+    """The keys of a sweep file."""
+
+    name: str
+    recipe: str
+    set: dict[str, Any] = Field(default_factory=dict)
+    space: Annotated[dict[str, Any], AfterValidator(_not_empty)]
+    sampler: Sampler = "grid"
+    trials: Annotated[int, Field(ge=1)] | None = None
+    seed: Annotated[int, Field(ge=0)] = 0
+    seeds: Annotated[int | list[int], AfterValidator(_different_seeds)] = 3
+    test: str | None = None
 
 
 def load_sweep(path: Path) -> SweepSpec:
@@ -129,38 +239,35 @@ def load_sweep(path: Path) -> SweepSpec:
         InputError: If the file or its base recipe cannot be read, a key is unknown or missing, a
             value is impossible, or a point of the space makes no valid recipe.
     """
+    values = read_mapping(path, what="sweep")
     try:
-        return _load(path)
+        return _load(validated(_SweepFile, values, what="sweep", source=str(path)))
     except InputError as error:
         text = str(error)
         raise InputError(text if str(path) in text else f"{path}: {text}") from error
 
 
-def _load(path: Path) -> SweepSpec:
-    values = read_mapping(path, what="sweep")
-    for key in values:
-        if key not in _KEYS:
-            raise unknown_name("sweep key", str(key), _KEYS)
-    recipe = Path(_text(values, "recipe"))
-    fixed = _mapping(values, "set", default={})
-    space = {
-        str(key): parse_parameter(str(key), value)
-        for key, value in _mapping(values, "space").items()
-    }
-    if not space:
-        raise InputError("'space' must have one key or more; there is nothing to vary.")
-    _check_keys(space, fixed)
-    base, space = _typed(recipe, fixed, space)
-    sampler = _sampler(values, space)
+def _load(file: _SweepFile) -> SweepSpec:
+    space = {key: _parameter(key, value) for key, value in file.space.items()}
+    _check_keys(space, file.set)
+    # The text of a value, as --set takes it
+    overrides = [
+        f"{key}={yaml.safe_dump(value, default_flow_style=True, width=math.inf)}"
+        for key, value in file.set.items()
+    ]
+    base = load_recipe(Path(file.recipe), overrides=overrides)
+    seeds = file.seeds
+    if isinstance(seeds, int):  # that many after the one that the trials were chosen with
+        seeds = list(range(base.seed + 1, base.seed + 1 + seeds))
     spec = SweepSpec(
-        name=_text(values, "name"),
+        name=file.name,
         base=base,
-        space=space,
-        sampler=sampler,
-        trials=_trials(values, sampler, space),
-        seed=_whole(values, "seed", at_least=0, default=0),
-        seeds=_seeds(values.get("seeds", 3), base.seed),
-        test=_text(values, "test") if values.get("test") is not None else None,
+        space=_typed(base, space),
+        sampler=file.sampler,
+        trials=_trials(file, space),
+        seed=file.seed,
+        seeds=tuple(seeds),
+        test=file.test,
     )
     for point in spec.planned() or ():
         try:
@@ -170,16 +277,15 @@ def _load(path: Path) -> SweepSpec:
     return spec
 
 
-def _check_keys(space: Mapping[str, Parameter], fixed: Mapping[Any, Any]) -> None:
+def _check_keys(space: Mapping[str, Parameter], fixed: Mapping[str, Any]) -> None:
     """Checks the names of the recipe keys in ``space`` and ``set``."""
-    hints = get_type_hints(Recipe)
+    fields = Recipe.model_fields
     for where, keys in (("space", space), ("set", fixed)):
         for key in keys:
-            head, _, part = str(key).partition(".")
-            if head not in hints:
-                error = unknown_name("recipe key", str(key), hints)
-                raise InputError(f"'{where}': {error}")
-            if "." in str(key) and (get_origin(hints[head]) is not dict or not part):
+            head, dot, part = key.partition(".")
+            if head not in fields:
+                raise InputError(f"'{where}': {unknown_name('recipe key', key, fields)}")
+            if dot and (get_origin(fields[head].annotation) is not dict or not part):
                 raise InputError(f"'{where}': {key!r} must be a recipe key; no key is within it.")
     for key in space:
         if key in _FIXED:
@@ -190,111 +296,105 @@ def _check_keys(space: Mapping[str, Parameter], fixed: Mapping[Any, Any]) -> Non
             raise InputError(f"'space' must not have both '{head}' and '{key}'; leave one out.")
 
 
-def _typed(
-    path: Path, fixed: Mapping[Any, Any], space: Mapping[str, Parameter]
-) -> tuple[Recipe, dict[str, Parameter]]:
-    """Reads the base recipe, and makes a recipe with each value, by which it gets its type."""
-    overrides = [_override(str(key), value) for key, value in fixed.items()]
+def _typed(base: Recipe, space: Mapping[str, Parameter]) -> dict[str, Parameter]:
+    """Makes a recipe with each value, by which it gets its type."""
     first = {key: parameter.ends[0] for key, parameter in space.items()}
-    base = load_recipe(path, overrides=overrides)
-    weights = [_override("objective", base.objective)]  # a dotted key changes one of all of them
     typed = {}
     for key, parameter in space.items():
+        head, _, part = key.partition(".")
         values = []
         for value in parameter.ends:
             point = {**first, key: value}
-            changes = [_override(name, part) for name, part in point.items()]
             try:
-                recipe = load_recipe(path, overrides=[*overrides, *weights, *changes])
+                recipe = _changed(base, point)
             except InputError as error:
                 raise InputError(f"'space': no recipe with {point_text(point)}: {error}") from error
-            head, _, part = key.partition(".")
             values.append(getattr(recipe, head)[part] if part else getattr(recipe, head))
         labels = [value_text(value) for value in values]
         for label in labels:
             if labels.count(label) > 1:
                 raise InputError(f"'space': '{key}' has the value {label} twice; leave one out.")
         typed[key] = parameter.with_ends(values)
-    return base, typed
+    return typed
 
 
-def _override(key: str, value: object) -> str:
-    """The text that sets a recipe key, as ``--set`` takes it."""
-    return f"{key}={yaml.safe_dump(value, default_flow_style=True, width=math.inf)}"
-
-
-def _sampler(values: Mapping[Any, Any], space: Mapping[str, Parameter]) -> Sampler:
-    given = values.get("sampler", "grid")
-    if given not in get_args(Sampler):
-        raise unknown_name("sampler", str(given), get_args(Sampler))
-    sampler: Sampler = given
+def _trials(file: _SweepFile, space: Mapping[str, Parameter]) -> int:
+    """The number of trials, which a grid has by itself."""
+    if file.sampler != "grid":
+        if file.trials is None:
+            raise InputError("the sweep key 'trials' is missing.")
+        return file.trials
     for key, parameter in space.items():
-        if sampler == "grid" and isinstance(parameter, Range):
+        if isinstance(parameter, Range):
             raise InputError(
                 f"The sampler 'grid' needs a list of values for every key. Got a range for '{key}';"
                 " give it as {grid: [...]}, or use the sampler 'random' or 'tpe'."
             )
-    return sampler
-
-
-def _trials(values: Mapping[Any, Any], sampler: Sampler, space: Mapping[str, Parameter]) -> int:
-    if sampler != "grid":
-        return _whole(values, "trials", at_least=1)
-    if "trials" in values:
+    if file.trials is not None:
         raise InputError("'trials' does not go with the sampler 'grid', which runs every point.")
     number = math.prod(len(parameter.ends) for parameter in space.values())
-    if number > LARGEST_GRID:
+    if number > _LARGEST_GRID:
         raise InputError(
-            f"A grid must have at most {LARGEST_GRID} points. Got {number}; give fewer values, or "
+            f"A grid must have at most {_LARGEST_GRID} points. Got {number}; give fewer values, or "
             "use the sampler 'random' or 'tpe'."
         )
     return number
 
 
-def _grid(space: Mapping[str, Parameter]) -> Iterator[Point]:
-    lists = [parameter.values for parameter in space.values() if isinstance(parameter, Values)]
-    for values in product(*lists):
-        yield dict(zip(space, values, strict=True))
+def _parameter(key: str, given: object) -> Parameter:
+    """Reads what a key of ``space`` may be."""
+    kinds = (*_LISTS, *_RANGES)
+    if not isinstance(given, dict) or len(given) != 1:
+        raise InputError(
+            f"'space': '{key}' must be one of {', '.join(kinds)} with a list, "
+            f"such as {{grid: [1, 2]}}. Got {given!r}."
+        )
+    kind, content = next(iter(given.items()))
+    if kind not in kinds:
+        raise InputError(f"'space': '{key}': {unknown_name('kind of range', str(kind), kinds)}")
+    if not isinstance(content, list) or not content:
+        raise InputError(
+            f"'space': '{key}' must have a list of one value or more. Got {kind}: {content!r}."
+        )
+    if kind in _LISTS:
+        return Values(tuple(content))
+    types: tuple[type, ...] = (int,) if kind == "integer" else (int, float)
+    if (
+        len(content) != 2
+        or not all(type(bound) in types and math.isfinite(bound) for bound in content)
+        or not content[0] < content[1]
+    ):
+        rule = "two whole numbers" if kind == "integer" else "two numbers"
+        raise InputError(
+            f"'space': '{key}' must have {rule}, the lower first, for {kind}. Got {content!r}."
+        )
+    if kind == "log_uniform" and content[0] <= 0:
+        raise InputError(f"'space': '{key}' must be above 0 for log_uniform. Got {content!r}.")
+    low, high = content if kind == "integer" else map(float, content)
+    return Range(kind, low, high)
 
 
-def _seeds(given: object, base: int) -> tuple[int, ...]:
-    """A count N stands for the N seeds after the one that the trials were chosen with."""
-    if isinstance(given, int) and not isinstance(given, bool) and given >= 1:
-        return tuple(range(base + 1, base + 1 + given))
-    if isinstance(given, list) and given:
-        whole = [seed for seed in given if type(seed) is int and seed >= 0]
-        if len(set(whole)) == len(given):
-            return tuple(whole)
-    raise InputError(
-        f"'seeds' must be a number of at least 1 or a list of different seeds. Got {given!r}."
-    )
+def value_text(value: object) -> str:
+    """A recipe value as a short text: ``true``, ``1e-05``, ``mse1+quad0.5``."""
+    if isinstance(value, Mapping):
+        return "+".join(f"{name}{value_text(part)}" for name, part in value.items())
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    return str(value)
 
 
-def _text(values: Mapping[Any, Any], key: str) -> str:
-    if key not in values:
-        raise InputError(f"the sweep key '{key}' is missing.")
-    if not isinstance(values[key], str) or not values[key].strip():
-        raise InputError(f"'{key}' must be a text. Got {values[key]!r}.")
-    return str(values[key])
+def point_text(point: Mapping[str, Any]) -> str:
+    """A point as a short text: ``learning_rate=1e-05,transform=true``."""
+    return ",".join(f"{key}={value_text(value)}" for key, value in point.items())
 
 
-def _mapping(
-    values: Mapping[Any, Any], key: str, *, default: dict[Any, Any] | None = None
-) -> dict[Any, Any]:
-    given = values.get(key, default)
-    if not isinstance(given, dict):
-        if key not in values:
-            raise InputError(f"the sweep key '{key}' is missing.")
-        raise InputError(f"'{key}' must be a mapping of recipe keys. Got {given!r}.")
-    return given
-
-
-def _whole(
-    values: Mapping[Any, Any], key: str, *, at_least: int, default: int | None = None
-) -> int:
-    given = values.get(key, default)
-    if key not in values and default is None:
-        raise InputError(f"the sweep key '{key}' is missing.")
-    if type(given) is not int or given < at_least:
-        raise InputError(f"'{key}' must be a whole number of at least {at_least}. Got {given!r}.")
-    return given
+def point_name(point: Mapping[str, Any]) -> str:
+    """Names the run folder of a point; other points have other names."""
+    text = point_text(point)
+    plain = re.sub(r"[^\w.,=+-]", "-", text, flags=re.ASCII)
+    if plain == text and len(text) <= _LONGEST_NAME:
+        return text
+    digest = hashlib.sha256(json.dumps(point).encode()).hexdigest()[:8]
+    return f"{plain[:_LONGEST_NAME]}-{digest}"

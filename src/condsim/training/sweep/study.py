@@ -1,9 +1,8 @@
 """The trials of a sweep in an Optuna study: handed out to processes, taken back from dead ones.
 
-The study is one SQLite file. It gets all its trials when it is made, as waiting *slots*, so that no
-two processes take the same one and none takes one too many. A process that trains sends a
-heartbeat; the slot of one that was killed waits again, with the same values, a little after its
-last beat.
+The study is one SQLite file. It gets all its trials when it is made, as waiting *slots*, which
+Optuna hands out to whichever process asks. A process that trains sends a heartbeat; the slot of one
+that was killed is queued again, with the same values, a little after its last beat.
 """
 
 from __future__ import annotations
@@ -14,20 +13,21 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from condsim.errors import InputError, ModelError, require
 from condsim.files import replacing
-from condsim.training.sweep.space import Parameter, Point, Values, point_text
-from condsim.training.sweep.spec import SweepSpec
+from condsim.kept import locked
+from condsim.training.sweep.spec import Parameter, Point, SweepSpec, Values, point_text, value_text
 
 if TYPE_CHECKING:
     from optuna import Study
     from optuna.samplers import BaseSampler
     from optuna.storages import RDBStorage
-    from optuna.trial import FrozenTrial, Trial
+    from optuna.trial import Trial
 
 STUDY = "study.db"
 LOCK = "sweep.lock"
@@ -43,15 +43,8 @@ _RESULT = "result"  # trial attribute: what running it gave
 _LOGGER = logging.getLogger("condsim")
 
 
-@contextmanager
-def locked(folder: Path) -> Iterator[Callable[[], None]]:
-    """Keeps other processes out of the folder of a sweep."""
-    lock = require("filelock", extra="train").FileLock(folder / LOCK)
-    lock.acquire()
-    try:
-        yield lambda: lock.release(force=True)
-    finally:
-        lock.release(force=True)
+class _NoSlotLeft(Exception):  # noqa: N818  (no error: another process took the last one)
+    """A trial beyond those that were queued."""
 
 
 def run_trials(
@@ -63,26 +56,29 @@ def run_trials(
 ) -> list[dict[str, Any]]:
     """Runs the trials of a sweep, as one of perhaps several processes, until all are done."""
     optuna = require("optuna", extra="train")
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    optuna.logging.set_verbosity(optuna.logging.CRITICAL)
+    states = optuna.trial.TrialState
     with _opened(optuna, spec, folder, belongs={"search": spec.search(), "data": data}) as study:
         announced = False
         while True:
-            with locked(folder) as release:
-                _refill(optuna, study, spec)
-                waiting = study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.WAITING])
-                if waiting:
-                    study.sampler = _sampler(optuna, spec, waiting[0].number)
-                    _run_one(optuna, study, spec, run, claimed=release)
-                    continue
-            running = study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING])
+            with locked(folder / LOCK):
+                _queue(optuna, study, spec)
+            waiting = study.get_trials(deepcopy=False, states=[states.WAITING])
+            if waiting:
+                study.sampler = _sampler(optuna, spec, waiting[0].number)
+                _run_one(optuna, study, spec, run)
+                continue
+            running = study.get_trials(deepcopy=False, states=[states.RUNNING])
             if not running:
                 break
             if not announced:
                 _LOGGER.info("waiting for %d trials of other processes", len(running))
                 announced = True
             time.sleep(POLL)
-        settled = _settled(optuna, study)
-        return [settled[slot].user_attrs[_RESULT] for slot in sorted(settled)]
+        # PRUNED: without a result for good
+        settled = study.get_trials(deepcopy=False, states=[states.COMPLETE, states.PRUNED])
+        results = {trial.user_attrs[_SLOT]: trial.user_attrs[_RESULT] for trial in settled}
+        return [results[slot] for slot in sorted(results)]
 
 
 @contextmanager
@@ -91,10 +87,14 @@ def _opened(
 ) -> Iterator[Study]:
     """Opens the study of a folder, makes it where there is none, and checks whose it is."""
     path = folder / STUDY
-    with locked(folder):
+    with locked(folder / LOCK):
         if not path.exists():
-            with replacing(path) as partial:
-                _make(optuna, spec, partial, belongs)
+            with replacing(path) as partial, _storage(optuna, partial) as storage:
+                study = optuna.create_study(
+                    study_name=spec.name, storage=storage, direction="maximize"
+                )
+                study.set_user_attr(_BELONGS, belongs)
+                _queue(optuna, study, spec)
     _check_is_storage(path)
     with _storage(optuna, path) as storage:
         names = optuna.get_all_study_names(storage)
@@ -105,15 +105,14 @@ def _opened(
                 "Give another --output."
             )
         study = optuna.load_study(study_name=spec.name, storage=storage)
-        _check_belongs(path, study.user_attrs.get(_BELONGS), belongs)
+        stored = study.user_attrs.get(_BELONGS)
+        if stored != belongs:
+            changed = ", ".join(_differences(stored, belongs)) or "all of it"
+            raise InputError(
+                f"{path} belongs to another study: it was made with other values of: {changed}. "
+                "Run the sweep it was made by, or give another --output."
+            )
         yield study
-
-
-def _make(optuna: ModuleType, spec: SweepSpec, path: Path, belongs: Mapping[str, Any]) -> None:
-    with _storage(optuna, path) as storage:
-        study = optuna.create_study(study_name=spec.name, storage=storage, direction="maximize")
-        study.set_user_attr(_BELONGS, belongs)
-        _refill(optuna, study, spec)
 
 
 @contextmanager
@@ -150,17 +149,6 @@ def _check_is_storage(path: Path) -> None:
         ) from error
 
 
-def _check_belongs(path: Path, stored: object, expected: Mapping[str, Any]) -> None:
-    """Compares what a study was made for with what is about to be run."""
-    if stored == expected:
-        return
-    changed = ", ".join(_differences(stored, expected)) or "all of it"
-    raise InputError(
-        f"{path} belongs to another study: it was made with other values of: {changed}. "
-        "Run the sweep it was made by, or give another --output."
-    )
-
-
 def _differences(one: object, other: object, prefix: str = "") -> Iterator[str]:
     if isinstance(one, dict) and isinstance(other, Mapping):
         for key in {**one, **other}:
@@ -169,34 +157,29 @@ def _differences(one: object, other: object, prefix: str = "") -> Iterator[str]:
         yield prefix.removeprefix(".").removeprefix("search.") or "the sweep"
 
 
-def _refill(optuna: ModuleType, study: Study, spec: SweepSpec) -> None:
+def _queue(optuna: ModuleType, study: Study, spec: SweepSpec) -> None:
     """Queues every slot that no trial fills: all at first, later those of dead processes."""
+    states = optuna.trial.TrialState
     with _no_experimental_warnings(optuna):
         optuna.storages.fail_stale_trials(study)
-    failed = optuna.trial.TrialState.FAIL
-    for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
-        if _CLAIMED not in trial.user_attrs:  # killed before its first heartbeat
-            study.tell(trial.number, state=failed)
+    late = datetime.now() - timedelta(seconds=GRACE)
     filled, tried = set(), {}
     for trial in study.get_trials(deepcopy=False):
-        if trial.state == failed:
-            tried[trial.user_attrs.get(_SLOT)] = trial.params
-        else:
-            filled.add(trial.user_attrs.get(_SLOT))
-    if len(filled) >= spec.trials:
+        slot = trial.user_attrs.get(_SLOT)
+        unclaimed = trial.state == states.RUNNING and _CLAIMED not in trial.user_attrs
+        if unclaimed and trial.datetime_start and trial.datetime_start < late:
+            study.tell(trial.number, state=states.FAIL)  # killed before its first heartbeat
+        elif trial.state != states.FAIL:
+            filled.add(slot)
+            continue
+        tried[slot] = trial.params
+    if len(filled - {None}) >= spec.trials:
         return
     planned = spec.planned()
     for slot in range(spec.trials):
         if slot not in filled:
             fixed = {} if planned is None else _stored(planned[slot], spec.space)
             study.enqueue_trial({**fixed, **tried.get(slot, {})}, user_attrs={_SLOT: slot})
-
-
-def _settled(optuna: ModuleType, study: Study) -> dict[int, FrozenTrial]:
-    """The trials with a result, or without one for good, by slot."""
-    states = [optuna.trial.TrialState.COMPLETE, optuna.trial.TrialState.PRUNED]
-    trials = study.get_trials(deepcopy=False, states=states)
-    return {trial.user_attrs[_SLOT]: trial for trial in trials if _SLOT in trial.user_attrs}
 
 
 def _sampler(optuna: ModuleType, spec: SweepSpec, number: int) -> BaseSampler:
@@ -213,17 +196,16 @@ def _run_one(
     study: Study,
     spec: SweepSpec,
     run: Callable[[Point], Mapping[str, Any]],
-    *,
-    claimed: Callable[[], None],
 ) -> None:
-    """Takes the next waiting slot, calls ``claimed``, and runs it under heartbeats."""
+    """Takes the next waiting slot and runs it under heartbeats."""
     lost = False
 
     def objective(trial: Trial) -> float:
         nonlocal lost
+        if _SLOT not in trial.user_attrs:
+            raise _NoSlotLeft
         point = _suggested(trial, spec.space)
         trial.set_user_attr(_CLAIMED, True)
-        claimed()
         _LOGGER.info(
             "trial %d of %d: %s", trial.user_attrs[_SLOT] + 1, spec.trials, point_text(point)
         )
@@ -241,7 +223,7 @@ def _run_one(
         return float(result["spearman"])
 
     try:
-        study.optimize(objective, n_trials=1)
+        study.optimize(objective, n_trials=1, catch=(_NoSlotLeft,))
     except ValueError:
         # This process was held up for so long that another took the slot back, and reads the
         # result from the run folder: Optuna says "Cannot tell a FAIL trial".
@@ -268,8 +250,6 @@ def _suggested(trial: Trial, space: Mapping[str, Parameter]) -> Point:
 def _stored(point: Point, space: Mapping[str, Parameter]) -> dict[str, Any]:
     """A point as Optuna stores it: the label of each listed value."""
     return {
-        key: parameter.labels[parameter.values.index(point[key])]
-        if isinstance(parameter, Values)
-        else point[key]
+        key: value_text(point[key]) if isinstance(parameter, Values) else point[key]
         for key, parameter in space.items()
     }

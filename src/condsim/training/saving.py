@@ -1,4 +1,4 @@
-"""What every model folder gets before it is done: calibration, settings, evaluation, card."""
+"""Writes a trained model into its folder: weights, calibration, settings, evaluation, card."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def model_card(
 # {recipe.name}
 
 How similar are two texts, *with respect to a condition*? A {recipe.encoder} made with
-[condsim](https://pypi.org/project/condsim/). It takes {inputs}.
+condsim. It takes {inputs}.
 {average}
 
 ```python
@@ -114,7 +114,7 @@ condition-only line never sees the sentences: what a model is worth is its dista
 ## Recipe
 
 ```yaml
-{yaml.safe_dump(recipe.to_dict(), sort_keys=False)}```
+{yaml.safe_dump(recipe.model_dump(), sort_keys=False)}```
 
 ## Limits
 

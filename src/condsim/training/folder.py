@@ -1,18 +1,90 @@
-"""The output folder of a run: what may be written where, and what a run can be resumed from."""
+"""The folder of a run: what may be written where, what can be resumed, and what is finished."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from condsim.errors import InputError
+from condsim.evaluation import Report
 from condsim.training.recipe import Recipe, load_recipe, save_recipe
 
 CHECKPOINTS = "checkpoints"
 HISTORY = "training.json"
 RECIPE = "recipe.yaml"
 REPORT = "report.json"
+
+PLACE_KEYS = ("name", "license", "train", "dev")
+"""Recipe keys that say what a run is called and where its data lie, not what is trained."""
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A finished run, read back from its folder.
+
+    Attributes:
+        folder: The model folder.
+        recipe: The recipe it was trained by.
+        report: Its evaluation on the dev file.
+        dev_spearman: Spearman x100 on the dev file after each epoch.
+        seconds: Wall-clock time of the process that finished it.
+        train_revision: First 12 hex digits of the SHA-256 of the training file.
+    """
+
+    folder: Path
+    recipe: Recipe
+    report: Report
+    dev_spearman: tuple[float, ...]
+    seconds: float
+    train_revision: str
+
+
+def finished_run(folder: Path) -> FinishedRun | None:
+    """Reads a finished run; needs neither torch nor the model.
+
+    Args:
+        folder: The folder of the run.
+
+    Returns:
+        The run, or None if there is none or it is unfinished.
+
+    Raises:
+        InputError: If a file of the run cannot be read.
+    """
+    if not (folder / REPORT).is_file():
+        return None
+    try:
+        history = json.loads((folder / HISTORY).read_text(encoding="utf-8"))
+        return FinishedRun(
+            folder=folder,
+            recipe=load_recipe(folder / RECIPE),
+            report=Report.from_json(folder / REPORT),
+            dev_spearman=tuple(history["dev_spearman_by_epoch"]),
+            seconds=float(history["seconds"]),
+            train_revision=str(history["train"]["revision"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{folder} holds a run that cannot be read back: {error}") from error
+
+
+def check_same(recipe: Recipe, other: Recipe, folder: Path) -> None:
+    """Checks that the run in a folder is one that a recipe would train."""
+    wanted, found = _trained_by(recipe), _trained_by(other)
+    changed = [key for key, value in wanted.items() if found[key] != value]
+    if changed:
+        raise InputError(
+            f"{folder} holds a run with other values of: {', '.join(changed)}. Give another "
+            "folder, or remove that one."
+        )
+
+
+def _trained_by(recipe: Recipe) -> dict[str, Any]:
+    """The keys that decide what is trained, without objectives of weight 0."""
+    values = recipe.model_dump(exclude=set(PLACE_KEYS))
+    return {**values, "objective": {term: recipe.objective[term] for term in recipe.terms}}
 
 
 def prepare_output(output: Path, recipe: Recipe, *, resume: bool) -> None:
@@ -43,8 +115,8 @@ def prepare_output(output: Path, recipe: Recipe, *, resume: bool) -> None:
         raise InputError(f"{output} holds no run to resume; leave out --resume to start one.")
     if (output / REPORT).is_file():
         raise InputError(f"The run in {output} is finished; there is nothing to resume.")
-    started = load_recipe(known).to_dict()
-    changed = [key for key, value in recipe.to_dict().items() if started[key] != value]
+    started = dict(load_recipe(known))
+    changed = [key for key, value in recipe if started[key] != value]
     if changed:
         raise InputError(
             f"The run in {output} was started with other values of: {', '.join(changed)}. "
@@ -64,14 +136,7 @@ def last_checkpoint(output: Path, *, also: str | None = None) -> Path | None:
     """Finds the newest complete checkpoint and removes those a kill left half-written.
 
     The library writes a checkpoint's ``trainer_state.json`` last, so one that can be read is
-    complete, but for the file that the run itself adds.
-
-    Args:
-        output: The folder of the run.
-        also: Name of a file that a complete checkpoint has beside the library's.
-
-    Returns:
-        The checkpoint's folder, or None where there is none yet.
+    complete, but for the file ``also`` that the run itself adds.
     """
     complete: dict[int, Path] = {}
     for folder in (output / CHECKPOINTS).glob("checkpoint-*"):
