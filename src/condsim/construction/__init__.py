@@ -52,31 +52,23 @@ if TYPE_CHECKING:
         read_texts as read_texts,
     )
     from condsim.construction.dataset import (
-        AnnotatorQuality as AnnotatorQuality,
-        Cells as Cells,
-        Description as Description,
         LabelRules as LabelRules,
         LeakageReport as LeakageReport,
-        Making as Making,
+        PlainTable as PlainTable,
         RatingReport as RatingReport,
-        Source as Source,
         SplitRules as SplitRules,
-        agreement_cells as agreement_cells,
-        assemble as assemble,
-        blind_cells as blind_cells,
+        Target as Target,
+        build_dataset as build_dataset,
         collect_votes as collect_votes,
         decide_labels as decide_labels,
         find_leakage as find_leakage,
-        model_cells as model_cells,
-        number as number,
-        percent as percent,
-        prepare_folder as prepare_folder,
-        read_labelled_file as read_labelled_file,
+        fleiss_kappa as fleiss_kappa,
+        krippendorff_alpha as krippendorff_alpha,
+        leakage_tables as leakage_tables,
+        rating_tables as rating_tables,
         report_ratings as report_ratings,
-        shared_cells as shared_cells,
-        to_dataset_rows as to_dataset_rows,
-        unrated_conditions as unrated_conditions,
-        write_dataset as write_dataset,
+        split_dataset as split_dataset,
+        split_rows as split_rows,
     )
     from condsim.construction.rows import (
         Candidate as Candidate,
@@ -129,10 +121,9 @@ __getattr__, __dir__, __all__ = face(
             "read_stop_words read_texts"
         ),
         "dataset": (
-            "AnnotatorQuality Cells Description LabelRules LeakageReport Making RatingReport "
-            "Source SplitRules agreement_cells assemble blind_cells collect_votes decide_labels "
-            "find_leakage model_cells number percent prepare_folder read_labelled_file "
-            "report_ratings shared_cells to_dataset_rows unrated_conditions write_dataset"
+            "LabelRules LeakageReport PlainTable RatingReport SplitRules Target build_dataset "
+            "collect_votes decide_labels find_leakage fleiss_kappa krippendorff_alpha "
+            "leakage_tables rating_tables report_ratings split_dataset split_rows"
         ),
         "rows": "Candidate Condition DatasetRow Rating TableRow columns_of pair_id_of row_id_of",
         "tables": (

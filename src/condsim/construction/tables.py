@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 from condsim.construction.rows import TableRow, columns_of
 from condsim.errors import InputError, require
+from condsim.evaluation import write_json
 from condsim.files import replacing, sha256_of
 from condsim.progress import Progress
 from condsim.tasks import Row, iter_rows, shown
@@ -150,13 +151,6 @@ def revisions_of(paths: Iterable[Path]) -> dict[str, str]:
     return {path.name: sha256_of(path)[:12] for path in paths}
 
 
-def write_json(path: Path, content: object) -> None:
-    """Writes values that JSON can hold to a file, in one step."""
-    with replacing(path) as partial:
-        text = json.dumps(content, indent=2, ensure_ascii=False)
-        partial.write_text(text + "\n", encoding="utf-8")
-
-
 def write_manifest(path: Path, content: Mapping[str, object]) -> None:
     """Writes the manifest of a file.
 
@@ -167,7 +161,7 @@ def write_manifest(path: Path, content: Mapping[str, object]) -> None:
     Raises:
         InputError: If it cannot be written.
     """
-    write_json(manifest_of(path), content)
+    write_json(content, manifest_of(path))
 
 
 def read_manifest(path: Path) -> dict[str, Any] | None:

@@ -1,60 +1,25 @@
-"""``condsim build dataset`` and ``split``: ratings, or rows with labels, become a data set."""
+"""``condsim build dataset | split | agreement | leakage``: data sets, and what they are worth."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+import logging
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-from condsim.cli.build import report as build_report
+from condsim.cli.running import check_output
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from condsim.construction import Description, SplitRules
+    from condsim.construction import PlainTable, SplitRules
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
-app.add_typer(build_report.app)
-
-
-class How(StrEnum):
-    """How ratings become a label."""
-
-    MEDIAN = "median"
-    MAJORITY = "majority"
-
-
-class Order(StrEnum):
-    """What becomes of pairs whose C-High condition is not rated above their C-Low one."""
-
-    REPORT = "report"
-    DROP_REVERSED = "drop-reversed"
-    DROP_UNORDERED = "drop-unordered"
-
-
-class Group(StrEnum):
-    """What must not be in two splits."""
-
-    SENTENCE = "sentence"
-    PAIR = "pair"
-
-
-class Oversize(StrEnum):
-    """What becomes of groups that are too large for a split."""
-
-    KEEP = "keep"
-    CUT = "cut"
-
-
-class FileFormat(StrEnum):
-    """Format of the split files."""
-
-    CSV = "csv"
-    PARQUET = "parquet"
-
 
 RatingsFile = Annotated[
     Path,
@@ -65,18 +30,18 @@ OutputFolder = Annotated[
 ]
 Ratios = Annotated[str, typer.Option(help="Train, validation and test.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the splits and of the order of rows.")]
-Grouping = Annotated[
-    Group,
+Group = Annotated[
+    Literal["sentence", "pair"],
     typer.Option(help="What may not be in two splits: a sentence, or (as in C-STS) a pair."),
 ]
-OversizeOption = Annotated[
-    Oversize,
+Oversize = Annotated[
+    Literal["keep", "cut"],
     typer.Option(
         help="A group of connected pairs that is larger than the smallest split: keep it whole, or "
         "cut it and drop the rows in between."
     ),
 ]
-FormatOption = Annotated[FileFormat, typer.Option("--format", help="Of the split files.")]
+Format = Annotated[Literal["csv", "parquet"], typer.Option("--format", help="Of the split files.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the data set in the folder.")]
 Name = Annotated[
     str | None, typer.Option(help="Name on the card.", show_default="that of the folder")
@@ -89,7 +54,7 @@ License = Annotated[
         show_default="not stated",
     ),
 ]
-SourceOption = Annotated[
+Sources = Annotated[
     list[str] | None,
     typer.Option(
         "--source",
@@ -97,6 +62,10 @@ SourceOption = Annotated[
         help="Where sentences are from, and what its owners allow. May be given again.",
         show_default=False,
     ),
+]
+JsonFile = Annotated[
+    Path | None,
+    typer.Option("--json", help="Also write the report to this file.", show_default=False),
 ]
 
 
@@ -115,7 +84,9 @@ def dataset(
         Path | None,
         typer.Option(help="The candidates: tells which source a pair is from.", show_default=False),
     ] = None,
-    labels: Annotated[How, typer.Option(help="How ratings become a label.")] = How.MEDIAN,
+    labels: Annotated[
+        Literal["median", "majority"], typer.Option(help="How ratings become a label.")
+    ] = "median",
     min_ratings: Annotated[
         int, typer.Option(min=1, help="Rows with fewer ratings are dropped.")
     ] = 1,
@@ -127,8 +98,9 @@ def dataset(
         ),
     ] = 0.5,
     order: Annotated[
-        Order, typer.Option(help="Pairs whose high condition is not rated above the low one.")
-    ] = Order.REPORT,
+        Literal["report", "drop-reversed", "drop-unordered"],
+        typer.Option(help="Pairs whose high condition is not rated above the low one."),
+    ] = "report",
     keep_lone: Annotated[
         bool, typer.Option("--keep-lone", help="Keep rows whose pair has lost its other row.")
     ] = False,
@@ -137,12 +109,12 @@ def dataset(
     ] = False,
     ratios: Ratios = "60:15:25",
     seed: Seed = 0,
-    group: Grouping = Group.SENTENCE,
-    oversize: OversizeOption = Oversize.KEEP,
-    file_format: FormatOption = FileFormat.CSV,
+    group: Group = "sentence",
+    oversize: Oversize = "keep",
+    file_format: Format = "csv",
     name: Name = None,
     license_: License = None,
-    source: SourceOption = None,
+    source: Sources = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Make a data set of ratings: labels, splits, leakage report and card.
@@ -157,53 +129,23 @@ def dataset(
     `condsim build dataset ratings.parquet --output tickets --labels majority --min-ratings 3`
     """
     _require_extra()
-    from condsim.construction import (
-        Candidate,
-        Condition,
-        LabelRules,
-        Making,
-        Rating,
-        assemble,
-        collect_votes,
-        decide_labels,
-        prepare_folder,
-        read_rows,
-        report_ratings,
-        to_dataset_rows,
-        unrated_conditions,
-        write_dataset,
-    )
+    from condsim.construction import LabelRules, Target, build_dataset
 
     rules = LabelRules(
-        how=labels.value,
+        how=labels,
         min_ratings=min_ratings,
         invalid_share=invalid_share,
-        order=order.value,
+        order=order,
         keep_lone=keep_lone,
         count_models=count_models,
     )
-    split_rules = _split_rules(ratios, seed, group, oversize)
-    inputs = [path for path in (ratings, conditions, candidates) if path is not None]
-    rated = collect_votes(read_rows(ratings, Rating))
-    written = tuple(read_rows(conditions, Condition)) if conditions else ()
-    decision = decide_labels(rated, rules)
-    assembled = assemble(to_dataset_rows(decision.labelled, conditions=written), split_rules)
-    description = _description(name, license_, source, output, inputs)
-    people = any(row.people for row in rated)
-    prepare_folder(output, overwrite=overwrite)
-    facts = write_dataset(
-        output,
-        assembled,
-        description,
-        split_rules,
-        making=Making(
-            label_rules=rules,
-            order=decision.order,
-            ratings=report_ratings(rated) if people else None,
-            dropped=(*decision.dropped, *unrated_conditions(written, rated)),
-        ),
-        candidates=read_rows(candidates, Candidate) if candidates else (),
-        file_format=file_format.value,
+    facts = build_dataset(
+        ratings,
+        Target(output, name, license_, source or (), file_format, overwrite),
+        labels=rules,
+        splits=_split_rules(ratios, seed, group, oversize),
+        conditions=conditions,
+        candidates=candidates,
     )
     typer.echo(f"{output}: {facts.summary()}")
 
@@ -220,12 +162,12 @@ def split(
     output: OutputFolder,
     ratios: Ratios = "60:15:25",
     seed: Seed = 0,
-    group: Grouping = Group.SENTENCE,
-    oversize: OversizeOption = Oversize.KEEP,
-    file_format: FormatOption = FileFormat.CSV,
+    group: Group = "sentence",
+    oversize: Oversize = "keep",
+    file_format: Format = "csv",
     name: Name = None,
     license_: License = None,
-    source: SourceOption = None,
+    source: Sources = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Split rows that have labels, with leakage report and card.
@@ -237,36 +179,89 @@ def split(
     `condsim build split labelled.csv --output tickets --ratios 80:10:10 --group pair`
     """
     _require_extra()
-    from condsim.construction import (
-        Making,
-        assemble,
-        prepare_folder,
-        read_labelled_file,
-        write_dataset,
-    )
+    from condsim.construction import Target, split_dataset
 
-    rules = _split_rules(ratios, seed, group, oversize)
-    rows, unlabelled = read_labelled_file(file)
-    assembled = assemble(rows, rules)
-    prepare_folder(output, overwrite=overwrite)
-    facts = write_dataset(
-        output,
-        assembled,
-        _description(name, license_, source, output, [file]),
-        rules,
-        making=Making(dropped=unlabelled),
-        file_format=file_format.value,
-    )
+    target = Target(output, name, license_, source or (), file_format, overwrite)
+    facts = split_dataset(file, target, splits=_split_rules(ratios, seed, group, oversize))
     typer.echo(f"{output}: {facts.summary()}")
 
 
+@app.command()
+def agreement(
+    ratings: Annotated[
+        Path, typer.Argument(help="Ratings: Parquet, CSV, TSV or JSONL.", show_default=False)
+    ],
+    json_file: JsonFile = None,
+) -> None:
+    """Measure how far annotators agree, how good each is, and how far models agree with them.
+
+    **Examples**
+
+    `condsim build agreement ratings.parquet`
+
+    `condsim build agreement ratings.csv --json agreement.json`
+    """
+    check_output("--json", json_file)
+    from condsim.construction import (
+        Rating,
+        collect_votes,
+        rating_tables,
+        read_rows,
+        report_ratings,
+    )
+
+    report = report_ratings(collect_votes(read_rows(ratings, Rating)))
+    _write_json(report.to_dict(), json_file)
+    _print(rating_tables(report))
+
+
+@app.command()
+def leakage(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            help="The splits, as C-STS files; the first is what a model is trained on.",
+            show_default=False,
+        ),
+    ],
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 0,
+    resamples: Annotated[
+        int, typer.Option(min=1, help="Bootstrap resamples of the sentence pairs.")
+    ] = 1000,
+    json_file: JsonFile = None,
+) -> None:
+    """Find what splits share, and what a model reaches that sees only a part of each row.
+
+    **Examples**
+
+    `condsim build leakage train.csv validation.csv test.csv`
+
+    `condsim build leakage train.csv dev.csv --json leakage.json`
+    """
+    check_output("--json", json_file)
+    from condsim.construction import find_leakage, leakage_tables
+    from condsim.tasks import load_csts
+
+    tasks = {task.name: task for task in map(load_csts, files)}
+    if len(tasks) < len(files):
+        raise InputError("The splits must have different names. Rename one of the files.")
+    report = find_leakage(tasks, resamples=resamples, seed=seed)
+    _write_json(report.to_dict(), json_file)
+    _print(leakage_tables(report))
+    for warning in report.warnings:
+        typer.echo(f"warning: {warning}")
+
+
 def _require_extra() -> None:
-    """Refuses to start without the libraries."""
+    """Raises the error of a missing extra before the work."""
+    logging.basicConfig(format="%(message)s")
     for module in ("scipy", "matplotlib", "statsmodels", "krippendorff"):
         require(module, extra="build")
 
 
-def _split_rules(ratios: str, seed: int, group: Group, oversize: Oversize) -> SplitRules:
+def _split_rules(
+    ratios: str, seed: int, group: Literal["sentence", "pair"], oversize: Literal["keep", "cut"]
+) -> SplitRules:
     from condsim.construction import SplitRules
 
     try:
@@ -276,23 +271,34 @@ def _split_rules(ratios: str, seed: int, group: Group, oversize: Oversize) -> Sp
             f"--ratios must be three numbers such as 60:15:25, for train, validation and test. Got "
             f"{ratios!r}."
         ) from None
-    return SplitRules(
-        ratios=(train, validation, test), seed=seed, group=group.value, oversize=oversize.value
-    )
+    return SplitRules((train, validation, test), seed=seed, group=group, oversize=oversize)
 
 
-def _description(
-    name: str | None,
-    license_: str | None,
-    sources: Sequence[str] | None,
-    output: Path,
-    inputs: Sequence[Path],
-) -> Description:
-    from condsim.construction import Description, Source, revisions_of
+def _write_json(content: dict[str, object], path: Path | None) -> None:
+    if path is not None:
+        from condsim.evaluation import write_json
 
-    return Description(
-        name=name or output.resolve().name,
-        license=license_,
-        sources=tuple(Source.parse(text) for text in sources or ()),
-        made_from=revisions_of(inputs),
-    )
+        write_json(content, path)
+
+
+def _print(tables: Iterable[PlainTable]) -> None:
+    """Prints tables, an empty line between two."""
+    laid_out = []
+    for one in tables:
+        table = Table(
+            title=one.title,
+            caption=one.caption,
+            box=box.SIMPLE_HEAD,
+            title_justify="left",
+            caption_justify="left",
+            collapse_padding=True,
+            pad_edge=False,
+        )
+        for place, name in enumerate(one.head):
+            table.add_column(name, justify="right" if place else "left", overflow="fold")
+        # A name is not broken, however narrow the terminal; a long text may be.
+        table.columns[0].min_width = min(24, max((len(row[0]) for row in one.rows), default=0))
+        for row in one.rows:
+            table.add_row(*map(Text, row))
+        laid_out.append(table)
+    Console().print(*laid_out, sep="\n")

@@ -14,16 +14,6 @@ if TYPE_CHECKING:
         model_agreement as model_agreement,
         one_person_agreement as one_person_agreement,
     )
-    from condsim.construction.dataset.card import Description as Description, Source as Source
-    from condsim.construction.dataset.figures import (
-        Cells as Cells,
-        agreement_cells as agreement_cells,
-        blind_cells as blind_cells,
-        model_cells as model_cells,
-        number as number,
-        percent as percent,
-        shared_cells as shared_cells,
-    )
     from condsim.construction.dataset.labels import (
         LabelRules as LabelRules,
         collect_votes as collect_votes,
@@ -35,11 +25,15 @@ if TYPE_CHECKING:
         find_leakage as find_leakage,
     )
     from condsim.construction.dataset.quality import (
-        AnnotatorQuality as AnnotatorQuality,
         RatingReport as RatingReport,
         annotator_quality as annotator_quality,
         report_ratings as report_ratings,
         time_per_rating as time_per_rating,
+    )
+    from condsim.construction.dataset.report_tables import (
+        PlainTable as PlainTable,
+        leakage_tables as leakage_tables,
+        rating_tables as rating_tables,
     )
     from condsim.construction.dataset.splits import (
         SplitRules as SplitRules,
@@ -49,12 +43,9 @@ if TYPE_CHECKING:
         split_rows as split_rows,
     )
     from condsim.construction.dataset.writing import (
-        Making as Making,
-        assemble as assemble,
-        prepare_folder as prepare_folder,
-        read_labelled_file as read_labelled_file,
-        to_dataset_rows as to_dataset_rows,
-        write_dataset as write_dataset,
+        Target as Target,
+        build_dataset as build_dataset,
+        split_dataset as split_dataset,
     )
 
 __getattr__, __dir__, __all__ = face(
@@ -63,15 +54,12 @@ __getattr__, __dir__, __all__ = face(
         "agreement": (
             "fleiss_kappa krippendorff_alpha measure_agreement model_agreement one_person_agreement"
         ),
-        "card": "Description Source",
-        "figures": "Cells agreement_cells blind_cells model_cells number percent shared_cells",
         "labels": "LabelRules collect_votes decide_labels unrated_conditions",
         "leakage": "LeakageReport find_leakage",
-        "quality": "AnnotatorQuality RatingReport annotator_quality report_ratings time_per_rating",
+        "quality": "RatingReport annotator_quality report_ratings time_per_rating",
+        "report_tables": "PlainTable leakage_tables rating_tables",
         "splits": "SplitRules pair_groups sentence_groups sentence_key split_rows",
-        "writing": (
-            "Making assemble prepare_folder read_labelled_file to_dataset_rows write_dataset"
-        ),
+        "writing": "Target build_dataset split_dataset",
     },
     extra="build",
 )

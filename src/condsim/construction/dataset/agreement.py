@@ -23,54 +23,30 @@ Distance = Literal["nominal", "ordinal"]
 
 @dataclass(frozen=True)
 class Kappa:
-    """Fleiss' kappa, which needs the same number of ratings of every row.
+    """Fleiss' kappa, which needs the same number of ratings of every row."""
 
-    Attributes:
-        value: At most 1 (all agree); 0 is chance. NaN where it does not exist: no row has two
-            ratings, or every rating is the same.
-        raters: Ratings of each row that is counted: what most rows with two or more have.
-        rows: Rows counted.
-        left_out: Rows with another number of ratings, not counted.
-    """
-
-    value: float
-    raters: int
-    rows: int
-    left_out: int
+    value: float  # at most 1 (all agree), 0 is chance; NaN without two ratings or two labels
+    raters: int  # ratings of each row counted: what most rows with two or more have
+    rows: int  # counted
+    left_out: int  # rows with another number of ratings
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far people agree.
+    """How far people agree; alpha is Krippendorff's, at most 1, 0 is chance."""
 
-    Attributes:
-        rows: Rows that people rated.
-        ratings: Their ratings.
-        annotators: How many people rated.
-        does_not_apply: Ratings that say the condition does not apply.
-        ratings_per_row: (number of ratings, rows that have it), smallest number first.
-        kappa: Of the labels 1 to 5; ratings that say a condition does not apply are left out.
-        kappa_verdicts: The same with "does not apply" as a sixth label.
-        alpha: Krippendorff's alpha of the labels 1 to 5 with the ordinal distance, over all rows
-            with two labels or more; at most 1, 0 is chance, NaN where it does not exist.
-        alpha_rows: Rows with two labels or more.
-        alpha_applies: Krippendorff's alpha of whether the condition applies.
-        exact: Share in [0, 1] of two labels of one row that are equal; NaN without such labels.
-        within_one: Share that differ by 1 at most.
-    """
-
-    rows: int
+    rows: int  # that people rated
     ratings: int
     annotators: int
-    does_not_apply: int
-    ratings_per_row: tuple[tuple[int, int], ...]
-    kappa: Kappa
-    kappa_verdicts: Kappa
-    alpha: float
-    alpha_rows: int
-    alpha_applies: float
-    exact: float
-    within_one: float
+    does_not_apply: int  # ratings that say the condition does not apply
+    ratings_per_row: tuple[tuple[int, int], ...]  # (number of ratings, rows that have it)
+    kappa: Kappa  # of the labels 1 to 5, without "does not apply"
+    kappa_verdicts: Kappa  # with "does not apply" as a sixth label
+    alpha: float  # of the labels 1 to 5, ordinal; NaN where it does not exist
+    alpha_rows: int  # rows with two labels or more
+    alpha_applies: float  # of whether the condition applies
+    exact: float  # share of two labels of one row that are equal; NaN without such labels
+    within_one: float  # share that differ by 1 at most
 
 
 def measure_agreement(rows: Sequence[RatedRow]) -> Agreement:
@@ -108,6 +84,13 @@ def fleiss_kappa(counts: ArrayLike) -> Kappa:
 
     Args:
         counts: How often each row was given each label, whole numbers ``(n, labels)``.
+
+    Returns:
+        The value, and which rows it is of.
+
+    Raises:
+        InputError: If the counts are negative or of another shape.
+        MissingExtraError: If statsmodels is not installed.
     """
     table = _table(counts)
     ratings = table.sum(axis=1)
@@ -132,6 +115,14 @@ def krippendorff_alpha(counts: ArrayLike, *, distance: Distance = "ordinal") -> 
     Args:
         counts: How often each row was given each label, whole numbers ``(n, labels)``; for the
             ordinal distance the labels are in their order.
+        distance: Whether labels are ordered.
+
+    Returns:
+        At most 1 (all agree); 0 is chance, NaN where it does not exist.
+
+    Raises:
+        InputError: If the counts are negative or of another shape.
+        MissingExtraError: If krippendorff is not installed.
     """
     table = _table(counts)
     table = table[table.sum(axis=1) >= 2]
@@ -172,33 +163,19 @@ class AgainstPeople:
     """Ratings against the median of what people say of the same rows.
 
     Where at least half of the people say that the condition does not apply, so does their verdict.
-
-    Attributes:
-        rater: Name of the model, or ``one person``; ``MODEL, not shown`` for the model against
-            only those people who were not shown its rating.
-        rows: Rows both have rated.
-        compared: Rows with a label from both.
-        spearman: Rank correlation x100; NaN if one side is constant.
-        alpha: Krippendorff's alpha of the two, ordinal; NaN where it does not exist. As for
-            ``exact``, rows count where people's median is a label, not one between two labels.
-        exact: Share in [0, 1] of those rows where both are equal.
-        within_one: Share where both differ by 1 at most.
-        offset: Mean of the rater's label minus that of people.
-        applies: Share of all rows on which both say that the condition applies, or both that it
-            does not.
-        shown: Ratings by people of these rows who were shown the model's first.
+    Shares are in [0, 1]; ``alpha`` and ``exact`` count the rows where the median is a whole label.
     """
 
-    rater: str
-    rows: int
-    compared: int
-    spearman: float
-    alpha: float
-    exact: float
-    within_one: float
-    offset: float
-    applies: float
-    shown: int = 0
+    rater: str  # a model, "MODEL, not shown" for people not shown its rating, or "one person"
+    rows: int  # both have rated
+    compared: int  # rows with a label from both
+    spearman: float  # x100; NaN if one side is constant
+    alpha: float  # Krippendorff's, ordinal; NaN where it does not exist
+    exact: float  # share where both are equal
+    within_one: float  # share where both differ by 1 at most
+    offset: float  # mean of the rater's label minus that of people
+    applies: float  # share of all rows on which both agree whether the condition applies
+    shown: int = 0  # ratings by people who were shown the model's first
 
 
 def model_agreement(rows: Sequence[RatedRow]) -> tuple[AgainstPeople, ...]:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import yaml
 
-from condsim.construction.dataset.figures import (
-    agreement_cells,
-    blind_cells,
-    model_cells,
-    number,
-    shared_cells,
-)
 from condsim.construction.dataset.labels import Dropped, LabelRules, OrderCheck
 from condsim.construction.dataset.leakage import LeakageReport
 from condsim.construction.dataset.quality import RatingReport
+from condsim.construction.dataset.report_tables import (
+    PlainTable,
+    agreement_table,
+    leakage_tables,
+    model_table,
+    number,
+)
 from condsim.construction.dataset.splits import SplitRules, Splitting
 from condsim.construction.rows import HUMAN, Candidate, DatasetRow, columns_of
 from condsim.errors import InputError
@@ -26,29 +26,14 @@ from condsim.tasks import TaskStatistics
 
 @dataclass(frozen=True)
 class Source:
-    """A collection that the sentences are from.
+    """A collection that the sentences are from."""
 
-    Attributes:
-        name: The name, as the candidates have it.
-        licence: What its owners allow, in their words; empty where it was not said.
-    """
-
-    name: str
-    licence: str = ""
+    name: str  # as the candidates have it
+    licence: str = ""  # what its owners allow, in their words; empty where it was not said
 
     @classmethod
     def parse(cls, text: str) -> Source:
-        """Reads a source from the command line.
-
-        Args:
-            text: Such as ``"tickets=internal use only"``; without ``=`` the licence is not stated.
-
-        Returns:
-            The source.
-
-        Raises:
-            InputError: If it has no name.
-        """
+        """Reads a source such as ``"tickets=internal use only"``."""
         name, _, licence = text.partition("=")
         if not name.strip():
             raise InputError(f"A source is written NAME=LICENCE. Got {text!r}.")
@@ -57,53 +42,37 @@ class Source:
 
 @dataclass(frozen=True)
 class Description:
-    """What the maker says of a data set.
-
-    Attributes:
-        name: Its name.
-        license: Its licence as the Hub names it, such as ``cc-by-4.0``; None where it is not said.
-        sources: Where the sentences are from.
-        language: Language code of the texts.
-        made_from: First 12 hex digits of the SHA-256 of each input, by the name of its file.
-    """
+    """What the maker says of a data set."""
 
     name: str
-    license: str | None = None
+    license: str | None = None  # as the Hub names it, such as cc-by-4.0; None where not said
     sources: tuple[Source, ...] = ()
     language: str = "en"
-    made_from: Mapping[str, str] = field(default_factory=dict)
+    made_from: Mapping[str, str] = field(default_factory=dict)  # revisions of the input files
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """How the labels of a data set came about; all empty if they were given."""
+
+    rules: LabelRules | None = None
+    order: OrderCheck | None = None  # whether conditions turned out as meant
+    ratings: RatingReport | None = None  # agreement and quality
+    dropped: tuple[Dropped, ...] = ()  # rows left out before the split
 
 
 @dataclass(frozen=True)
 class DatasetFacts:
-    """All that the card and the manifest tell.
-
-    Attributes:
-        description: What the maker says.
-        revision: First 12 hex digits of the SHA-256 of the hashes of the split files.
-        files: SHA-256 of each split file by its name.
-        statistics: Statistics of each split by its name (C-STS §3).
-        rows_by_origin: Rows by their origin, people first.
-        pairs_by_source: Sentence pairs by the source of their candidates; empty if not known.
-        dropped: Rows left out, by reason, the most frequent first.
-        label_rules: How ratings became labels; None if the labels were given.
-        order: Whether conditions turned out as meant; None if the labels were given.
-        ratings: Agreement and quality; None if the labels were given.
-        split_rules: How rows were split.
-        splitting: What came of it.
-        leakage: What the splits give away.
-    """
+    """All that the card and the manifest say."""
 
     description: Description
-    revision: str
-    files: Mapping[str, str]
-    statistics: Mapping[str, TaskStatistics]
-    rows_by_origin: Mapping[str, int]
-    pairs_by_source: Mapping[str, int]
-    dropped: Mapping[str, int]
-    label_rules: LabelRules | None
-    order: OrderCheck | None
-    ratings: RatingReport | None
+    revision: str  # first 12 hex digits of the SHA-256 of the hashes of the split files
+    files: Mapping[str, str]  # SHA-256 of each split file
+    statistics: Mapping[str, TaskStatistics]  # of each split (C-STS §3)
+    rows_by_origin: Mapping[str, int]  # people first
+    pairs_by_source: Mapping[str, int]  # empty if not known
+    dropped: Mapping[str, int]  # rows left out by reason, the most frequent first
+    labelling: Labelling
     split_rules: SplitRules
     splitting: Splitting
     leakage: LeakageReport
@@ -111,16 +80,18 @@ class DatasetFacts:
     def summary(self) -> str:
         """Says what was made."""
         counts = ", ".join(f"{name} {one.rows:,}" for name, one in self.statistics.items())
-        dropped = ", ".join(f"{reason} {count:,}" for reason, count in self.dropped.items())
-        lines = [f"revision {self.revision}; rows: {counts}", f"left out: {dropped or 'none'}"]
-        if self.order and self.order.pairs:
-            order = self.order
+        lines = [
+            f"revision {self.revision}; rows: {counts}",
+            f"left out: {_counted(self.dropped) or 'none'}",
+        ]
+        order, ratings = self.labelling.order, self.labelling.ratings
+        if order and order.pairs:
             lines.append(
                 f"of {order.pairs:,} pairs the high condition is rated above the low one in "
                 f"{order.as_intended:,}, alike in {order.ties:,}, below in {order.reversed:,}"
             )
-        if self.ratings:
-            one = self.ratings.agreement
+        if ratings:
+            one = ratings.agreement
             lines.append(
                 f"agreement: Fleiss' kappa {number(one.kappa.value, 3)}, Krippendorff's alpha "
                 f"(ordinal) {number(one.alpha, 3)}"
@@ -150,8 +121,7 @@ def origins(rows: Iterable[DatasetRow]) -> dict[str, int]:
     return {name: counts[name] for name in sorted(counts, key=lambda one: (one != HUMAN, one))}
 
 
-HISTOGRAM = "label-histogram.png"
-"""File of the plot beside the card."""
+HISTOGRAM = "label-histogram.png"  # the plot beside the card
 
 
 def data_card(facts: DatasetFacts) -> str:
@@ -163,8 +133,8 @@ def data_card(facts: DatasetFacts) -> str:
         _front_matter(facts),
         f"# {facts.description.name}",
         "Conditional similarity: two sentences, a condition, and how similar the sentences are "
-        "with respect to it, from 1 (different) to 5 (alike). Made with "
-        "[condsim](https://pypi.org/project/condsim/), the way C-STS (Deshpande et al., 2023) was.",
+        "with respect to it, from 1 (different) to 5 (alike). Made with condsim, the way C-STS "
+        "(Deshpande et al., 2023) was.",
         f"Revision {facts.revision}. {_warnings_line(facts)}",
         "## Rows",
         _split_table(facts),
@@ -183,9 +153,9 @@ def data_card(facts: DatasetFacts) -> str:
     return "\n\n".join(sections) + "\n"
 
 
-def pipe_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Lays out a Markdown table."""
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+def _markdown(table: PlainTable) -> str:
+    """Lays out a table in Markdown, without its title and caption."""
+    lines = [table.head, ["---", *["---:"] * (len(table.head) - 1)], *table.rows]
     cells = ([cell.replace("|", r"\|") for cell in line] for line in lines)
     return "\n".join(f"| {' | '.join(line)} |" for line in cells)
 
@@ -228,23 +198,20 @@ def _warnings_line(facts: DatasetFacts) -> str:
 def _split_table(facts: DatasetFacts) -> str:
     per_split = facts.statistics.values()
     rows = [
-        ("rows", [f"{one.rows:,}" for one in per_split]),
-        ("sentence pairs", [f"{one.sentence_pairs:,}" for one in per_split]),
-        ("pairs with a high and a low row", [f"{one.high_low_pairs:,}" for one in per_split]),
-        ("unique sentences", [f"{one.unique_sentences:,}" for one in per_split]),
-        ("distinct conditions", [f"{one.distinct_conditions:,}" for one in per_split]),
-        ("words in a sentence, mean", [number(one.sentence_words.mean) for one in per_split]),
-        (
-            "words in a condition, mean",
-            [number(_mean_words(one)) for one in per_split],
-        ),
-        ("high minus low label, mean", [number(one.mean_gap, 2) for one in per_split]),
+        ("rows", *(f"{one.rows:,}" for one in per_split)),
+        ("sentence pairs", *(f"{one.sentence_pairs:,}" for one in per_split)),
+        ("pairs with a high and a low row", *(f"{one.high_low_pairs:,}" for one in per_split)),
+        ("unique sentences", *(f"{one.unique_sentences:,}" for one in per_split)),
+        ("distinct conditions", *(f"{one.distinct_conditions:,}" for one in per_split)),
+        ("words in a sentence, mean", *(number(one.sentence_words.mean) for one in per_split)),
+        ("words in a condition, mean", *(number(_mean_words(one)) for one in per_split)),
+        ("high minus low label, mean", *(number(one.mean_gap, 2) for one in per_split)),
     ]
     labels = sorted({label for one in per_split for label, _ in one.label_histogram})
     for label in labels:
         shares = [dict(one.label_histogram).get(label, 0) / one.rows for one in per_split]
-        rows.append((f"label {label:g}", [f"{share:.1%}" for share in shares]))
-    return pipe_table(["", *facts.statistics], [[name, *cells] for name, cells in rows])
+        rows.append((f"label {label:g}", *(f"{share:.1%}" for share in shares)))
+    return _markdown(PlainTable("", ("", *facts.statistics), rows))
 
 
 def _mean_words(one: TaskStatistics) -> float | None:
@@ -267,24 +234,16 @@ def _sources(facts: DatasetFacts) -> str:
         return "Not stated. Whoever publishes this must say where its sentences are from."
     pairs = facts.pairs_by_source
     rows = [
-        [
-            name,
-            f"{pairs[name]:,}" if name in pairs else "-",
-            licence.get(name) or "not stated",
-        ]
+        (name, f"{pairs[name]:,}" if name in pairs else "-", licence.get(name) or "not stated")
         for name in names
     ]
-    return pipe_table(["source", "sentence pairs", "licence"], rows)
+    return _markdown(PlainTable("", ("source", "sentence pairs", "licence"), rows))
 
 
 def _making(facts: DatasetFacts) -> str:
-    lines = []
-    if facts.label_rules:
-        lines.append(_label_rules(facts.label_rules))
-    else:
-        lines.append("The labels were given.")
-    if facts.order and facts.order.pairs:
-        order = facts.order
+    made, order = facts.labelling.rules, facts.labelling.order
+    lines = [_label_rules(made) if made else "The labels were given."]
+    if order and order.pairs:
         lines.append(
             f"Of {order.pairs:,} pairs with both conditions rated, the one written for high "
             f"similarity got the higher label in {order.as_intended / order.pairs:.1%}, the "
@@ -316,36 +275,35 @@ def _label_rules(rules: LabelRules) -> str:
 
 
 def _agreement(facts: DatasetFacts) -> list[str]:
-    report = facts.ratings
+    report = facts.labelling.ratings
     if report is None:
         return []
-    sections = ["## Agreement", pipe_table(*agreement_cells(report))]
+    sections = ["## Agreement", _markdown(agreement_table(report))]
     if report.models:
         sections += [
             "Models that rated, against the median of the people, and beside them one person "
             "against the others:",
-            pipe_table(*model_cells(report)),
+            _markdown(model_table(report)),
         ]
     return sections
 
 
 def _leakage(facts: DatasetFacts) -> list[str]:
-    report = facts.leakage
+    shared, blind = leakage_tables(facts.leakage)
     return [
-        *(f"**Warning.** {text}" for text in report.warnings),
+        *(f"**Warning.** {text}" for text in facts.leakage.warnings),
         "Texts in two splits; `of rows`: rows of the second that have one of the first:",
-        pipe_table(*shared_cells(report)),
+        _markdown(shared),
         "What a ridge regression reaches that sees only a part of each row, fitted on train:",
-        pipe_table(*blind_cells(report)),
+        _markdown(blind),
     ]
 
 
 def _revisions(facts: DatasetFacts) -> str:
-    rows = [[f"`{name}`", f"`{sha[:12]}`"] for name, sha in facts.files.items()]
-    rows += [
-        [f"made from `{name}`", f"`{sha}`"] for name, sha in facts.description.made_from.items()
-    ]
-    return pipe_table(["file", "SHA-256, first 12"], rows)
+    rows = [(f"`{name}`", f"`{sha[:12]}`") for name, sha in facts.files.items()]
+    made_from = facts.description.made_from.items()
+    rows += [(f"made from `{name}`", f"`{sha}`") for name, sha in made_from]
+    return _markdown(PlainTable("", ("file", "SHA-256, first 12"), rows))
 
 
 def _counted(counts: Mapping[str, int]) -> str:

@@ -18,36 +18,22 @@ from condsim.construction.rows import DOES_NOT_APPLY, HUMAN, Condition, Intended
 from condsim.errors import InputError
 from condsim.types import IntArray
 
-LABELS = (1, 2, 3, 4, 5)
-"""The Likert scale."""
-
-VERDICTS = (DOES_NOT_APPLY, *LABELS)
-"""All that a rating can say."""
+LABELS = (1, 2, 3, 4, 5)  # the Likert scale
+VERDICTS = (DOES_NOT_APPLY, *LABELS)  # all that a rating can say
 
 
 @dataclass(frozen=True, slots=True)
 class RatedRow:
-    """A pair under a condition, with all ratings of it.
-
-    Attributes:
-        row_id: See `condsim.construction.rows.row_id_of`.
-        pair_id: The pair.
-        sentence1: Its first sentence.
-        sentence2: Its second sentence.
-        condition: The condition.
-        intended: What the condition was written for; None if it was written for both.
-        people: Ratings by people, by annotator in the order of the alphabet.
-        models: Ratings by models, likewise.
-    """
+    """A pair under a condition, with all ratings of it."""
 
     row_id: str
     pair_id: str
     sentence1: str
     sentence2: str
     condition: str
-    intended: Intended | None
-    people: tuple[Rating, ...]
-    models: tuple[Rating, ...]
+    intended: Intended | None  # None if the condition was written for both
+    people: tuple[Rating, ...]  # by annotator in the order of the alphabet
+    models: tuple[Rating, ...]  # likewise
 
 
 def collect_votes(ratings: Iterable[Rating]) -> tuple[RatedRow, ...]:
@@ -106,11 +92,7 @@ def _rated(row_id: str, votes: list[Rating]) -> RatedRow:
 
 
 def vote_counts(votes: Sequence[Sequence[Rating]]) -> IntArray:
-    """Counts how often each row was given each verdict.
-
-    Returns:
-        The counts, ``(n, 6)``, columns as in :data:`VERDICTS`.
-    """
+    """Counts how often each row was given each verdict of `VERDICTS`, ``(n, 6)``."""
     counts = np.zeros((len(votes), len(VERDICTS)), np.int64)
     column = {verdict: number for number, verdict in enumerate(VERDICTS)}
     for row, ratings in enumerate(votes):
@@ -172,55 +154,32 @@ class LabelRules:
 
 @dataclass(frozen=True, slots=True)
 class LabelledRow:
-    """A row with its label.
-
-    Attributes:
-        row: The row and its ratings.
-        label: Similarity from 1 to 5.
-        origins: Who had a hand in the ratings that made the label, and in the condition, sorted:
-            ``human``, names of models that rated, whose rating a person was shown first, or that
-            proposed the condition.
-    """
+    """A row with its label."""
 
     row: RatedRow
-    label: float
-    origins: tuple[str, ...]
+    label: float  # similarity from 1 to 5
+    origins: tuple[str, ...]  # "human" and models with a hand in rating or condition, sorted
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A row that is not in the data set.
-
-    Attributes:
-        pair_id: The pair.
-        sentence1: Its first sentence.
-        sentence2: Its second sentence.
-        condition: The condition.
-        reason: Why, one of a few.
-        detail: The ratings, or what else tells of the case.
-    """
+    """A row that is not in the data set."""
 
     pair_id: str
     sentence1: str
     sentence2: str
     condition: str
-    reason: str
-    detail: str = ""
+    reason: str  # one of a few
+    detail: str = ""  # the ratings, or what else tells of the case
 
 
 @dataclass(frozen=True)
 class OrderCheck:
-    """Whether conditions turned out as they were meant; pairs with both rows labelled.
+    """Whether conditions turned out as they were meant; pairs with both rows labelled."""
 
-    Attributes:
-        as_intended: Pairs whose C-High row has the higher label.
-        ties: Pairs whose labels are equal.
-        reversed: Pairs whose C-Low row has the higher label.
-    """
-
-    as_intended: int
+    as_intended: int  # pairs whose C-High row has the higher label
     ties: int
-    reversed: int
+    reversed: int  # pairs whose C-Low row has the higher label
 
     @property
     def pairs(self) -> int:
@@ -230,17 +189,11 @@ class OrderCheck:
 
 @dataclass(frozen=True)
 class Decision:
-    """What became of the rated rows.
+    """What became of the rated rows."""
 
-    Attributes:
-        labelled: Rows with a label, by pair.
-        dropped: The others.
-        order: How conditions turned out, before any pair was dropped for it.
-    """
-
-    labelled: tuple[LabelledRow, ...]
+    labelled: tuple[LabelledRow, ...]  # by pair
     dropped: tuple[Dropped, ...]
-    order: OrderCheck
+    order: OrderCheck  # before any pair was dropped for it
 
 
 def decide_labels(rows: Sequence[RatedRow], rules: LabelRules) -> Decision:
@@ -281,15 +234,7 @@ def decide_labels(rows: Sequence[RatedRow], rules: LabelRules) -> Decision:
 def unrated_conditions(
     conditions: Iterable[Condition], rows: Sequence[RatedRow]
 ) -> tuple[Dropped, ...]:
-    """Lists the conditions that were written and never rated.
-
-    Args:
-        conditions: All that were written.
-        rows: The rows that have ratings.
-
-    Returns:
-        The others, in their order.
-    """
+    """Lists the conditions that were written and never rated, in their order."""
     rated = {row.row_id for row in rows}
     return tuple(
         Dropped(one.pair_id, one.sentence1, one.sentence2, one.condition, "not rated", one.intended)

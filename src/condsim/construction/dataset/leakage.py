@@ -21,80 +21,47 @@ from condsim.scorers import ConditionOnlyScorer, SentencesOnlyScorer
 from condsim.tasks import describe
 from condsim.types import Task
 
-GIVEN_AWAY = 30.0
-"""Spearman x100 of a blind baseline, lower end of its interval, from which on a warning is due."""
-
-FREQUENT = 0.01
-"""A warning is due if more than this share of a split's rows have a sentence of another split."""
+# A warning is due from these bounds on.
+GIVEN_AWAY = 30.0  # Spearman x100 of a blind baseline, lower end of its interval
+FREQUENT = 0.01  # share of a split's rows that have a sentence of another split
 
 
 @dataclass(frozen=True)
 class Shared:
-    """Texts in two splits; sentences and conditions as `sentence_key` has them.
-
-    Attributes:
-        first: One split.
-        second: The other.
-        sentences: Distinct sentences in both.
-        pairs: Distinct sentence pairs, in either order, in both.
-        triplets: Distinct sentence pairs with the same condition in both.
-        conditions: Distinct conditions in both.
-        sentence_rows: Share in [0, 1] of the rows of the second with a sentence of the first.
-        condition_rows: Share of the rows of the second whose condition is in the first.
-    """
+    """Texts in two splits; sentences and conditions as `sentence_key` has them."""
 
     first: str
     second: str
-    sentences: int
-    pairs: int
-    triplets: int
-    conditions: int
-    sentence_rows: float
-    condition_rows: float
+    sentences: int  # distinct sentences in both
+    pairs: int  # distinct sentence pairs in both, in either order
+    triplets: int  # distinct sentence pairs with the same condition in both
+    conditions: int  # distinct conditions in both
+    sentence_rows: float  # share of the rows of the second with a sentence of the first
+    condition_rows: float  # share of the rows of the second whose condition is in the first
 
 
 @dataclass(frozen=True)
 class BaselineScore:
-    """What a scorer that sees only a part of the row reaches.
+    """What a scorer that sees only a part of the row reaches."""
 
-    Attributes:
-        baseline: ``condition-only`` or ``sentences-only``, fitted on the train split.
-        split: What it was measured on.
-        rows: Rows of it.
-        spearman: Spearman x100 with its 95 % interval; NaN if it predicts a constant.
-        pair_accuracy: Share x100 of the high-low pairs it orders rightly, likewise.
-    """
-
-    baseline: str
-    split: str
+    baseline: str  # "condition-only" or "sentences-only", fitted on the train split
+    split: str  # measured on
     rows: int
-    spearman: Metric
-    pair_accuracy: Metric
+    spearman: Metric  # x100 with its 95 % interval; NaN if it predicts a constant
+    pair_accuracy: Metric  # share x100 of the high-low pairs it orders rightly
 
 
 @dataclass(frozen=True)
 class LeakageReport:
-    """What the splits share, and what a blind model reaches.
+    """What the splits share, and what a blind model reaches."""
 
-    Attributes:
-        shared: Every two splits.
-        baselines: Each baseline on each split but the first; those with fewer than 3 rows left out.
-        first_is_higher: Share in [0, 1] of high-low pairs whose higher row comes first, by split;
-            None without such pairs.
-        warnings: What a user of the data must know, one sentence each; empty is good.
-    """
-
-    shared: tuple[Shared, ...]
-    baselines: tuple[BaselineScore, ...]
-    first_is_higher: dict[str, float | None]
-    warnings: tuple[str, ...]
+    shared: tuple[Shared, ...]  # every two splits
+    baselines: tuple[BaselineScore, ...]  # on each split but the first, if it has 3 rows
+    first_is_higher: dict[str, float | None]  # share of high-low pairs whose higher row is first
+    warnings: tuple[str, ...]  # what a user of the data must know; empty is good
 
     def to_dict(self) -> dict[str, object]:
-        """Gives the report as JSON can hold it.
-
-        Returns:
-            The attributes by name; NaN is None.
-        """
+        """Gives values that JSON can hold by name; NaN is None."""
         return plain_values(self)
 
 

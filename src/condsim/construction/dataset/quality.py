@@ -21,65 +21,37 @@ from condsim.construction.dataset.labels import RatedRow, plurality
 from condsim.construction.rows import DOES_NOT_APPLY, Rating
 from condsim.construction.tables import plain_values
 
-ENOUGH = 20
-"""Ratings below which an annotator gets no remark: too few to tell."""
-
-LOW_AGREEMENT = 0.6
-"""An annotator who agrees with the majority less than this share of the typical one is remarked."""
-
-TOO_FAST = 1 / 3
-"""So is one whose median time is less than this share of the typical one's."""
-
-ONE_VERDICT = 0.9
-"""And one who gives the same verdict for at least this share of the ratings."""
+# When an annotator gets a remark.
+ENOUGH = 20  # ratings, or there are too few to tell
+LOW_AGREEMENT = 0.6  # agrees with the majority less than this share of the typical one
+TOO_FAST = 1 / 3  # takes less than this share of the typical median time
+ONE_VERDICT = 0.9  # gives one verdict for at least this share of the ratings
 
 
 @dataclass(frozen=True)
 class Times:
-    """How long a rating takes, in seconds.
+    """How long a rating takes, in seconds; NaN where no time is known."""
 
-    Attributes:
-        known: Ratings whose time is known.
-        median: Median; NaN if no time is known, as the others.
-        tenth: A tenth of the ratings take less.
-        ninetieth: A tenth of the ratings take longer.
-        hours: All known times together, in hours.
-    """
-
-    known: int
+    known: int  # ratings whose time is known
     median: float
-    tenth: float
-    ninetieth: float
-    hours: float
+    tenth: float  # a tenth of the ratings take less
+    ninetieth: float  # a tenth of the ratings take longer
+    hours: float  # all known times together
 
 
 @dataclass(frozen=True)
 class AnnotatorQuality:
-    """One annotator among the others.
-
-    Attributes:
-        annotator: The name.
-        ratings: Ratings given.
-        does_not_apply: Share in [0, 1] of them that say the condition does not apply.
-        compared: Ratings of rows on which the *others* have a majority: one verdict that more of
-            them give than any other.
-        agrees: Share of those that are that verdict; NaN if none is compared.
-        within_one: Share of those that are at most one label from it.
-        offset: Mean of the label minus the median label of the others; above 0 rates higher. NaN
-            without such rows.
-        seconds: Median time of a rating; NaN where no time is known.
-        remarks: What someone should look at; empty is good.
-    """
+    """One annotator among the others; shares are in [0, 1], NaN where nothing is compared."""
 
     annotator: str
     ratings: int
-    does_not_apply: float
-    compared: int
-    agrees: float
-    within_one: float
-    offset: float
-    seconds: float
-    remarks: tuple[str, ...] = ()
+    does_not_apply: float  # share that say the condition does not apply
+    compared: int  # ratings of rows on which the others give one verdict more than any other
+    agrees: float  # share of those that are that verdict
+    within_one: float  # share of those that are at most one label from it
+    offset: float  # mean of the label minus the median label of the others
+    seconds: float  # median time of a rating
+    remarks: tuple[str, ...] = ()  # what someone should look at; empty is good
 
 
 def time_per_rating(ratings: Iterable[Rating]) -> Times:
@@ -169,29 +141,16 @@ def _median(values: Iterable[float]) -> float:
 
 @dataclass(frozen=True)
 class RatingReport:
-    """Agreement and quality of ratings.
-
-    Attributes:
-        agreement: How far people agree.
-        times: How long they take.
-        annotators: Each of them, by name.
-        models: Each model that rated, against the people.
-        one_person: One person against the others in the same way, on the rows that models have
-            rated if any has; None if no row has two people.
-    """
+    """Agreement and quality of ratings."""
 
     agreement: Agreement
     times: Times
-    annotators: tuple[AnnotatorQuality, ...]
+    annotators: tuple[AnnotatorQuality, ...]  # by name
     models: tuple[AgainstPeople, ...]
-    one_person: AgainstPeople | None
+    one_person: AgainstPeople | None  # on the rows of models if any; None if no row has two people
 
     def to_dict(self) -> dict[str, object]:
-        """Gives the report as JSON can hold it.
-
-        Returns:
-            The attributes by name; NaN is None.
-        """
+        """Gives values that JSON can hold by name; NaN is None."""
         return plain_values(self)
 
 
@@ -199,7 +158,7 @@ def report_ratings(rows: Sequence[RatedRow]) -> RatingReport:
     """Reports on ratings.
 
     Args:
-        rows: The rows with their ratings, of `condsim.construction.dataset.labels.collect_votes`.
+        rows: The rows with their ratings, of `collect_votes`.
 
     Returns:
         The report.

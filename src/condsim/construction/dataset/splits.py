@@ -34,9 +34,7 @@ def sentence_key(sentence: str) -> str:
 def pair_groups(pairs: Sequence[tuple[str, str]]) -> IntArray:
     """Groups rows by their sentence pair alone, in either order, as the paper's splits do.
 
-    Returns:
-        Group of each row from 0, ``(n,)``; groups are numbered by the alphabet of their sentences,
-        whatever the order of the rows.
+    The groups of the rows, ``(n,)``, are numbered from 0 by the alphabet of their sentences.
     """
     keys = [tuple(sorted(map(sentence_key, pair))) for pair in pairs]
     number = {key: place for place, key in enumerate(sorted(set(keys)))}
@@ -44,11 +42,7 @@ def pair_groups(pairs: Sequence[tuple[str, str]]) -> IntArray:
 
 
 def sentence_groups(pairs: Sequence[tuple[str, str]]) -> IntArray:
-    """Groups rows so that no sentence, as `sentence_key` has it, is in two groups.
-
-    Returns:
-        Group of each row from 0, ``(n,)``, numbered by the first of their sentences.
-    """
+    """Groups rows so that no sentence, as `sentence_key` has it, is in two groups, ``(n,)``."""
     sparse = require("scipy.sparse", extra="build")
     graph = require("scipy.sparse.csgraph", extra="build")
     sentences, ends = _ends(pairs)
@@ -63,9 +57,7 @@ def communities(pairs: Sequence[tuple[str, str]], *, seed: int) -> IntArray:
     """Divides sentences into communities with few pairs between them, by Louvain's method.
 
     Blondel et al., "Fast unfolding of communities in large networks", 2008, as networkx has it.
-
-    Returns:
-        Community of each row's first and second sentence, ``(n, 2)``, from 0.
+    Gives those of each row's first and second sentence, ``(n, 2)``.
     """
     networkx = require("networkx", extra="build")
     sentences, ends = _ends(pairs)
@@ -103,15 +95,9 @@ def _by_first(groups: IntArray, ends: IntArray) -> IntArray:
     return np.array([number[group] for group in groups.tolist()], np.int64)
 
 
-SPLITS = ("train", "validation", "test")
-"""The splits, in the order of the ratios."""
-
-RATIOS = (60.0, 15.0, 25.0)
-"""C-STS §3."""
-
-OFF_BY = 0.02
-"""A split that is this share of all rows from its ratio is warned of."""
-
+SPLITS = ("train", "validation", "test")  # in the order of the ratios
+RATIOS = (60.0, 15.0, 25.0)  # C-STS §3
+OFF_BY = 0.02  # a split that is this share of all rows from its ratio is warned of
 _LOGGER = logging.getLogger("condsim")
 
 
@@ -145,20 +131,12 @@ class SplitRules:
 
 @dataclass(frozen=True, eq=False)
 class Splitting:
-    """Which row is in which split.
+    """Which row is in which split."""
 
-    Attributes:
-        split: Number of each row's split in :data:`SPLITS`, ``(n,)``; -1 where the row is dropped
-            because its sentences are in two.
-        groups: How many groups there were, before any was cut.
-        largest: Rows of the largest of them.
-        cut: Groups that were cut.
-    """
-
-    split: IntArray
-    groups: int
-    largest: int
-    cut: int
+    split: IntArray  # number in SPLITS, (n,); -1 where the sentences of the row are in two
+    groups: int  # before any was cut
+    largest: int  # rows of the largest of them
+    cut: int  # groups that were cut
 
     def rows(self, split: int) -> int:
         """Counts the rows of a split."""
@@ -172,6 +150,18 @@ def split_rows(pairs: Sequence[tuple[str, str]], rules: SplitRules) -> Splitting
     room for it, in an order that the seed decides among groups of one size. The order of the rows
     does not matter. A split that misses its ratio by more than 2 % of all rows is warned of
     (logger ``condsim``).
+
+    Args:
+        pairs: The two sentences of each row, ``n`` of them.
+        rules: How to split.
+
+    Returns:
+        The number of each row's split, ``split`` of shape ``(n,)``: 0 train, 1 validation, 2 test,
+        -1 where the row is dropped because its sentences are in two; and the groups there were.
+
+    Raises:
+        InputError: If a split would have no rows.
+        MissingExtraError: If scipy, or networkx for cutting, is not installed.
     """
     groups = pair_groups(pairs) if rules.group == "pair" else sentence_groups(pairs)
     sizes = np.bincount(groups, minlength=1)

@@ -19,51 +19,137 @@ from condsim.construction.dataset.card import (
     HISTOGRAM,
     DatasetFacts,
     Description,
+    Labelling,
+    Source,
     data_card,
     origins,
     pairs_by_source,
     reasons,
 )
-from condsim.construction.dataset.figures import label_histogram
-from condsim.construction.dataset.labels import Dropped, LabelledRow, LabelRules, OrderCheck
+from condsim.construction.dataset.labels import (
+    Dropped,
+    LabelledRow,
+    LabelRules,
+    collect_votes,
+    decide_labels,
+    unrated_conditions,
+)
 from condsim.construction.dataset.leakage import find_leakage
-from condsim.construction.dataset.quality import RatingReport
+from condsim.construction.dataset.quality import report_ratings
+from condsim.construction.dataset.report_tables import label_histogram
 from condsim.construction.dataset.splits import SPLITS, SplitRules, Splitting, split_rows
-from condsim.construction.rows import HUMAN, Candidate, Condition, DatasetRow, pair_id_of, row_id_of
-from condsim.construction.tables import write_rows
+from condsim.construction.rows import (
+    HUMAN,
+    Candidate,
+    Condition,
+    DatasetRow,
+    Rating,
+    pair_id_of,
+    row_id_of,
+)
+from condsim.construction.tables import read_rows, revisions_of, write_rows
 from condsim.errors import InputError
+from condsim.evaluation import write_json
 from condsim.files import replacing, sha256_of
 from condsim.tasks import describe, iter_csts, iter_rows, load_csts, stem_of
-from condsim.types import IntArray, Task
+from condsim.types import Task
+
+_MANIFEST = "manifest.json"
+_UNFINISHED = ".writing-"  # a folder in which files wait until all are written; a kill leaves it
 
 
 @dataclass(frozen=True)
-class Assembled:
-    """The rows of a data set.
+class Target:
+    """Where a data set goes, and what its maker says of it.
 
     Attributes:
-        splits: The rows of each split by its name.
-        dropped: Rows whose two sentences would be in different splits.
-        splitting: How the splits came about.
+        folder: The folder; made if missing.
+        name: Name on the card; that of the folder if None.
+        license: Licence as the Hub names it, such as ``cc-by-4.0``; None where it is not said.
+        sources: Where sentences are from and what its owners allow, each ``NAME=LICENCE``.
+        file_format: Format of the split files.
+        overwrite: Whether a data set that condsim wrote there may be replaced.
     """
 
-    splits: dict[str, tuple[DatasetRow, ...]]
-    dropped: tuple[Dropped, ...]
-    splitting: Splitting
+    folder: Path
+    name: str | None = None
+    license: str | None = None
+    sources: Sequence[str] = ()
+    file_format: Literal["csv", "parquet"] = "csv"
+    overwrite: bool = False
+
+
+def build_dataset(
+    ratings: Path,
+    target: Target,
+    *,
+    labels: LabelRules,
+    splits: SplitRules,
+    conditions: Path | None = None,
+    candidates: Path | None = None,
+) -> DatasetFacts:
+    """Makes a data set of ratings: labels, splits, leakage report and card.
+
+    Args:
+        ratings: File of ratings.
+        target: Where to write it, and what to say of it.
+        labels: How ratings become labels.
+        splits: How rows are split.
+        conditions: File of all conditions: which a model proposed, and which were never rated.
+        candidates: File of the candidates: which source a pair is from.
+
+    Returns:
+        What the card says; its ``summary()`` is a few lines.
+
+    Raises:
+        InputError: If a file breaks a rule, a split would be empty, or the folder holds anything
+            but a data set to be replaced.
+        MissingExtraError: If an optional library is not installed.
+    """
+    rated = collect_votes(read_rows(ratings, Rating))
+    written = tuple(read_rows(conditions, Condition)) if conditions else ()
+    decision = decide_labels(rated, labels)
+    people = any(row.people for row in rated)
+    return _write_dataset(
+        to_dataset_rows(decision.labelled, conditions=written),
+        target,
+        splits,
+        Labelling(
+            rules=labels,
+            order=decision.order,
+            ratings=report_ratings(rated) if people else None,
+            dropped=(*decision.dropped, *unrated_conditions(written, rated)),
+        ),
+        candidates=read_rows(candidates, Candidate) if candidates else (),
+        made_from=[path for path in (ratings, conditions, candidates) if path is not None],
+    )
+
+
+def split_dataset(file: Path, target: Target, *, splits: SplitRules) -> DatasetFacts:
+    """Splits rows that have labels, with leakage report and card.
+
+    Args:
+        file: A file as `condsim.tasks.iter_csts` reads it; columns ``pair_id`` and ``origin`` are
+            kept where it has them.
+        target: Where to write the data set, and what to say of it.
+        splits: How rows are split.
+
+    Returns:
+        What the card says; its ``summary()`` is a few lines.
+
+    Raises:
+        InputError: As `build_dataset`.
+        MissingExtraError: If an optional library is not installed.
+    """
+    rows, unlabelled = _read_labelled_file(file)
+    labelling = Labelling(dropped=unlabelled)
+    return _write_dataset(rows, target, splits, labelling, made_from=[file])
 
 
 def to_dataset_rows(
     rows: Iterable[LabelledRow], *, conditions: Iterable[Condition] = ()
 ) -> tuple[DatasetRow, ...]:
-    """Makes rows of a data set, with the models that had a hand in each.
-
-    Args:
-        rows: Rows with their labels.
-        conditions: Where the conditions are from; the ratings may name models, too.
-
-    Returns:
-        The rows, not yet in a split.
-    """
+    """Makes rows of a data set, not yet in a split, with the models that had a hand in each."""
     written_by: dict[str, set[str]] = defaultdict(set)
     for condition in conditions:
         row_id = row_id_of(condition.pair_id, condition.condition)
@@ -86,19 +172,8 @@ def to_dataset_rows(
     return tuple(made)
 
 
-def read_labelled_file(path: Path) -> tuple[tuple[DatasetRow, ...], tuple[Dropped, ...]]:
-    """Reads a C-STS file that is to be split.
-
-    Args:
-        path: A file as `condsim.tasks.iter_csts` reads it; columns ``pair_id`` and ``origin`` are
-            kept where it has them.
-
-    Returns:
-        The rows with a label, not yet in a split, and those without one.
-
-    Raises:
-        InputError: If the file breaks a rule.
-    """
+def _read_labelled_file(path: Path) -> tuple[tuple[DatasetRow, ...], tuple[Dropped, ...]]:
+    """Reads the rows with a label, not yet in a split, and those without one."""
     rows, dropped = [], []
     more = iter_rows(path, columns=(), optional=("pair_id", "origin"))
     for row, extra in zip(iter_csts(path), more, strict=True):
@@ -112,22 +187,13 @@ def read_labelled_file(path: Path) -> tuple[tuple[DatasetRow, ...], tuple[Droppe
     return tuple(rows), tuple(dropped)
 
 
-def assemble(rows: Sequence[DatasetRow], rules: SplitRules) -> Assembled:
+def _assemble(
+    rows: Sequence[DatasetRow], rules: SplitRules
+) -> tuple[dict[str, list[DatasetRow]], tuple[Dropped, ...], Splitting]:
     """Splits rows and shuffles them: the pairs of a split, and the rows of each pair.
 
     The released C-STS has the row of C-High first, which gives labels away to whatever sees the
-    order. Rows of a pair stay next to each other.
-
-    Args:
-        rows: The rows, in any order: the result is the same.
-        rules: How to split; its seed is that of the shuffle, too.
-
-    Returns:
-        The rows of each split.
-
-    Raises:
-        InputError: If there are no rows or a split would have none.
-        MissingExtraError: If scipy, or networkx for cutting, is not installed.
+    order. Rows of a pair stay next to each other. The order of the rows given does not matter.
     """
     if not rows:
         raise InputError("A data set needs labelled rows, and every row was dropped or unlabelled.")
@@ -137,7 +203,7 @@ def assemble(rows: Sequence[DatasetRow], rules: SplitRules) -> Assembled:
     for number, name in enumerate(SPLITS):
         chosen = [rows[place] for place in np.flatnonzero(made.split == number).tolist()]
         generator = np.random.default_rng([rules.seed, number])
-        splits[name] = tuple(replace(row, split=name) for row in _shuffled(chosen, generator))
+        splits[name] = [replace(row, split=name) for row in _shuffled(chosen, generator)]
     dropped = tuple(
         Dropped(
             row.pair_id,
@@ -149,7 +215,7 @@ def assemble(rows: Sequence[DatasetRow], rules: SplitRules) -> Assembled:
         )
         for row in (rows[place] for place in np.flatnonzero(made.split == -1).tolist())
     )
-    return Assembled(splits, dropped, made)
+    return splits, dropped, made
 
 
 def _shuffled(rows: Sequence[DatasetRow], generator: np.random.Generator) -> list[DatasetRow]:
@@ -157,51 +223,20 @@ def _shuffled(rows: Sequence[DatasetRow], generator: np.random.Generator) -> lis
     for row in rows:
         pairs[row.pair_id].append(row)
     names = list(pairs)
-    order: IntArray = generator.permutation(len(names))
+    order = generator.permutation(len(names)).tolist()
     return [
         pairs[name][place]
-        for name in (names[number] for number in order.tolist())
+        for name in (names[number] for number in order)
         for place in generator.permutation(len(pairs[name])).tolist()
     ]
 
 
-MANIFEST = "manifest.json"
-DROPPED = "dropped.csv"
-CARD = "README.md"
-_STAGE = ".writing-"  # a folder in which files wait until all are written; a kill leaves it behind
-
-
-@dataclass(frozen=True)
-class Making:
-    """How the rows of a data set came about, as far as it is known.
-
-    Attributes:
-        label_rules: How ratings became labels; None if the labels were given.
-        order: Whether conditions turned out as meant.
-        ratings: Agreement and quality.
-        dropped: Rows left out before the split.
-    """
-
-    label_rules: LabelRules | None = None
-    order: OrderCheck | None = None
-    ratings: RatingReport | None = None
-    dropped: tuple[Dropped, ...] = ()
-
-
-def prepare_folder(folder: Path, *, overwrite: bool = False) -> None:
-    """Makes the folder of a data set, or checks that nothing of another kind is lost.
-
-    Args:
-        folder: The folder.
-        overwrite: Whether a data set that condsim wrote there may be replaced.
-
-    Raises:
-        InputError: If it is a file, or holds anything else than a data set to be replaced.
-    """
+def prepare_folder(folder: Path, *, overwrite: bool) -> None:
+    """Makes the folder of a data set, or checks that nothing of another kind is lost."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; --output must be a folder.")
-    if folder.is_dir() and any(not path.name.startswith(_STAGE) for path in folder.iterdir()):
-        if not (folder / MANIFEST).is_file():
+    if folder.is_dir() and any(not path.name.startswith(_UNFINISHED) for path in folder.iterdir()):
+        if not (folder / _MANIFEST).is_file():
             raise InputError(f"{folder} is not empty and holds no data set; give another --output.")
         if not overwrite:
             raise InputError(
@@ -210,47 +245,35 @@ def prepare_folder(folder: Path, *, overwrite: bool = False) -> None:
     folder.mkdir(parents=True, exist_ok=True)
 
 
-def write_dataset(
-    folder: Path,
-    assembled: Assembled,
-    description: Description,
+def _write_dataset(
+    rows: Sequence[DatasetRow],
+    target: Target,
     rules: SplitRules,
+    labelling: Labelling,
     *,
-    making: Making | None = None,
+    made_from: Iterable[Path],
     candidates: Iterable[Candidate] = (),
-    file_format: Literal["csv", "parquet"] = "csv",
-    resamples: int = 1000,
 ) -> DatasetFacts:
     """Writes a data set: a file a split, ``dropped.csv``, plot, card and manifest.
 
     All is written beside and moved in place at the end, so that the files of a data set that is
     replaced never mix with those of the new one.
-
-    Args:
-        folder: A folder that exists, as `prepare_folder` made it.
-        assembled: The rows of each split.
-        description: What the maker says.
-        rules: How they were split.
-        making: How their labels came about.
-        candidates: The candidates the pairs are from, for the table of sources.
-        file_format: Of the split files.
-        resamples: Bootstrap resamples for the intervals of the leakage report.
-
-    Returns:
-        What the card and the manifest tell.
-
-    Raises:
-        InputError: If a file cannot be written.
-        MissingExtraError: If matplotlib, or pyarrow for Parquet, is not installed.
     """
-    making = making or Making()
-    dropped = (*making.dropped, *assembled.dropped)
-    rows = [row for split in assembled.splits.values() for row in split]
-    with TemporaryDirectory(prefix=_STAGE, dir=folder) as stage:
-        paths = {name: Path(stage) / f"{name}.{file_format}" for name in assembled.splits}
+    splits, crossing, splitting = _assemble(rows, rules)
+    description = Description(
+        name=target.name or target.folder.resolve().name,
+        license=target.license,
+        sources=tuple(map(Source.parse, target.sources)),
+        made_from=revisions_of(made_from),
+    )
+    prepare_folder(target.folder, overwrite=target.overwrite)
+    dropped = (*labelling.dropped, *crossing)
+    kept = [row for split in splits.values() for row in split]
+    with TemporaryDirectory(prefix=_UNFINISHED, dir=target.folder) as unfinished:
+        paths = {name: Path(unfinished) / f"{name}.{target.file_format}" for name in splits}
         for name, path in paths.items():
-            write_rows(assembled.splits[name], path, kind=DatasetRow)
-        _write_dropped(dropped, Path(stage) / DROPPED)
+            write_rows(splits[name], path, kind=DatasetRow)
+        _write_dropped(dropped, Path(unfinished) / "dropped.csv")
         tasks = {name: load_csts(path, name=name) for name, path in paths.items()}
         files = {path.name: sha256_of(path) for path in paths.values()}
         facts = DatasetFacts(
@@ -258,35 +281,31 @@ def write_dataset(
             revision=hashlib.sha256(" ".join(files.values()).encode()).hexdigest()[:12],
             files=files,
             statistics={name: describe(task, top=0) for name, task in tasks.items()},
-            rows_by_origin=origins(rows),
-            pairs_by_source=pairs_by_source(rows, candidates),
+            rows_by_origin=origins(kept),
+            pairs_by_source=pairs_by_source(kept, candidates),
             dropped=reasons(dropped),
-            label_rules=making.label_rules,
-            order=making.order,
-            ratings=making.ratings,
+            labelling=labelling,
             split_rules=rules,
-            splitting=assembled.splitting,
-            leakage=find_leakage(tasks, resamples=resamples, seed=rules.seed),
+            splitting=splitting,
+            leakage=find_leakage(tasks, seed=rules.seed),
         )
-        _write_about(Path(stage), facts, tasks)
-        _move_in_place(Path(stage), folder)
+        _write_about(Path(unfinished), facts, tasks)
+        _move_in_place(Path(unfinished), target.folder)
     return facts
 
 
 def _write_about(folder: Path, facts: DatasetFacts, tasks: Mapping[str, Task]) -> None:
     label_histogram(tasks, folder / HISTOGRAM)
-    with replacing(folder / CARD) as partial:
+    with replacing(folder / "README.md") as partial:
         partial.write_text(data_card(facts), encoding="utf-8")
-    with replacing(folder / MANIFEST) as partial:
-        text = json.dumps(_manifest(facts), indent=2, ensure_ascii=False)
-        partial.write_text(text + "\n", encoding="utf-8")
+    write_json(_manifest(facts), folder / _MANIFEST)
 
 
 def _manifest(facts: DatasetFacts) -> dict[str, object]:
     """The manifest; annotators are not named in it."""
-    ratings = None
-    if facts.ratings:
-        ratings = facts.ratings.to_dict()
+    made = facts.labelling
+    ratings = made.ratings.to_dict() if made.ratings else None
+    if ratings:
         del ratings["annotators"]
     return {
         "name": facts.description.name,
@@ -296,7 +315,7 @@ def _manifest(facts: DatasetFacts) -> dict[str, object]:
         "license": facts.description.license,
         "sources": [asdict(source) for source in facts.description.sources],
         "settings": {
-            "labels": asdict(facts.label_rules) if facts.label_rules else None,
+            "labels": asdict(made.rules) if made.rules else None,
             "splits": asdict(facts.split_rules),
         },
         "counts": {
@@ -304,7 +323,7 @@ def _manifest(facts: DatasetFacts) -> dict[str, object]:
             "origins": dict(facts.rows_by_origin),
             "pairs_by_source": dict(facts.pairs_by_source),
             "dropped": dict(facts.dropped),
-            "order": asdict(facts.order) if facts.order else None,
+            "order": asdict(made.order) if made.order else None,
             "groups": facts.splitting.groups,
             "largest_group": facts.splitting.largest,
             "cut_groups": facts.splitting.cut,
@@ -322,9 +341,9 @@ def _write_dropped(dropped: Iterable[Dropped], path: Path) -> None:
         writer.writerows(map(astuple, dropped))
 
 
-def _move_in_place(stage: Path, folder: Path) -> None:
+def _move_in_place(finished: Path, folder: Path) -> None:
     """Moves the files of a data set to its folder, and removes those of the one before."""
-    old = folder / MANIFEST
+    old = folder / _MANIFEST
     if old.is_file():
         try:
             files = list(json.loads(old.read_text(encoding="utf-8"))["files"])
@@ -332,5 +351,5 @@ def _move_in_place(stage: Path, folder: Path) -> None:
             raise InputError(f"{old} cannot be read ({error}); give another --output.") from error
         for name in files:
             (folder / Path(name).name).unlink(missing_ok=True)
-    for path in stage.iterdir():
+    for path in finished.iterdir():
         path.replace(folder / path.name)

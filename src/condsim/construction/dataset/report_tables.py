@@ -1,4 +1,4 @@
-"""Figures as cells of tables, the same for the card and for the terminal."""
+"""Reports as tables of texts, for the card and for the terminal; the plot of labels."""
 
 from __future__ import annotations
 
@@ -45,27 +45,70 @@ def label_histogram(splits: Mapping[str, Task], path: Path) -> None:
         figure.savefig(partial, format="png", dpi=120)
 
 
-class Cells(NamedTuple):
-    """A table.
+class PlainTable(NamedTuple):
+    """A table of texts; the first column names the rows."""
 
-    Attributes:
-        head: Heads of the columns.
-        rows: Cells, as many in each row.
-    """
-
+    title: str
     head: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
+    caption: str | None = None
 
 
-def agreement_cells(report: RatingReport) -> Cells:
-    """How far people agree, and how long they take.
+def rating_tables(report: RatingReport) -> tuple[PlainTable, ...]:
+    """Lays out how far people agree, how good each is, and how far models agree with them.
 
     Args:
         report: The report.
 
     Returns:
-        Two columns.
+        Two tables, and a third where models have rated.
     """
+    tables = (agreement_table(report), annotator_table(report))
+    return (*tables, model_table(report)) if report.models else tables
+
+
+def leakage_tables(report: LeakageReport) -> tuple[PlainTable, PlainTable]:
+    """Lays out what the splits share, and what a model reaches that sees a part of each row.
+
+    Args:
+        report: The report.
+
+    Returns:
+        The two tables.
+    """
+    shared = [
+        (
+            f"{one.first}, {one.second}",
+            f"{one.pairs:,}",
+            f"{one.sentences:,}",
+            percent(one.sentence_rows),
+            f"{one.conditions:,}",
+            percent(one.condition_rows),
+        )
+        for one in report.shared
+    ]
+    blind = [
+        (
+            f"{one.baseline}, {one.split}",
+            f"{one.rows:,}",
+            _interval(one.spearman),
+            _interval(one.pair_accuracy),
+        )
+        for one in report.baselines
+    ]
+    return (
+        PlainTable(
+            "Texts in two splits",
+            ("in both", "pairs", "sentences", "of rows", "conditions", "of rows"),
+            shared,
+            "of rows: rows of the second split that have a text of the first.",
+        ),
+        PlainTable("Blind baselines", ("", "rows", "Spearman", "pair accuracy"), blind),
+    )
+
+
+def agreement_table(report: RatingReport) -> PlainTable:
+    """Lays out how far people agree, and how long they take."""
     one, times = report.agreement, report.times
     per_row = ", ".join(f"{rows:,} with {ratings}" for ratings, rows in one.ratings_per_row)
     seconds = "-"
@@ -89,19 +132,34 @@ def agreement_cells(report: RatingReport) -> Cells:
         ("seconds for a rating, median (10 % to 90 %)", seconds),
         ("hours in all", f"{times.hours:.1f}" if times.known else "-"),
     ]
-    return Cells(("", "value"), rows)
+    return PlainTable("Agreement between people", ("", "value"), rows)
 
 
-def model_cells(report: RatingReport) -> Cells:
-    """How far models agree with people.
+def annotator_table(report: RatingReport) -> PlainTable:
+    """Lays out the work of each person."""
+    rows = [
+        (
+            one.annotator,
+            f"{one.ratings:,}",
+            percent(one.agrees),
+            percent(one.within_one),
+            number(one.offset, 2),
+            percent(one.does_not_apply),
+            number(one.seconds),
+            ", ".join(one.remarks),
+        )
+        for one in report.annotators
+    ]
+    return PlainTable(
+        "Annotators",
+        ("annotator", "ratings", "agrees", "within 1", "offset", "n/a", "seconds", "remarks"),
+        rows,
+        "Against the majority of the others; n/a: the condition does not apply.",
+    )
 
-    Args:
-        report: The report.
 
-    Returns:
-        A row a model, a second one where people were shown its ratings, and below them one person
-        against the others.
-    """
+def model_table(report: RatingReport) -> PlainTable:
+    """Lays out how far models agree with people, and below them one person with the others."""
     raters = [*report.models, *([report.one_person] if report.one_person else [])]
     rows = [
         (
@@ -117,80 +175,22 @@ def model_cells(report: RatingReport) -> Cells:
         )
         for one in raters
     ]
-    head = (
-        *("", "rows", "Spearman", "alpha", "equal", "within 1", "offset", "applies alike"),
-        "shown first",
+    agree = ("Spearman", "alpha", "equal", "within 1", "offset", "applies alike")
+    return PlainTable(
+        "Models and people",
+        ("", "rows", *agree, "shown first"),
+        rows,
+        "Against the median of the people, of the other people for one person.",
     )
-    return Cells(head, rows)
-
-
-def shared_cells(report: LeakageReport) -> Cells:
-    """What the splits share.
-
-    Args:
-        report: The report.
-
-    Returns:
-        A row for every two splits; ``of rows`` are the rows of the second that have such a text.
-    """
-    rows = [
-        (
-            f"{one.first}, {one.second}",
-            f"{one.pairs:,}",
-            f"{one.sentences:,}",
-            percent(one.sentence_rows),
-            f"{one.conditions:,}",
-            percent(one.condition_rows),
-        )
-        for one in report.shared
-    ]
-    head = ("in both", "pairs", "sentences", "of rows", "conditions", "of rows")
-    return Cells(head, rows)
-
-
-def blind_cells(report: LeakageReport) -> Cells:
-    """What models reach that see only a part of each row.
-
-    Args:
-        report: The report.
-
-    Returns:
-        A row for each of them and each split.
-    """
-    rows = [
-        (
-            f"{one.baseline}, {one.split}",
-            f"{one.rows:,}",
-            _interval(one.spearman),
-            _interval(one.pair_accuracy),
-        )
-        for one in report.baselines
-    ]
-    return Cells(("", "rows", "Spearman", "pair accuracy"), rows)
 
 
 def number(value: float | None, digits: int = 1) -> str:
-    """Writes a number.
-
-    Args:
-        value: The number; NaN or None where it does not exist.
-        digits: Digits after the point.
-
-    Returns:
-        The text, ``-`` where it does not exist.
-    """
+    """Writes a number; a hyphen where it does not exist."""
     return "-" if value is None or math.isnan(value) else f"{value:.{digits}f}"
 
 
 def percent(share: float) -> str:
-    """Writes a share as a percentage.
-
-    Args:
-        share: In [0, 1], or NaN.
-
-    Returns:
-        The text, ``-`` where it does not exist.
-    """
+    """Writes a share in [0, 1] as a percentage; a hyphen for NaN."""
     return "-" if math.isnan(share) else f"{share:.1%}"
 
 
