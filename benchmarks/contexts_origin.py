@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ from benchmarks.contexts_text import sentences
 from benchmarks.machine import usable_cores, version_of
 from benchmarks.result import Result
 from condsim.contexts import (
-    TASKS,
+    GENERATOR_TASKS,
     ContextTerms,
     Corpus,
     GeneratorScorer,
@@ -28,6 +28,8 @@ from condsim.contexts import (
     new_generator,
     prepare_corpus,
 )
+from condsim.contexts.corpus import Vocabulary
+from condsim.contexts.generator import ContextGenerator, GeneratorTask, ItemBuilder
 from condsim.precision import uses_bfloat16
 from condsim.types import FloatArray, IntArray
 
@@ -36,24 +38,35 @@ __all__ = ["BAR", "OneByOne", "run"]
 BAR = 20.0
 
 _DOCUMENT = 50  # sentences
+_SCORED = -2  # number of the sentence that is scored; those of the corpus are its rows
 _TOLERANCE = 0.02  # of a log-probability of about 9, in bfloat16 where the processor has it
 
 
 class OneByOne:
     """Terms of Eq. 3 by the same generators, one forward for each sentence and context."""
 
-    def __init__(self, generators: GeneratorScorer) -> None:
-        """Takes the generators.
+    def __init__(
+        self,
+        models: Mapping[GeneratorTask, ContextGenerator],
+        vocabulary: Vocabulary,
+        corpus: Corpus,
+        settings: GeneratorSettings,
+    ) -> None:
+        """Takes what a `GeneratorScorer` takes.
 
         Args:
-            generators: Those of the other side.
+            models: The model of each task.
+            vocabulary: Their tokenizer.
+            corpus: The corpus of the contexts.
+            settings: What the models are.
         """
-        self._generators = generators
+        self._models, self._vocabulary = models, vocabulary
+        self._corpus, self._settings = corpus, settings
 
     def terms(
         self, sentences: Sequence[str], centres: Sequence[IntArray], names: Sequence[str]
     ) -> list[dict[str, FloatArray]]:
-        """Computes terms; see `condsim.contexts.scoring.selection.TermScorer`.
+        """Computes terms; see `condsim.contexts.ContextTerms.terms`.
 
         Args:
             sentences: Sentences, length m.
@@ -63,13 +76,31 @@ class OneByOne:
         Returns:
             For each sentence the terms by name.
         """
-        found: list[dict[str, FloatArray]] = [{} for _ in sentences]
-        for task in TASKS:
-            if task in names:
-                scores = self._generators.scores_one_by_one(task, sentences, centres)
-                for terms, values in zip(found, scores, strict=True):
-                    terms[task] = values
-        return found
+        return [
+            {
+                task: np.array(
+                    [self._term(task, sentence, centre) for centre in of_one], np.float32
+                )
+                for task in GENERATOR_TASKS
+                if task in names
+            }
+            for sentence, of_one in zip(sentences, centres, strict=True)
+        ]
+
+    def _term(self, task: GeneratorTask, sentence: str, centre: int) -> float:
+        """One forward of the backbone; NaN where there is nothing to generate."""
+        settings = self._settings
+        ids = np.array([centre])
+        around = self._corpus.neighbours(ids, left=settings.left, right=settings.right)[0]
+        known = around[around >= 0]
+        texts = self._vocabulary.encode([*self._corpus.sentences(known), sentence])
+        tokens = [one[: settings.max_tokens - 1] for one in texts]
+        numbered = dict(zip([*known.tolist(), _SCORED], tokens, strict=True))
+        builder = ItemBuilder(numbered, settings, self._vocabulary)
+        if not builder.add(task, _SCORED, around.tolist()):
+            return float("nan")
+        with torch.inference_mode():
+            return float(self._models[task].token_scores(builder.units, builder.items).mean())
 
 
 def run(*, quick: bool) -> list[Result]:
@@ -91,10 +122,12 @@ def run(*, quick: bool) -> list[Result]:
     with tempfile.TemporaryDirectory(prefix="condsim-bench-") as name:
         corpus, origin = _corpus(Path(name), rows=2_000 if quick else 20_000)
         index = TfidfIndex.build(corpus, Path(name, "index"))
-        generators = _generators(corpus, Path(name), settings)
+        models, vocabulary = _generators(corpus, Path(name), settings)
         pairs = _pairs(corpus, count)
+        generators = GeneratorScorer(models, vocabulary, corpus, settings)
         ours = _origin(corpus, index, ContextTerms(None, generators), selection)
-        theirs = _origin(corpus, index, OneByOne(generators), selection)
+        one_by_one = OneByOne(models, vocabulary, corpus, settings)
+        theirs = _origin(corpus, index, one_by_one, selection)
         _timed(ours, pairs[:1])  # warms up
         our_terms, our_seconds = _timed(ours, pairs)
         their_terms, their_seconds = _timed(theirs, pairs[:compared])
@@ -129,12 +162,14 @@ def _corpus(folder: Path, *, rows: int) -> tuple[Corpus, str]:
     return prepare_corpus([text], folder / "corpus"), origin
 
 
-def _generators(corpus: Corpus, folder: Path, settings: GeneratorSettings) -> GeneratorScorer:
+def _generators(
+    corpus: Corpus, folder: Path, settings: GeneratorSettings
+) -> tuple[dict[GeneratorTask, ContextGenerator], Vocabulary]:
     """Three generators of random weights, in the number format that trained ones score in."""
     vocabulary = learn_vocabulary(corpus, folder / "vocabulary")
     kind = torch.bfloat16 if uses_bfloat16("auto") else torch.float32
-    models = {task: new_generator(settings, vocabulary).to(kind).eval() for task in TASKS}
-    return GeneratorScorer(models, vocabulary, corpus, settings)
+    models = {task: new_generator(settings, vocabulary).to(kind).eval() for task in GENERATOR_TASKS}
+    return models, vocabulary
 
 
 def _pairs(corpus: Corpus, count: int) -> list[tuple[str, str]]:

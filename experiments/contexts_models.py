@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from condsim.contexts import COHERENCE, GENERATORS, REPORT, CoherenceReport, GeneratorReport
-from condsim.errors import InputError
 from experiments.contexts_plan import ContextsLine, Measurement
 
 
@@ -41,7 +40,4 @@ def _summaries(measurement: Measurement) -> Iterator[tuple[str, str]]:
     for stage, read in ((COHERENCE, CoherenceReport.read), (GENERATORS, GeneratorReport.read)):
         folder = measurement.part_folder / stage
         if (folder / REPORT).is_file():
-            try:
-                yield stage, read(folder).summary()
-            except (ValueError, TypeError, KeyError) as error:
-                raise InputError(f"Cannot read the report in {folder}: {error}.") from error
+            yield stage, read(folder).summary()

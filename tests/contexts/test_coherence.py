@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from condsim.contexts.coherence import CoherenceModel, CoherenceSettings, Runs, batch_of
+from condsim.contexts.coherence import CoherenceModel, CoherenceSettings, Passages, batch_of
 
 TOKENS = [np.array(ids) for ids in ([5, 6, 7, 8, 9], [3], [4, 4, 2], [9, 8, 7], [2, 6], [1, 5, 3])]
 
@@ -85,27 +85,30 @@ def test_settings_out_of_range_is_an_error():
         CoherenceSettings(epochs=0)
 
 
-def test_runs_long_document_is_cut_with_neighbours_kept():
+def test_passages_long_document_is_cut_with_neighbours_kept():
     starts = np.array([0, 10, 11, 17])
-    runs = Runs.of_documents(starts, np.array([True] * 3), most=5, left=2, right=1)
-    rows = list(zip(*(part.tolist() for part in (runs.first, runs.last, runs.low, runs.high))))  # noqa: B905
+    passages = Passages.of_documents(starts, np.array([True] * 3), most=5, left=2, right=1)
+    parts = (passages.first, passages.last, passages.low, passages.high)
+    rows = list(map(tuple, np.stack(parts, axis=1).tolist()))
     assert rows == [(0, 5, 0, 6), (5, 10, 3, 10), (11, 14, 11, 15), (14, 17, 12, 17)]
 
 
-def test_batches_hold_every_run_once():
-    runs = Runs.of_documents(np.arange(0, 101, 10), np.ones(10, bool), most=7, left=2, right=2)
-    order = np.random.default_rng(0).permutation(len(runs))
-    batches = runs.batches(order, sentences=20)
+def test_batches_hold_every_passage_once():
+    passages = Passages.of_documents(
+        np.arange(0, 101, 10), np.ones(10, bool), most=7, left=2, right=2
+    )
+    order = np.random.default_rng(0).permutation(len(passages))
+    batches = passages.batches(order, sentences=20)
     np.testing.assert_array_equal(np.concatenate(batches), order)
-    assert all(runs.sizes[batch].sum() >= 20 for batch in batches[:-1])
+    assert all(passages.sizes[batch].sum() >= 20 for batch in batches[:-1])
 
 
 def test_batch_replacements_are_half_of_the_document_and_never_the_centre():
     starts = np.array([0, 12, 30, 34])
-    runs = Runs.of_documents(starts, np.array([True] * 3), most=8, left=2, right=2)
+    passages = Passages.of_documents(starts, np.array([True] * 3), most=8, left=2, right=2)
     document = np.searchsorted(starts, np.arange(34), side="right")
-    chosen = np.arange(len(runs))
-    batch = batch_of(runs, chosen, np.random.default_rng(3), left=2, right=2)
+    chosen = np.arange(len(passages))
+    batch = batch_of(passages, chosen, np.random.default_rng(3), left=2, right=2)
     centres, replacements = batch.sentences[batch.centres], batch.sentences[batch.replacements]
     np.testing.assert_array_equal(np.sort(centres), np.arange(34))
     same = batch.same_document
@@ -120,8 +123,8 @@ def test_batch_replacements_are_half_of_the_document_and_never_the_centre():
             assert row < 0 or batch.sentences[row] == centre + offset
 
 
-def test_batch_of_one_run_takes_replacements_from_it():
-    runs = Runs.of_documents(np.array([0, 2]), np.array([True]), most=8, left=2, right=2)
-    batch = batch_of(runs, np.array([0]), np.random.default_rng(0), left=2, right=2)
+def test_batch_of_one_passage_takes_replacements_from_it():
+    passages = Passages.of_documents(np.array([0, 2]), np.array([True]), most=8, left=2, right=2)
+    batch = batch_of(passages, np.array([0]), np.random.default_rng(0), left=2, right=2)
     assert batch.same_document.all()
     np.testing.assert_array_equal(batch.replacements, batch.centres[::-1])

@@ -59,7 +59,7 @@ def test_train_coherence_killed_and_continued_ends_with_the_same_weights(
 
     whole = train_coherence(small_corpus, vocabulary, tmp_path / "whole", SETTINGS)
 
-    def kill(step, steps, loss):
+    def kill(step, steps):
         if step == 7:
             raise KilledError
 
@@ -72,7 +72,7 @@ def test_train_coherence_killed_and_continued_ends_with_the_same_weights(
         vocabulary,
         tmp_path / "killed",
         SETTINGS,
-        progress=lambda step, total, loss: steps.append((step, total)),
+        progress=lambda step, total: steps.append((step, total)),
     )
     assert steps == [(step, 12) for step in range(5, 13)]  # evaluated, and saved, at step 4
     assert again.evaluations == whole.evaluations

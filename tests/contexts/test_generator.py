@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 
 from condsim.contexts.corpus import learn_vocabulary
 from condsim.contexts.generator import (
@@ -14,9 +13,7 @@ from condsim.contexts.generator import (
     ItemBuilder,
     Shape,
     backbone_vocabulary,
-    mean_cross_entropy,
     new_generator,
-    target_log_probabilities,
 )
 from condsim.errors import InputError
 
@@ -55,13 +52,8 @@ def some_items(vocabulary, *, joint: bool = False) -> ItemBuilder:
     random = np.random.default_rng(0)
     sizes = (4, 1, 7, 3, 5)
     sentences = {n: random.integers(5, 300, size) for n, size in enumerate(sizes)}
-    builder = ItemBuilder(
-        sentences,
-        left=2,
-        joint=joint,
-        end=vocabulary.end_id,
-        separator=vocabulary.separator_id,
-    )
+    settings = GeneratorSettings(encoder="joint" if joint else "apart")
+    builder = ItemBuilder(sentences, settings, vocabulary)
     for task in ("centre", "left", "right"):
         builder.add(task, 2, (0, 1, 3, 4))
         builder.add(task, 1, (-1, 4, 0, -1))
@@ -131,12 +123,11 @@ def test_loss_gives_every_weight_a_gradient(vocabulary, copy):
 
 def test_loss_falls_to_nothing_where_the_context_tells_the_target(vocabulary, monkeypatch):
     monkeypatch.setitem(SHAPES, "tiny", Shape(32, 1, 64, 2, 1e-2))
-    settings = GeneratorSettings(max_tokens=4, dropout=0.0)
+    settings = GeneratorSettings(max_tokens=4, dropout=0.0, left=1, right=1)
     model = new_generator(settings, vocabulary).train()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     words = {number: np.array([5 + number]) for number in range(8)}
-    ids = {"end": vocabulary.end_id, "separator": vocabulary.separator_id}
-    builder = ItemBuilder(words, left=1, joint=False, **ids)
+    builder = ItemBuilder(words, settings, vocabulary)
     random = np.random.default_rng(0)
     for centre, other in random.integers(0, 8, (64, 2)).tolist():
         builder.add("centre", centre, (centre, other))  # the sentence before it, once more
@@ -194,48 +185,3 @@ def test_settings_out_of_range_is_an_error():
     for key, least in (("left", 1), ("max_tokens", 2)):
         with pytest.raises(ValueError, match=f"greater than or equal to {least}"):
             GeneratorSettings(**{key: least - 1})
-
-
-@pytest.mark.parametrize("biased", [False, True])
-def test_mean_cross_entropy_equals_torch_with_gradients(biased, monkeypatch):
-    monkeypatch.setattr("condsim.contexts.generator.loss._TRAINED_VALUES", 3 * 50)  # blocks of 3
-    torch.manual_seed(0)
-    hidden = torch.randn(11, 8, requires_grad=True)
-    weight = torch.randn(50, 8, requires_grad=True)
-    bias = torch.randn(50) if biased else None
-    targets = torch.randint(0, 50, (11,))
-    own = mean_cross_entropy(hidden, weight, bias, targets)
-    found = torch.autograd.grad(2 * own, [hidden, weight])
-    torchs = F.cross_entropy(F.linear(hidden, weight, bias), targets)
-    torch.testing.assert_close(own, torchs)
-    for mine, its in zip(found, torch.autograd.grad(2 * torchs, [hidden, weight]), strict=True):
-        torch.testing.assert_close(mine, its)
-
-
-def test_mean_cross_entropy_bfloat16_is_near_float32():
-    torch.manual_seed(0)
-    hidden, weight = torch.randn(64, 32), torch.randn(200, 32) * 0.2
-    targets = torch.randint(0, 200, (64,))
-    with torch.autocast("cpu", torch.bfloat16):
-        half = mean_cross_entropy(hidden, weight, None, targets)
-    assert half.item() == pytest.approx(
-        F.cross_entropy(hidden @ weight.T, targets).item(), rel=5e-3
-    )
-
-
-# With no shift, where one is needed, and where logits are so uneven that it is not enough.
-@pytest.mark.parametrize("scale", [0.1, 5.0, 8.0, 100.0])
-@pytest.mark.parametrize("biased", [False, True])
-def test_target_log_probabilities_equal_log_softmax(scale, biased, monkeypatch):
-    monkeypatch.setattr("condsim.contexts.generator.loss._SCORED_VALUES", 3 * 50)
-    torch.manual_seed(0)
-    hidden, weight = torch.randn(11, 8) * scale, torch.randn(50, 8)
-    bias = torch.randn(50) if biased else None
-    targets = torch.randint(0, 50, (11,))
-    logits = hidden @ weight.T + (0 if bias is None else bias)
-    wanted = logits.log_softmax(dim=-1).gather(1, targets[:, None])[:, 0]
-    found = target_log_probabilities(hidden, weight, bias, targets)
-    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
-    half_bias = None if bias is None else bias.bfloat16()
-    half = target_log_probabilities(hidden.bfloat16(), weight.bfloat16(), half_bias, targets)
-    assert ((half - wanted).abs() < 0.03 * (1 + wanted.abs())).all()

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from condsim.contexts.generator import ItemBuilder, length_groups, ragged
+from condsim.contexts.generator import GeneratorSettings, ItemBuilder, length_groups, ragged
 
 END, SEPARATOR = 2, 4
 SENTENCES = {number: np.array([10 * number, 10 * number + 1]) for number in (1, 2, 3, 5, 6)}
 
 
 def builder(*, joint: bool = False) -> ItemBuilder:
-    return ItemBuilder(SENTENCES, left=2, joint=joint, end=END, separator=SEPARATOR)
+    settings = GeneratorSettings(encoder="joint" if joint else "apart")
+    return ItemBuilder(SENTENCES, settings, SimpleNamespace(end_id=END, separator_id=SEPARATOR))
 
 
 def test_add_apart_gives_a_unit_for_each_sentence_and_place():

@@ -7,9 +7,11 @@ import json
 import numpy as np
 import pytest
 import torch
+from benchmarks.contexts_origin import OneByOne
 
 from condsim.contexts.corpus import learn_vocabulary
 from condsim.contexts.generator import (
+    GENERATOR_TASKS,
     SHAPES,
     GeneratorScorer,
     GeneratorSettings,
@@ -21,6 +23,12 @@ from condsim.errors import InputError, ModelError
 
 SENTENCES = ["The baker sells warm bread.", "Coal.", "The baker sells warm bread.", ""]
 CENTRES = [np.array(ids) for ids in ([0, 7, 14, 150], [7, 299, 7], [7, 60], [100])]
+
+
+def scores(scorer, task, sentences, centres):
+    return scorer.scores((task,), sentences, centres)[task]
+
+
 KINDS = [("three", "apart"), ("three", "joint"), ("one", "apart")]
 
 
@@ -50,36 +58,37 @@ def test_scores_equal_those_one_by_one(folders, small_corpus, models, encoder, m
     scorer = GeneratorScorer.open(
         folders / f"{models}-{encoder}", small_corpus, precision="float32"
     )
-    together = scorer.scores_of_tasks(("centre", "left", "right"), SENTENCES, CENTRES)
-    for task in ("centre", "left", "right"):
-        found = scorer.scores(task, SENTENCES, CENTRES)
-        wanted = scorer.scores_one_by_one(task, SENTENCES, CENTRES)
-        assert [len(scores) for scores in found] == [4, 3, 2, 1]
+    parts = scorer._models, scorer._vocabulary, small_corpus, scorer._settings
+    wanted = OneByOne(*parts).terms(SENTENCES, CENTRES, GENERATOR_TASKS)
+    together = scorer.scores(GENERATOR_TASKS, SENTENCES, CENTRES)
+    for task in GENERATOR_TASKS:
+        found = scores(scorer, task, SENTENCES, CENTRES)
+        assert [len(values) for values in found] == [4, 3, 2, 1]
         for mine, its, joined in zip(found, wanted, together[task], strict=True):
-            np.testing.assert_allclose(mine, its, rtol=0, atol=1e-4)
-            np.testing.assert_allclose(joined, its, rtol=0, atol=1e-4)
+            np.testing.assert_allclose(mine, its[task], rtol=0, atol=1e-4)
+            np.testing.assert_allclose(joined, its[task], rtol=0, atol=1e-4)
 
 
 def test_scores_side_without_sentences_is_nan(folders, small_corpus):
     scorer = GeneratorScorer.open(folders / "three-apart", small_corpus)
-    left, _, _, _ = scorer.scores("left", SENTENCES, CENTRES)
-    right, last, _, _ = scorer.scores("right", SENTENCES, CENTRES)
+    left, _, _, _ = scores(scorer, "left", SENTENCES, CENTRES)
+    right, last, _, _ = scores(scorer, "right", SENTENCES, CENTRES)
     assert np.isnan(left).tolist() == [True, False, False, True]  # 0 and 150 begin a document
     assert np.isnan(right).tolist() == [False, False, True, False]  # 14 ends one
     assert np.isnan(last).tolist() == [False, True, False]
-    assert not np.isnan(np.concatenate(scorer.scores("centre", SENTENCES, CENTRES))).any()
+    assert not np.isnan(np.concatenate(scores(scorer, "centre", SENTENCES, CENTRES))).any()
 
 
 def test_scores_encode_each_sentence_and_place_once(folders, small_corpus, monkeypatch):
     scorer = GeneratorScorer.open(folders / "one-apart", small_corpus)
     encoded = _encoded(scorer, monkeypatch)
     ask = ("centre", "left", "right"), ["One.", "Two.", "One."], [[7, 8]] * 3
-    scorer.scores_of_tasks(*ask)
+    scorer.scores(*ask)
     # 5, 6, 8, 9 around 7 and 6, 7, 9, 10 around 8, no place twice; and two sentences.
     assert encoded == [4 + 4 + 2]
-    scorer.scores_of_tasks(*ask)
+    scorer.scores(*ask)
     assert encoded[1:] == [2]  # the sentences scored are not of the corpus
-    scorer.scores("centre", ["Three."], [np.array([8, 9])])
+    scores(scorer, "centre", ["Three."], [np.array([8, 9])])
     assert encoded[2:] == [4]  # those around 9
 
 
@@ -105,7 +114,7 @@ def test_scores_are_the_same_whatever_states_are_kept(folders, small_corpus, enc
         scorer = GeneratorScorer.open(
             folders / f"three-{encoder}", small_corpus, precision="float32", memory_gb=memory_gb
         )
-        found += [scorer.scores("centre", SENTENCES, CENTRES) for _ in range(2)]
+        found += [scores(scorer, "centre", SENTENCES, CENTRES) for _ in range(2)]
         for store in scorer._stores.values():
             assert store._used <= {0: 0, 1: 10**6}.get(memory_gb, 50 / 3)
     for other in found[1:]:
@@ -127,10 +136,13 @@ def test_state_store_keeps_what_comes_first():
 def test_scores_nothing_to_score_is_empty(folders, small_corpus):
     scorer = GeneratorScorer.open(folders / "three-apart", small_corpus)
     nothing = np.array([], dtype=np.int64)
-    assert [len(s) for s in scorer.scores("centre", ["One.", "Two."], [nothing, nothing])] == [0, 0]
-    assert [len(s) for s in scorer.scores("left", ["a", "b"], [nothing, np.array([7])])] == [0, 1]
-    assert scorer.scores("centre", [], []) == []
-    only_nan = scorer.scores("left", ["One."], [np.array([0])])
+    assert [len(s) for s in scores(scorer, "centre", ["One.", "Two."], [nothing, nothing])] == [
+        0,
+        0,
+    ]
+    assert [len(s) for s in scores(scorer, "left", ["a", "b"], [nothing, np.array([7])])] == [0, 1]
+    assert scores(scorer, "centre", [], []) == []
+    only_nan = scores(scorer, "left", ["One."], [np.array([0])])
     assert np.isnan(only_nan[0]).all()
 
 
@@ -140,8 +152,8 @@ def test_scores_bfloat16_is_near_float32(folders, small_corpus):
         for precision in ("float32", "bfloat16")
     )
     for task in ("centre", "left", "right"):
-        full, half = (scorer.scores(task, SENTENCES, CENTRES) for scorer in (one, other))
-        for its, mine in zip(full, half, strict=True):
+        full, low = (scores(scorer, task, SENTENCES, CENTRES) for scorer in (one, other))
+        for its, mine in zip(full, low, strict=True):
             np.testing.assert_allclose(mine, its, rtol=0, atol=0.05)
 
 
@@ -165,6 +177,6 @@ def test_open_other_tokenizer_is_an_error(folders, small_corpus, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(folders / "one-apart", copy)
     learn_vocabulary(small_corpus, copy / "vocabulary", size=350)
-    with pytest.raises(ModelError, match="not the one the generators were trained with"):
+    with pytest.raises(ModelError, match="not the one the generators model was trained with"):
         GeneratorScorer.open(copy, small_corpus)
     assert torch.get_default_dtype() == torch.float32

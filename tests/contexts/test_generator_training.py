@@ -60,7 +60,7 @@ def test_train_generators_reports_every_task(small_corpus, vocabulary, tmp_path,
         vocabulary,
         tmp_path / "model",
         settings,
-        progress=lambda step, total, loss: steps.append((step, total)),
+        progress=lambda step, total: steps.append((step, total)),
     )
     assert list(report.tasks) == ["centre", "left", "right"]
     assert list(report.models) == (["all"] if models == "one" else ["centre", "left", "right"])
@@ -89,7 +89,7 @@ def test_train_generators_of_some_tasks_can_get_the_others_later(
         folder,
         settings,
         tasks=["left", "centre"],
-        progress=lambda step, total, loss: steps.append((step, total)),
+        progress=lambda step, total: steps.append((step, total)),
     )
     assert list(more.models) == ["centre", "left"]
     assert more.models["centre"] == report.models["centre"]
@@ -105,19 +105,19 @@ def test_train_generators_longer_is_better_than_words_alone(small_corpus, vocabu
 
 
 @pytest.mark.usefixtures("one_thread")
-@pytest.mark.parametrize("after", [3, 6])  # in the first model, and in the second
 def test_train_generators_killed_and_continued_ends_with_the_same_weights(
-    small_corpus, vocabulary, tmp_path, after
+    small_corpus, vocabulary, tmp_path
 ):
     settings = GeneratorSettings(**SETTINGS)
     train_generators(small_corpus, vocabulary, tmp_path / "whole", settings)
+    for after in (3, 6):  # in the first model, and in the second
 
-    def kill(step, steps, loss):
-        if step == after:
-            raise KilledError
+        def kill(step, steps, after=after):
+            if step == after:
+                raise KilledError
 
-    with pytest.raises(KilledError):
-        train_generators(small_corpus, vocabulary, tmp_path / "killed", settings, progress=kill)
+        with pytest.raises(KilledError):
+            train_generators(small_corpus, vocabulary, tmp_path / "killed", settings, progress=kill)
     train_generators(small_corpus, vocabulary, tmp_path / "killed", settings)
     for task in ("centre", "left", "right"):
         files = [
@@ -152,7 +152,7 @@ def test_batches_hold_every_training_example_once(small_corpus, vocabulary):
 def test_items_of_held_out_documents_are_not_trained_on(small_corpus, vocabulary):
     data = data_of(small_corpus, vocabulary)
     trained = set(small_corpus.documents[data.train].tolist())
-    assert not trained & set(small_corpus.documents[data.judged].tolist())
+    assert not trained & set(small_corpus.documents[data.held_out].tolist())
 
 
 def test_items_long_sentences_are_cut(small_corpus, vocabulary):
@@ -169,7 +169,7 @@ def test_unigram_loss_is_the_cross_entropy_of_counted_words(small_corpus, vocabu
     counts = np.ones(len(vocabulary))
     for target in trained.targets:
         np.add.at(counts, target, 1)
-    _, judged = data.items(("centre",), data.judged)
+    _, judged = data.items(("centre",), data.held_out)
     costs = -np.log(counts / counts.sum())
     wanted = np.concatenate([costs[target] for target in judged.targets]).mean()
     assert work.unigram_loss("centre") == pytest.approx(wanted)

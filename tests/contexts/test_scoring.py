@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from condsim.contexts.scoring import OriginScorer, PairTerms, Selection, Weights, similarity
+from condsim.contexts.scoring import OriginScorer, Selection, Weights, similarity
 from condsim.errors import InputError
 from condsim.kept import KeptScores
 from condsim.types import Scorer
@@ -82,57 +82,6 @@ def test_pair_terms_leave_out_contexts_from_where_a_sentence_stands(monkeypatch)
     assert not any(values[:5].any() for values in left_out.values())
     assert not any(np.isnan(values).any() for values in pair.second.values())
     assert np.isfinite(similarity(pair, weights=Weights(), center="pmi"))
-
-
-def test_similarity_is_the_cosine_worked_by_hand():
-    pair = PairTerms(
-        first={"centre": np.float32([-1, -2])},
-        second={"centre": np.float32([-2, -1])},
-        means={"centre": np.float32([-1.5, -1])},
-    )
-    only = Weights(coherence=0, left=0, right=0)
-    # (2 + 2) / (sqrt 5 * sqrt 5) = 0.8; centred (0.5, -1) and (-0.5, 0): -0.25 / (sqrt 1.25 * 0.5).
-    assert similarity(pair, weights=only, center="none") == pytest.approx(0.8)
-    assert similarity(pair, weights=only, center="context") == pytest.approx(-0.25 / 0.5590169944)
-
-
-def test_similarity_pmi_worked_by_hand():
-    pair = PairTerms(
-        first={"centre": np.float32([-1, -3]), "left": np.float32([-4, -5])},
-        second={"centre": np.float32([-6, -4]), "left": np.float32([-5, -4])},
-        means={"left": np.float32([-5, -5])},
-        alone={"centre": np.float32([-3, -6])},
-    )
-    # Of the sentences: (2, 0) and (0, 2). Of the contexts: (1, 0) and (0, 1). Means of both terms:
-    # (1.5, 0) and (0, 1.5), which are at a right angle.
-    assert similarity(pair, weights=Weights(coherence=0, right=0), center="pmi") == pytest.approx(
-        0.0
-    )
-    # Four times the left term: (2 + 4, 0) / 5 and (0, 2 + 4) / 5; the same angle.
-    assert similarity(
-        pair, weights=Weights(coherence=0, left=4, right=0), center="pmi"
-    ) == pytest.approx(0.0)
-    shifted = PairTerms(pair.first, pair.second, pair.means, {"centre": np.float32([-4, -6])})
-    # (3, 1) and (0, 2): 2 / (sqrt 10 * 2).
-    found = similarity(shifted, weights=Weights(coherence=0, left=0, right=0), center="pmi")
-    assert found == pytest.approx(2 / (2 * 10**0.5))
-
-
-def test_similarity_context_that_lacks_all_terms_is_left_out():
-    pair = PairTerms(
-        first={"left": np.float32([-1, np.nan])},
-        second={"left": np.float32([-3, np.nan])},
-        means={},
-    )
-    assert similarity(
-        pair, weights=Weights(coherence=0, centre=0, right=0), center="none"
-    ) == pytest.approx(1.0)
-
-
-def test_similarity_no_context_is_zero():
-    nothing = {"centre": np.zeros(0, np.float32)}
-    pair = PairTerms(nothing, nothing, nothing)
-    assert similarity(pair, weights=Weights(coherence=0, left=0, right=0), center="none") == 0.0
 
 
 @pytest.mark.parametrize("center", ["none", "context", "pmi"])

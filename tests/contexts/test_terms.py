@@ -23,7 +23,7 @@ class Generators:
     def __init__(self) -> None:
         self.asked: list[tuple[str, ...]] = []
 
-    def scores_of_tasks(self, tasks: Any, sentences: Any, centres: Any) -> Any:
+    def scores(self, tasks: Any, sentences: Any, centres: Any) -> Any:
         self.asked.append(tuple(tasks))
         return {
             task: [np.full(len(one), -len(task), np.float32) for one in centres] for task in tasks

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         prepare_corpus as prepare_corpus,
     )
     from condsim.contexts.generator import (
-        TASKS as TASKS,
+        GENERATOR_TASKS as GENERATOR_TASKS,
         GeneratorReport as GeneratorReport,
         GeneratorScorer as GeneratorScorer,
         GeneratorSettings as GeneratorSettings,
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     )
     from condsim.contexts.harvest import FORMAT as FORMAT, Engine as Engine, RayEngine as RayEngine
     from condsim.contexts.index import TfidfIndex as TfidfIndex
-    from condsim.contexts.model_weights import REPORT as REPORT
     from condsim.contexts.opened import (
         COHERENCE as COHERENCE,
         CORPUS as CORPUS,
@@ -83,16 +82,18 @@ if TYPE_CHECKING:
         token_vectors as token_vectors,
         write_training_pairs as write_training_pairs,
     )
+    from condsim.contexts.weights import REPORT as REPORT
 
 __getattr__, __dir__, __all__ = face(
     __name__,
     {
         "coherence": "CoherenceReport CoherenceScorer",
         "corpus": "Corpus CorpusTokens find_inputs learn_vocabulary prepare_corpus",
-        "generator": "GeneratorReport GeneratorScorer GeneratorSettings TASKS new_generator",
+        "generator": (
+            "GENERATOR_TASKS GeneratorReport GeneratorScorer GeneratorSettings new_generator"
+        ),
         "harvest": "Engine FORMAT RayEngine",
         "index": "TfidfIndex",
-        "model_weights": "REPORT",
         "opened": (
             "COHERENCE CORPUS GENERATORS HARVEST INDEX OpenedRun RECIPE SURROGATE VOCABULARY "
             "open_pipeline"
@@ -106,6 +107,7 @@ __getattr__, __dir__, __all__ = face(
             "expected_distinct similarity"
         ),
         "surrogate": "MAX_TOKENS new_backbone surrogate_recipe token_vectors write_training_pairs",
+        "weights": "REPORT",
     },
     extra="contexts",
 )

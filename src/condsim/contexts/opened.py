@@ -15,9 +15,9 @@ from condsim.contexts.corpus import Corpus
 from condsim.contexts.generator import GeneratorScorer
 from condsim.contexts.harvest import FORMAT, open_single_index
 from condsim.contexts.index import TfidfIndex
-from condsim.contexts.model_weights import MODEL, REPORT
 from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe
 from condsim.contexts.scoring import ContextTerms, OriginScorer
+from condsim.contexts.weights import MODEL, REPORT
 from condsim.errors import InputError, ModelError
 from condsim.files import sha256_of
 from condsim.kept import KeptScores

@@ -176,7 +176,7 @@ class Pipeline:
             self.vocabulary,
             self.folder / COHERENCE,
             self.recipe.coherence,
-            progress=lambda step, steps, loss: self._progress(COHERENCE, step, steps),
+            progress=partial(self._progress, COHERENCE),
         )
 
     @cached_property
@@ -190,7 +190,7 @@ class Pipeline:
             self.folder / GENERATORS,
             self.recipe.generators,
             tasks=self.recipe.scoring.weights.used,
-            progress=lambda step, steps, loss: self._progress(GENERATORS, step, steps),
+            progress=partial(self._progress, GENERATORS),
         )
 
     @cached_property

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from condsim.contexts.coherence.settings import CoherenceSettings as CoherenceSettings
     from condsim.contexts.coherence.training import (
         CoherenceReport as CoherenceReport,
-        Runs as Runs,
+        Passages as Passages,
         batch_of as batch_of,
         train_coherence as train_coherence,
     )
@@ -23,7 +23,7 @@ __getattr__, __dir__, __all__ = face(
         "model": "CoherenceModel",
         "scorer": "CoherenceScorer",
         "settings": "CoherenceSettings",
-        "training": "CoherenceReport Runs batch_of train_coherence",
+        "training": "CoherenceReport Passages batch_of train_coherence",
     },
     extra="contexts",
 )

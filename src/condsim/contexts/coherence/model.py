@@ -51,15 +51,7 @@ class CoherenceModel(nn.Module):
         return self.missing.device
 
     def encode(self, tokens: Sequence[IntArray]) -> Tensor:
-        """Computes sentence vectors.
-
-        Sentences are sorted by length and go through the LSTM in groups. Both directions read
-        from the left (the second one a reversed sentence), and the state after the last token of
-        each is taken, so what fills a group up behind it has no effect.
-
-        Returns:
-            The vectors, ``(m, 2 * hidden)``.
-        """
+        """Computes sentence vectors, ``(m, 2 * hidden)``, of groups of like length."""
         most = self.settings.max_tokens
         cut = [ids[:most] if len(ids) else np.array([self.pad]) for ids in tokens]
         order = np.argsort([len(ids) for ids in cut], kind="stable")
@@ -71,6 +63,10 @@ class CoherenceModel(nn.Module):
         return F.dropout(torch.cat(states)[back], self.settings.dropout, self.training)
 
     def _encode_group(self, tokens: list[IntArray]) -> Tensor:
+        """Both LSTMs read from the left, the second one reversed sentences.
+
+        The state after the last token of each is taken, so that padding behind it has no effect.
+        """
         lengths = np.array([len(ids) for ids in tokens])
         filled = np.full((2, len(tokens), lengths.max()), self.pad, dtype=np.int64)
         for row, ids in enumerate(tokens):
@@ -87,10 +83,7 @@ class CoherenceModel(nn.Module):
         return torch.cat(ends, dim=-1).float()
 
     def projections(self, vectors: Tensor) -> Tensor:
-        """Projects sentence vectors for every place of a context.
-
-        Args:
-            vectors: Sentence vectors, ``(m, 2 * hidden)``.
+        """Projects sentence vectors, ``(m, 2 * hidden)``, for every place of a context.
 
         Returns:
             ``(places, m + 1, width)``; the last row is that of a missing neighbour.
@@ -99,30 +92,28 @@ class CoherenceModel(nn.Module):
         return torch.matmul(rows, self.project)
 
     def context(self, projections: Tensor, neighbours: Tensor) -> Tensor:
-        """Sums the projections of the sentences around a centre, and the bias.
+        """Sums the bias and the projections of the sentences around a centre.
 
         Args:
+            projections: As :meth:`projections` gave them.
             neighbours: Rows of the vectors, ``(k, left + right)``; -1 for none.
 
         Returns:
             What a context adds to each unit, ``(k, width)``.
         """
         left = self.settings.left
-        places = [place if place < left else place + 1 for place in range(neighbours.shape[1])]
         total = self.bias.expand(len(neighbours), -1)
-        for column, place in enumerate(places):
-            total = total + projections[place][neighbours[:, column]]  # -1 is the last row
+        for column, rows in enumerate(neighbours.T):
+            place = column if column < left else column + 1
+            total = total + projections[place][rows]  # -1 is the last row
         return total
 
     def logits(self, contexts: Tensor, centres: Tensor) -> Tensor:
-        """Finishes Eq. 1 up to the sigmoid.
+        """Eq. 1 without the sigmoid, ``(k,)``.
 
         Args:
             contexts: As :meth:`context` gave them, ``(k, width)``.
-            centres: Projections of the sentences at the centre, ``(k, width)``.
-
-        Returns:
-            The logits, ``(k,)``.
+            centres: Projections of the sentences at the centre, ``(k, width)`` or ``(width,)``.
         """
         total = contexts + centres
         return total[:, 0] if self.output is None else self.output(F.relu(total))[:, 0]

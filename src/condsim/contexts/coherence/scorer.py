@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,18 +14,10 @@ from numpy.typing import NDArray
 from condsim.contexts.coherence.model import CoherenceModel
 from condsim.contexts.coherence.settings import CoherenceSettings
 from condsim.contexts.corpus import Corpus, Vocabulary
-from condsim.contexts.model_weights import (
-    MODEL,
-    VOCABULARY,
-    best_device,
-    load_weights,
-    open_finished,
-    read_tensors,
-)
+from condsim.contexts.weights import MODEL, best_device, load_weights, open_finished
 from condsim.files import sha256_of
 from condsim.kept import kept_rows
 from condsim.precision import uses_bfloat16
-from condsim.settings import validated
 from condsim.types import FloatArray, IntArray
 
 _BLOCK = 2_048  # contexts at a time: their units stay in the processor's cache
@@ -36,6 +29,9 @@ class CoherenceScorer:
 
     The vectors of all sentences of the corpus, and what each context adds to the units of the
     head, are computed once and kept beside the model as float16.
+
+    Attributes:
+        vectors: Sentence vectors of the corpus, ``(n, 2 * hidden)``.
     """
 
     def __init__(
@@ -45,7 +41,7 @@ class CoherenceScorer:
         vectors: NDArray[np.float16],
         contexts: NDArray[np.float16],
     ) -> None:
-        """Takes what :meth:`open` opened.
+        """Makes a scorer of loaded parts; see :meth:`open`.
 
         Args:
             model: The trained model.
@@ -64,10 +60,10 @@ class CoherenceScorer:
         *,
         progress: Callable[[int, int], None] | None = None,
     ) -> CoherenceScorer:
-        """Opens a trained model; the first time the vectors of the corpus are computed.
+        """Opens a trained model; the first time, the vectors of the corpus are computed.
 
         Args:
-            folder: As `condsim.contexts.coherence.training.train_coherence` wrote it.
+            folder: The model's folder.
             corpus: The corpus it was trained on.
             progress: Called with the sentences done and their number, first for the vectors and
                 then for the contexts.
@@ -79,34 +75,21 @@ class CoherenceScorer:
             ModelError: If the folder holds no finished coherence model.
             InputError: If the corpus is another one.
         """
-        record = open_finished(folder, "coherence", corpus=corpus.revision)
-        vocabulary = Vocabulary.open(folder / VOCABULARY)
-        own = ("kind", "corpus", "vocabulary")
-        values = {key: value for key, value in record.items() if key not in own}
-        settings = validated(CoherenceSettings, values, what="coherence", source=str(folder))
+        settings, vocabulary = open_finished(
+            folder, "coherence", CoherenceSettings, corpus=corpus.revision
+        )
         model = CoherenceModel(settings, tokens=len(vocabulary), pad=vocabulary.pad_id)
-        tensors, _ = read_tensors(folder / MODEL)
-        load_weights(model, tensors, source=folder / MODEL)
+        load_weights(model, folder / MODEL)
         model.to(best_device()).eval()
-        identity = {"corpus": corpus.revision, "model": sha256_of(folder / MODEL)[:12]}
-        vectors = kept_rows(
-            folder / "vectors.npy",
-            lambda first, last: _encode(
-                model, vocabulary, corpus.sentences(np.arange(first, last, dtype=np.int64))
-            ).astype(np.float16),
-            rows=len(corpus),
-            inputs=identity,
-            progress=progress,
-        )
-        contexts = kept_rows(
-            folder / "contexts.npy",
-            lambda first, last: _contexts(
-                model, vectors, corpus, np.arange(first, last, dtype=np.int64)
-            ).astype(np.float16),
-            rows=len(corpus),
-            inputs=identity,
-            progress=progress,
-        )
+        inputs = {"corpus": corpus.revision, "model": sha256_of(folder / MODEL)[:12]}
+        rows = partial(kept_rows, rows=len(corpus), inputs=inputs, progress=progress)
+
+        def encode(first: int, last: int) -> NDArray[np.float16]:
+            sentences = corpus.sentences(np.arange(first, last, dtype=np.int64))
+            return _encode(model, vocabulary, sentences).astype(np.float16)
+
+        vectors = rows(folder / "vectors.npy", encode)
+        contexts = rows(folder / "contexts.npy", partial(_contexts, model, vectors, corpus))
         return cls(model, vocabulary, vectors, contexts)
 
     def encode(self, sentences: Sequence[str]) -> FloatArray:
@@ -142,21 +125,20 @@ class CoherenceScorer:
                 rows = self._contexts[centres[first : first + _BLOCK]]
                 contexts = torch.from_numpy(rows).to(model.device).float()  # (block, width)
                 for row, sentence in enumerate(projected):
-                    logits = model.logits(contexts, sentence)
-                    found = F.logsigmoid(logits).cpu().numpy()
-                    scores[row, first : first + len(rows)] = found
+                    found = F.logsigmoid(model.logits(contexts, sentence))
+                    scores[row, first : first + len(rows)] = found.cpu().numpy()
         return scores
 
 
 def _encode(model: CoherenceModel, vocabulary: Vocabulary, sentences: Sequence[str]) -> FloatArray:
     found = np.empty((len(sentences), 2 * model.settings.hidden), dtype=np.float32)
-    for first in range(0, len(sentences), _ENCODED):
-        tokens = vocabulary.encode(sentences[first : first + _ENCODED])
-        autocast = uses_bfloat16(model.settings.precision)
-        with (
-            torch.inference_mode(),
-            torch.autocast(model.device.type, torch.bfloat16, enabled=autocast),
-        ):
+    autocast = uses_bfloat16(model.settings.precision)
+    with (
+        torch.inference_mode(),
+        torch.autocast(model.device.type, torch.bfloat16, enabled=autocast),
+    ):
+        for first in range(0, len(sentences), _ENCODED):
+            tokens = vocabulary.encode(sentences[first : first + _ENCODED])
             found[first : first + len(tokens)] = model.encode(tokens).cpu().numpy()
     return found
 
@@ -165,14 +147,15 @@ def _contexts(
     model: CoherenceModel,
     vectors: NDArray[np.float16],
     corpus: Corpus,
-    centres: IntArray,
-) -> FloatArray:
-    settings = model.settings
-    neighbours = corpus.neighbours(centres, left=settings.left, right=settings.right)
-    low = int(max(0, centres[0] - settings.left))
-    near = np.array(vectors[low : int(centres[-1]) + settings.right + 1])
+    first: int,
+    last: int,
+) -> NDArray[np.float16]:
+    """What the contexts around some sentences add to each unit, ``(last - first, width)``."""
+    left, right = model.settings.left, model.settings.right
+    neighbours = corpus.neighbours(np.arange(first, last, dtype=np.int64), left=left, right=right)
+    low = max(0, first - left)
+    near = np.array(vectors[low : last + right])
     with torch.inference_mode():
         projections = model.projections(torch.from_numpy(near).to(model.device).float())
         rows = torch.from_numpy(np.where(neighbours < 0, -1, neighbours - low)).to(model.device)
-        summed: FloatArray = model.context(projections, rows).cpu().numpy()
-    return summed
+        return model.context(projections, rows).cpu().numpy().astype(np.float16)

@@ -1,10 +1,8 @@
-"""Training the coherence model, and its accuracy on documents it has not seen."""
+"""Training the coherence model, and its accuracy on held-out documents."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,26 +19,29 @@ from condsim.contexts.corpus import (
     document_starts,
     held_out_documents,
 )
-from condsim.contexts.model_training import LoopOptions, Progress, train_model
-from condsim.contexts.model_weights import (
+from condsim.contexts.training_loop import StepProgress, train_model
+from condsim.contexts.weights import (
     REPORT,
     VOCABULARY,
+    Evaluations,
     best_device,
     finish_folder,
     prepare_folder,
+    read_report,
 )
 from condsim.errors import InputError
+from condsim.settings import Settings
 from condsim.types import BoolArray, IntArray
 
 
 @dataclass(frozen=True)
-class Runs:
-    """Consecutive centres of one document, and the sentences around them.
+class Passages:
+    """Runs of consecutive centres of one document, and the sentences around them.
 
     Attributes:
-        first: First centre of each run, ``(r,)``.
-        last: One past the last centre, ``(r,)``.
-        low: First sentence of the run: up to ``left`` before the first centre, ``(r,)``.
+        first: First centre of each passage, ``(r,)``.
+        last: One past its last centre, ``(r,)``.
+        low: Its first sentence: up to ``left`` before the first centre, ``(r,)``.
         high: One past its last sentence, ``(r,)``.
     """
 
@@ -54,18 +55,21 @@ class Runs:
 
     @property
     def sizes(self) -> IntArray:
-        """Sentences of each run, ``(r,)``."""
+        """Sentences of each passage, ``(r,)``."""
         return self.high - self.low
 
     @classmethod
     def of_documents(
         cls, starts: IntArray, chosen: BoolArray, *, most: int, left: int, right: int
-    ) -> Runs:
-        """Cuts documents into runs of about equal length.
+    ) -> Passages:
+        """Cuts documents into passages of about equal length.
 
         Args:
             starts: First sentence of each document, and n, ``(d + 1,)``.
             chosen: Which documents, ``(d,)``; those of one sentence are left out.
+            most: Centres of a passage at most.
+            left: Sentences before a centre.
+            right: Sentences after it.
         """
         rows: list[tuple[int, int, int, int]] = []
         for document in np.flatnonzero(chosen & (np.diff(starts) >= 2)):
@@ -73,18 +77,23 @@ class Runs:
             cuts = np.linspace(begin, end, -(-(end - begin) // most) + 1).round().astype(int)
             for first, last in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
                 rows.append((first, last, max(begin, first - left), min(end, last + right)))
-        table = np.array(rows, dtype=np.int64).reshape(-1, 4)
-        return cls(table[:, 0], table[:, 1], table[:, 2], table[:, 3])
+        return cls(*np.array(rows, dtype=np.int64).reshape(-1, 4).T)
 
     def batches(self, order: IntArray, *, sentences: int) -> list[IntArray]:
-        """Puts runs together until a batch has enough sentences."""
-        ends = np.cumsum(self.sizes[order])
-        return [part for part in np.split(order, _cuts(ends, sentences)) if len(part)]
+        """Puts passages together until a batch has enough sentences."""
+        batches: list[IntArray] = []
+        begin = size = 0
+        for end, added in enumerate(self.sizes[order].tolist(), start=1):
+            size += added
+            if size >= sentences or end == len(order):
+                batches.append(order[begin:end])
+                begin, size = end, 0
+        return batches
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Sentences of some runs, each once, and which of them make up examples.
+    """Sentences of some passages, each once, and which of them make up examples.
 
     Attributes:
         sentences: Rows of the corpus, ``(b,)``.
@@ -103,54 +112,36 @@ class Batch:
 
 
 def batch_of(
-    runs: Runs, chosen: IntArray, random: np.random.Generator, *, left: int, right: int
+    passages: Passages, chosen: IntArray, random: np.random.Generator, *, left: int, right: int
 ) -> Batch:
-    """Makes one example and one counter-example of each centre of some runs.
+    """Makes one example and one counter-example of each centre of some passages.
 
-    Half of the replacements are other sentences of the centre's run, so of its document; half are
-    sentences of the other runs of the batch. As runs are drawn from the whole corpus, these are
-    random sentences of it, now and then of another run of a long document, and every sentence is
-    still encoded once only. A batch of one run has no others, and takes all replacements from it.
+    Half of the replacements are other sentences of the centre's passage, so of its document; half
+    are sentences of the other passages of the batch. As passages are drawn from the whole corpus,
+    these are random sentences of it, now and then of another passage of a long document, and every
+    sentence is still encoded once only. A batch of one passage takes all replacements from it.
     """
-    offsets = np.concatenate([[0], np.cumsum(runs.sizes[chosen])])
+    offsets = np.concatenate([[0], np.cumsum(passages.sizes[chosen])])
     total = int(offsets[-1])
     around = np.array([*range(-left, 0), *range(1, right + 1)])
-    sentences, neighbours, centres, replacements, same = [], [], [], [], []
-    for run, offset, after in zip(chosen, offsets[:-1], offsets[1:], strict=True):
-        size = int(after - offset)
-        sentences.append(np.arange(runs.low[run], runs.high[run]))
-        inside = np.arange(runs.first[run], runs.last[run]) - runs.low[run]
+    parts: list[tuple[IntArray, IntArray, IntArray, IntArray, BoolArray]] = []
+    for passage, offset, after in zip(chosen, offsets[:-1], offsets[1:], strict=True):
+        size, low = int(after - offset), passages.low[passage]
+        inside = np.arange(passages.first[passage], passages.last[passage]) - low
         near = inside[:, None] + around
-        neighbours.append(np.where((near >= 0) & (near < size), near + offset, -1))
-        centres.append(inside + offset)
+        neighbours = np.where((near >= 0) & (near < size), near + offset, -1)
         from_document = (random.permutation(len(inside)) % 2 == 0) | (total == size)
         other = random.integers(0, size - 1, len(inside))
-        other += (other >= inside) + offset  # any of the run but the centre
+        other += (other >= inside) + offset  # any of the passage but the centre
         elsewhere = random.integers(0, max(1, total - size), len(inside))
-        elsewhere += np.where(elsewhere >= offset, size, 0)  # any but those of the run
-        replacements.append(np.where(from_document, other, elsewhere))
-        same.append(from_document)
-    return Batch(
-        sentences=np.concatenate(sentences),
-        neighbours=np.concatenate(neighbours),
-        centres=np.concatenate(centres),
-        replacements=np.concatenate(replacements),
-        same_document=np.concatenate(same),
-    )
+        elsewhere += np.where(elsewhere >= offset, size, 0)  # any but those of the passage
+        replacements = np.where(from_document, other, elsewhere)
+        sentences = np.arange(low, passages.high[passage])
+        parts.append((sentences, neighbours, inside + offset, replacements, from_document))
+    return Batch(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _cuts(ends: IntArray, size: int) -> IntArray:
-    """Where to cut a running total so that each part reaches a size."""
-    cuts, reached = [], 0
-    for row, end in enumerate(ends):
-        if end - reached >= size:
-            cuts.append(row + 1)
-            reached = int(end)
-    return np.array(cuts, dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class CoherenceReport:
+class CoherenceReport(Settings, allow_inf_nan=True):
     """How well the model tells sentences from their replacements, on held-out documents.
 
     As many replacements as sentences are judged, so chance is 0.5.
@@ -179,7 +170,7 @@ class CoherenceReport:
     steps: int
     seconds: float
     tokens_per_second: float
-    evaluations: tuple[tuple[int, float], ...]
+    evaluations: Evaluations
 
     @classmethod
     def read(cls, folder: Path) -> CoherenceReport:
@@ -190,13 +181,18 @@ class CoherenceReport:
 
         Returns:
             The report.
+
+        Raises:
+            InputError: If there is none, or it is damaged.
         """
-        values = json.loads((folder / REPORT).read_text(encoding="utf-8"))
-        evaluations: Sequence[Sequence[float]] = values.pop("evaluations")
-        return cls(**values, evaluations=tuple((int(step), value) for step, value in evaluations))
+        return read_report(cls, folder)
 
     def summary(self) -> str:
-        """Says in one line how well the model does."""
+        """Says in one line how well the model does.
+
+        Returns:
+            The line.
+        """
         return (
             f"coherence ({self.head} head): accuracy {100 * self.accuracy:.1f} on "
             f"{self.held_out_documents} held-out documents (replacement from the same document "
@@ -206,29 +202,35 @@ class CoherenceReport:
 
 
 class CoherenceWork:
-    """Runs of training documents, and the held-out ones."""
+    """What a coherence model is trained on; see `TrainingWork`."""
 
     def __init__(self, model: CoherenceModel, corpus: Corpus, tokens: CorpusTokens) -> None:
         settings = model.settings
         self._model, self._tokens = model, tokens
         starts = document_starts(corpus)
         held_out = held_out_documents(starts, share=settings.held_out, seed=settings.seed)
-        lengths = {"left": settings.left, "right": settings.right}
-        most = settings.run_sentences
-        self._runs = Runs.of_documents(starts, ~held_out, most=most, **lengths)
-        self._judged = Runs.of_documents(starts, held_out, most=most, **lengths)
-        self.documents, self.held_out = int((~held_out).sum()), int(held_out.sum())
+        self._passages, self._held_out = (
+            Passages.of_documents(
+                starts,
+                chosen,
+                most=settings.run_sentences,
+                left=settings.left,
+                right=settings.right,
+            )
+            for chosen in (~held_out, held_out)
+        )
+        self.documents, self.held_out_documents = int((~held_out).sum()), int(held_out.sum())
         self.tokens_seen = 0
 
     def batches(self, epoch: int) -> list[IntArray]:
-        """Shuffles the runs; see `condsim.contexts.model_training.TrainingWork`."""
+        """Training passages in an order drawn anew each epoch."""
         settings = self._model.settings
-        order = np.random.default_rng((settings.seed, 2, epoch)).permutation(len(self._runs))
-        return self._runs.batches(order, sentences=settings.batch_sentences)
+        order = np.random.default_rng((settings.seed, 2, epoch)).permutation(len(self._passages))
+        return self._passages.batches(order, sentences=settings.batch_sentences)
 
     def loss(self, batch: IntArray, random: np.random.Generator) -> Tensor:
         """Cross-entropy of sentences against replacements."""
-        logits, targets, _ = self._forward(self._runs, batch, random)
+        logits, targets, _ = self._forward(self._passages, batch, random)
         return F.binary_cross_entropy_with_logits(logits, targets)
 
     def evaluate(self) -> float:
@@ -236,15 +238,20 @@ class CoherenceWork:
         return self.accuracy()[0]
 
     def accuracy(self) -> tuple[float, float, float, int]:
-        """Judges held-out documents, each with the same replacements at every call."""
+        """Accuracy on held-out documents, each with the same replacements at every call.
+
+        Returns:
+            Overall, with replacements from the same document and from another one; and the number
+            of examples.
+        """
         settings = self._model.settings
         random = np.random.default_rng((settings.seed, 3))
-        order = random.permutation(len(self._judged))
-        batches = self._judged.batches(order, sentences=settings.batch_sentences)
+        order = random.permutation(len(self._held_out))
+        batches = self._held_out.batches(order, sentences=settings.batch_sentences)
         right: list[Tensor] = []
         kinds: list[Tensor] = []
         for batch in batches[: max(1, settings.held_out_sentences // settings.batch_sentences)]:
-            logits, targets, same = self._forward(self._judged, batch, random)
+            logits, targets, same = self._forward(self._held_out, batch, random)
             right.append(((logits > 0) == (targets > 0)).float())
             kinds.append(same)
         hits, document = torch.cat(right), torch.cat(kinds)
@@ -253,10 +260,11 @@ class CoherenceWork:
         return overall, inside, outside, len(hits)
 
     def _forward(
-        self, runs: Runs, chosen: IntArray, random: np.random.Generator
+        self, passages: Passages, chosen: IntArray, random: np.random.Generator
     ) -> tuple[Tensor, Tensor, Tensor]:
+        """Logits, targets and whether the replacement is from the same document, ``(2 k,)``."""
         model, settings = self._model, self._model.settings
-        batch = batch_of(runs, chosen, random, left=settings.left, right=settings.right)
+        batch = batch_of(passages, chosen, random, left=settings.left, right=settings.right)
         tokens = self._tokens.take(batch.sentences, most=settings.max_tokens)
         if model.training:
             self.tokens_seen += sum(map(len, tokens))
@@ -277,14 +285,15 @@ def train_coherence(
     folder: Path,
     settings: CoherenceSettings | None = None,
     *,
-    progress: Progress | None = None,
+    progress: StepProgress | None = None,
 ) -> CoherenceReport:
     """Trains the coherence model, goes on with a killed training, or reads a finished one."""
     settings = settings or CoherenceSettings()
     if vocabulary.corpus_revision != corpus.revision:
         raise InputError("The vocabulary was learned from another corpus; learn it from this one.")
-    identity = {"corpus": corpus.revision, "vocabulary": vocabulary.revision}
-    prepare_folder(folder, {"kind": "coherence", **identity, **settings.model_dump()})
+    prepare_folder(
+        folder, "coherence", settings, corpus=corpus.revision, vocabulary=vocabulary.revision
+    )
     if (folder / REPORT).is_file():
         return CoherenceReport.read(folder)
     vocabulary.save(folder / VOCABULARY)
@@ -293,8 +302,9 @@ def train_coherence(
         torch.manual_seed(settings.seed)
         model = CoherenceModel(settings, tokens=len(vocabulary), pad=vocabulary.pad_id)
     work = CoherenceWork(model.to(best_device()), corpus, tokens)
-    course = train_model(model, work, folder, options=_options(settings), progress=progress)
-    model.eval()
+    summary = train_model(
+        model, work, folder, settings, learning_rate=settings.learning_rate, progress=progress
+    )
     with torch.inference_mode():
         accuracy, inside, outside, examples = work.accuracy()
     report = CoherenceReport(
@@ -304,25 +314,8 @@ def train_coherence(
         accuracy_corpus=outside,
         examples=examples,
         documents=work.documents,
-        held_out_documents=work.held_out,
-        steps=course.steps,
-        seconds=course.seconds,
-        tokens_per_second=work.tokens_seen / max(course.own_seconds, 1e-9),
-        evaluations=course.evaluations,
+        held_out_documents=work.held_out_documents,
+        **vars(summary),
     )
-    finish_folder(folder, model, asdict(report))
+    finish_folder(folder, model, report)
     return report
-
-
-def _options(settings: CoherenceSettings) -> LoopOptions:
-    return LoopOptions(
-        epochs=settings.epochs,
-        max_steps=settings.max_steps,
-        learning_rate=settings.learning_rate,
-        warmup=settings.warmup,
-        weight_decay=settings.weight_decay,
-        evaluations=settings.evaluations,
-        patience=settings.patience,
-        seed=settings.seed,
-        precision=settings.precision,
-    )

@@ -11,31 +11,33 @@ if TYPE_CHECKING:
         backbone_vocabulary as backbone_vocabulary,
         new_generator as new_generator,
     )
-    from condsim.contexts.generator.data import (
-        GeneratorData as GeneratorData,
-        GeneratorWork as GeneratorWork,
-    )
     from condsim.contexts.generator.items import (
-        TASKS as TASKS,
         ItemBuilder as ItemBuilder,
-        Task3 as Task3,
         length_groups as length_groups,
         ragged as ragged,
     )
-    from condsim.contexts.generator.loss import (
+    from condsim.contexts.generator.model import (
+        ContextGenerator as ContextGenerator,
+        StateStore as StateStore,
+    )
+    from condsim.contexts.generator.probabilities import (
+        Copied as Copied,
+        CopyHead as CopyHead,
         mean_cross_entropy as mean_cross_entropy,
         target_log_probabilities as target_log_probabilities,
     )
-    from condsim.contexts.generator.pointer import Copied as Copied, CopyHead as CopyHead
     from condsim.contexts.generator.scorer import GeneratorScorer as GeneratorScorer
     from condsim.contexts.generator.settings import (
+        GENERATOR_TASKS as GENERATOR_TASKS,
         SHAPES as SHAPES,
         GeneratorSettings as GeneratorSettings,
+        GeneratorTask as GeneratorTask,
         Shape as Shape,
     )
-    from condsim.contexts.generator.states import StateStore as StateStore
     from condsim.contexts.generator.training import (
+        GeneratorData as GeneratorData,
         GeneratorReport as GeneratorReport,
+        GeneratorWork as GeneratorWork,
         train_generators as train_generators,
     )
 
@@ -43,14 +45,12 @@ __getattr__, __dir__, __all__ = face(
     __name__,
     {
         "backbone": "backbone_vocabulary new_generator",
-        "data": "GeneratorData GeneratorWork",
-        "items": "ItemBuilder TASKS Task3 length_groups ragged",
-        "loss": "mean_cross_entropy target_log_probabilities",
-        "pointer": "Copied CopyHead",
+        "items": "ItemBuilder length_groups ragged",
+        "model": "ContextGenerator StateStore",
+        "probabilities": "Copied CopyHead mean_cross_entropy target_log_probabilities",
         "scorer": "GeneratorScorer",
-        "settings": "GeneratorSettings SHAPES Shape",
-        "states": "StateStore",
-        "training": "GeneratorReport train_generators",
+        "settings": "GENERATOR_TASKS GeneratorSettings GeneratorTask SHAPES Shape",
+        "training": "GeneratorData GeneratorReport GeneratorWork train_generators",
     },
     extra="contexts",
 )

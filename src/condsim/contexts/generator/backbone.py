@@ -1,4 +1,4 @@
-"""The encoder-decoders behind the generators: from scratch, pre-trained, or as they were saved."""
+"""The encoder-decoders behind the generators: from scratch, pre-trained or saved."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from condsim.contexts.corpus import Vocabulary
 from condsim.contexts.generator.items import ItemBuilder
 from condsim.contexts.generator.model import ContextGenerator
 from condsim.contexts.generator.settings import SHAPES, GeneratorSettings
-from condsim.contexts.model_weights import best_device
+from condsim.contexts.weights import best_device
 from condsim.errors import InputError, ModelError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def backbone_vocabulary(settings: GeneratorSettings, folder: Path) -> Vocabulary
     try:
         tokenizer, config = AutoTokenizer.from_pretrained(name), AutoConfig.from_pretrained(name)
     except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"Cannot load the backbone {name!r}: {_line(error)}") from error
+        raise InputError(f"Cannot load the backbone {name!r}: {_one_line(error)}") from error
     fast = getattr(tokenizer, "backend_tokenizer", None)
     if fast is None or tokenizer.eos_token_id is None:
         raise InputError(
@@ -129,7 +129,8 @@ def _pretrained(settings: GeneratorSettings) -> PreTrainedModel:
         loaded = AutoModelForSeq2SeqLM.from_pretrained(str(settings.backbone), dtype=torch.float32)
     except (OSError, ValueError) as error:
         raise InputError(
-            f"Cannot load the backbone {settings.backbone!r} as an encoder-decoder: {_line(error)}"
+            f"Cannot load the backbone {settings.backbone!r} as an encoder-decoder: "
+            f"{_one_line(error)}"
         ) from error
     backbone = cast("PreTrainedModel", loaded)
     most = getattr(backbone.config, "max_position_embeddings", None)
@@ -158,9 +159,10 @@ def _wrap(
 def _check(
     generator: ContextGenerator, settings: GeneratorSettings, vocabulary: Vocabulary
 ) -> None:
-    """Compares what the generator makes of the backbone with the backbone's own ways."""
+    """Compares what the generator computes with what the backbone itself does."""
     embed, encoder = generator.backbone.get_input_embeddings(), generator.backbone.get_encoder()
-    tokens = torch.tensor([[vocabulary.end_id, vocabulary.separator_id, vocabulary.end_id]])
+    ids = [vocabulary.end_id, vocabulary.separator_id, vocabulary.end_id]
+    tokens = torch.tensor([ids])
     generator.eval()
     with torch.inference_mode():
         states = encoder(input_ids=tokens).last_hidden_state
@@ -170,16 +172,9 @@ def _check(
             f"The encoder of the backbone {settings.backbone!r} does more to its tokens than look "
             "up their embeddings, as Pegasus and Marian do. Use another, such as T5 or BART."
         )
-    ids = [vocabulary.end_id, vocabulary.separator_id, vocabulary.end_id]
     sentences = {number: np.array(ids[: number + 1]) for number in range(3)}
-    builder = ItemBuilder(
-        sentences,
-        left=1,
-        joint=settings.encoder == "joint",
-        end=vocabulary.end_id,
-        separator=vocabulary.separator_id,
-    )
-    builder.add("centre", 0, (1, 2))
+    builder = ItemBuilder(sentences, settings, vocabulary)
+    builder.add("centre", 0, (1, *[-1] * (settings.places - 3), 2))
     with torch.inference_mode():
         own = generator.loss(builder.units, builder.items)
         wanted = -generator.token_scores(builder.units, builder.items).mean()
@@ -190,10 +185,5 @@ def _check(
         )
 
 
-def write_config(generator: ContextGenerator, folder: Path) -> None:
-    """Writes the backbone's ``config.json``, which :func:`saved_generator` reads."""
-    generator.backbone.config.save_pretrained(folder)
-
-
-def _line(error: Exception) -> str:
+def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())[:300]

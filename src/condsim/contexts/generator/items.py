@@ -1,22 +1,20 @@
 """What the generators read and write: units of given sentences, and targets.
 
-A unit is what passes through the encoder by itself. With ``encoder: apart`` it is one sentence at
-one place of the context, so the same unit serves every example that the sentence stands at that
-place in. With ``encoder: joint`` it is all given sentences of an example.
+A unit passes through the encoder by itself. With ``encoder: apart`` it is one sentence at one place
+of the context, so it serves every example in which the sentence stands at that place. With
+``encoder: joint`` it is all given sentences of an example.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 
+from condsim.contexts.corpus import Vocabulary
+from condsim.contexts.generator.settings import GENERATOR_TASKS, GeneratorSettings, GeneratorTask
 from condsim.types import BoolArray, IntArray
-
-Task3 = Literal["centre", "left", "right"]
-TASKS: tuple[Task3, ...] = ("centre", "left", "right")
 
 _NO_SENTENCE = -1
 _PLACE_BITS = 8
@@ -46,7 +44,7 @@ class Items:
     """What is generated.
 
     Attributes:
-        tasks: Number of each item's task in ``TASKS``.
+        tasks: Number of each item's task in `GENERATOR_TASKS`.
         units: The units that each item is generated from.
         targets: Token ids of each target, its end token included.
     """
@@ -65,24 +63,28 @@ class ItemBuilder:
     def __init__(
         self,
         sentences: Mapping[int, IntArray],
-        *,
-        left: int,
-        joint: bool,
-        end: int,
-        separator: int,
+        settings: GeneratorSettings,
+        vocabulary: Vocabulary,
     ) -> None:
-        self._sentences = sentences
-        self._left, self._joint = left, joint
-        self._end, self._separator = np.array([end]), np.array([separator])
+        self._sentences = sentences  # tokens by number
+        self._left, self._joint = settings.left, settings.encoder == "joint"
+        self._end = np.array([vocabulary.end_id])
+        self._separator = np.array([vocabulary.separator_id])
         self._numbers: dict[tuple[tuple[int, int], ...], int] = {}
         self._targets: dict[tuple[int, ...], IntArray] = {}
         self.units, self.items = Units(), Items()
 
-    def add(self, task: Task3, centre: int, around: Sequence[int]) -> bool:
-        """Adds an item."""
+    def add(self, task: GeneratorTask, centre: int, around: Sequence[int]) -> bool:
+        """Adds an item, if there is anything to generate.
+
+        Args:
+            task: What is generated.
+            centre: Number of the sentence at the centre.
+            around: Numbers of those around it, -1 for none.
+        """
         left = self._left
         places = [*range(left), *range(left + 1, len(around) + 1)]
-        near = [(number, place) for number, place in zip(around, places, strict=True)]
+        near = list(zip(around, places, strict=True))
         if task == "centre":
             given, wanted = near, [(centre, left)]
         elif task == "left":
@@ -93,12 +95,10 @@ class ItemBuilder:
         if not numbers:
             return False
         known = [pair for pair in given if pair[0] != _NO_SENTENCE]
-        if self._joint or not known:  # nothing given: a unit of the end token alone
-            units: tuple[int, ...] = (self._unit(tuple(known)),)
-        else:
-            units = tuple([self._unit((pair,)) for pair in known])
-        self.items.tasks.append(TASKS.index(task))
-        self.items.units.append(units)
+        # Where nothing is given, a unit of the end token alone.
+        parts = [tuple(known)] if self._joint or not known else [(pair,) for pair in known]
+        self.items.tasks.append(GENERATOR_TASKS.index(task))
+        self.items.units.append(tuple([self._unit(part) for part in parts]))
         self.items.targets.append(self._target(numbers))
         return True
 
@@ -107,12 +107,12 @@ class ItemBuilder:
         if found is None:
             found = self._numbers[key] = len(self.units)
             parts = [np.append(self._sentences[number], self._end) for number, _ in key]
-            tokens = np.concatenate(parts) if parts else self._end
             places = [at for _, at in key] or [self._left]
+            parts = parts or [self._end]
             number, place = key[0] if len(key) == 1 else (_NO_SENTENCE, 0)
             self.units.keys.append(number << _PLACE_BITS | place if number >= 0 else _NO_SENTENCE)
-            self.units.tokens.append(tokens)
-            self.units.places.append(np.repeat(places, [len(part) for part in parts] or [1]))
+            self.units.tokens.append(np.concatenate(parts))
+            self.units.places.append(np.repeat(places, [len(part) for part in parts]))
         return found
 
     def _target(self, numbers: tuple[int, ...]) -> IntArray:
@@ -126,11 +126,7 @@ class ItemBuilder:
 
 
 def ragged(rows: Sequence[IntArray], *, fill: int) -> tuple[IntArray, BoolArray]:
-    """Puts arrays of several lengths below each other.
-
-    Returns:
-        The values ``(n, longest)``, and which of them are not the filling.
-    """
+    """Pads arrays to one length: the values, ``(n, longest)``, and which are not padding."""
     lengths = np.array([len(row) for row in rows])
     inside = np.arange(lengths.max()) < lengths[:, None]
     values = np.full(inside.shape, fill, dtype=np.int64)
@@ -141,10 +137,12 @@ def ragged(rows: Sequence[IntArray], *, fill: int) -> tuple[IntArray, BoolArray]
 def length_groups(
     lengths: IntArray, *, call: int, most: int, attended: IntArray | None = None
 ) -> list[IntArray]:
-    """Splits rows into groups that are filled up to the longest of each, at the least cost.
+    """Splits rows into groups, each padded to its longest row, at the least cost.
 
     Args:
         lengths: Tokens of each row, ``(n,)``, all above 0.
+        call: What a group costs whatever its size, in tokens.
+        most: Tokens of a group at most.
         attended: Tokens that each row attends to beside its own, ``(n,)``. Rows of near length are
             then put together by these, and a quarter of them counts as tokens of the group.
     """
@@ -152,8 +150,7 @@ def length_groups(
         return []
     order = np.argsort(lengths, kind="stable")
     sizes, counts = np.unique(lengths, return_counts=True)
-    ends = np.cumsum(counts)
-    before = np.concatenate([[0], ends])
+    before = np.concatenate([[0], np.cumsum(counts)])
     cost = np.zeros(len(sizes) + 1)
     first = np.zeros(len(sizes), dtype=np.int64)  # first length of the group that ends here
     for last, size in enumerate(sizes):

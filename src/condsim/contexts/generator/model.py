@@ -6,11 +6,11 @@ states of all of them, as in Fusion-in-Decoder (Izacard and Grave, 2021). The st
 at a place of the context then depend on nothing else. So they are computed once and shared by every
 sentence scored in that context, by the three terms of Eq. 3 that one model computes, and by the
 overlapping contexts of a document; and attention costs the square of one sentence, not of five.
-What is given up: sentences do not see each other before the decoder sees them all.
+In exchange, sentences do not see each other before the decoder sees them all.
 
 Sentence-position embeddings are added to the token embeddings, and the backbone adds those of the
-token positions (section 4.1). The task is told to the decoder, by a marker added to its first
-input, so that encoder states do not depend on it.
+token positions (section 4.1). The decoder gets the task as a marker added to its first input, so
+that encoder states do not depend on it.
 """
 
 from __future__ import annotations
@@ -24,15 +24,18 @@ import torch
 from torch import Tensor, nn
 
 from condsim.contexts.corpus import spans
-from condsim.contexts.generator.items import TASKS, Items, Units, length_groups, ragged
-from condsim.contexts.generator.loss import mean_cross_entropy, target_log_probabilities
-from condsim.contexts.generator.pointer import Copied, CopyHead
-from condsim.contexts.generator.states import StateStore
+from condsim.contexts.generator.items import Items, Units, length_groups, ragged
+from condsim.contexts.generator.probabilities import (
+    Copied,
+    CopyHead,
+    mean_cross_entropy,
+    target_log_probabilities,
+)
+from condsim.contexts.generator.settings import GENERATOR_TASKS
 from condsim.types import IntArray
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
-
 
 _CALL = 400  # what a pass costs whatever its size, in tokens of a tiny model
 _SCORED_CALL = 2_000  # more where many are scored: few lengths, each split by what it attends to
@@ -44,7 +47,7 @@ class Memory:
     """Encoder states of units.
 
     Attributes:
-        states: States of all tokens in order, and a last row for filling, ``(t + 1, d)``.
+        states: States of all tokens in order, and a last row for padding, ``(t + 1, d)``.
         starts: First row of each unit, ``(u,)``.
         lengths: Rows of each unit, ``(u,)``.
         tokens: Token of each row, ``(t + 1,)``.
@@ -58,16 +61,55 @@ class Memory:
     keys: Tensor | None
 
     def rows(self, units: Sequence[tuple[int, ...]]) -> IntArray:
-        """Where the states of several units are.
-
-        Returns:
-            Rows of ``states``, ``(b, longest)``; filled up with its last row.
-        """
+        """Rows of ``states`` of the units of each item, ``(b, longest)``, padded with its last."""
         flat = np.array([unit for item in units for unit in item], dtype=np.int64)
         lengths = self.lengths[flat]
         last_units = np.cumsum([len(item) for item in units]) - 1
         parts = np.split(spans(self.starts[flat], lengths), np.cumsum(lengths)[last_units][:-1])
         return ragged(parts, fill=len(self.states) - 1)[0]
+
+
+class StateStore:
+    """Encoder states of units that come up again; those that come first stay.
+
+    With ``encoder: apart`` contexts that suit one sentence often suit others. Whether states are
+    kept or computed anew decides memory and speed, not the scores.
+    """
+
+    def __init__(self, gigabytes: float) -> None:
+        self._bytes = int(gigabytes * 10**9)
+        self._starts: dict[int, int] = {}
+        self._states = torch.empty(0, 0)  # as wide as the states that come
+        self._used = 0
+
+    def starts(self, keys: Sequence[int]) -> IntArray:
+        """First row of each unit in the store, ``(u,)``; -1 where it is not kept."""
+        return np.array([self._starts.get(key, -1) for key in keys], dtype=np.int64)
+
+    def take(self, rows: IntArray) -> Tensor:
+        """States at rows of the store, ``(t, d)``."""
+        return self._states[torch.from_numpy(rows).to(self._states.device)]
+
+    def keep(self, keys: Sequence[int], lengths: IntArray, states: Tensor) -> None:
+        """Keeps units as long as there is room.
+
+        Args:
+            keys: Those of `Units`; -1 is not kept.
+            lengths: Tokens of each, ``(u,)``.
+            states: States of all tokens in that order, ``(t, d)``.
+        """
+        if not len(self._states):
+            rows = self._bytes // (states.shape[1] * states.element_size())
+            self._states = states.new_empty(rows, states.shape[1])
+        wanted = np.array(keys, dtype=np.int64) >= 0
+        ends = self._used + np.cumsum(np.where(wanted, lengths, 0))
+        wanted &= ends <= len(self._states)
+        taken = np.repeat(wanted, lengths)
+        end = self._used + int(taken.sum())
+        self._states[self._used : end] = states[torch.from_numpy(taken).to(states.device)]
+        for unit in np.flatnonzero(wanted).tolist():
+            self._starts[keys[unit]] = int(ends[unit] - lengths[unit])
+        self._used = end
 
 
 class ContextGenerator(nn.Module):
@@ -81,7 +123,7 @@ class ContextGenerator(nn.Module):
         size = cast("nn.Embedding", backbone.get_input_embeddings()).embedding_dim
         # Zero at first: a pre-trained backbone starts as what it is.
         self.places = nn.Parameter(torch.zeros(places, size))
-        self.tasks = nn.Parameter(torch.zeros(len(TASKS), size))
+        self.tasks = nn.Parameter(torch.zeros(len(GENERATOR_TASKS), size))
         self.copy = CopyHead(size) if copy else None
         self._pad, self._start = pad, start
 
@@ -110,7 +152,7 @@ class ContextGenerator(nn.Module):
         return Memory(joined, starts, lengths, tokens, keys)
 
     def _encode(self, units: Units, chosen: IntArray, lengths: IntArray) -> tuple[IntArray, Tensor]:
-        """Encodes some units: their rows in the order of the states, and the states, ``(t, d)``."""
+        """The chosen units in the order they were encoded in, and their states, ``(t, d)``."""
         encoder, embed = self.backbone.get_encoder(), self.backbone.get_input_embeddings()
         states, order = [], []
         for rows in length_groups(lengths[chosen], call=_CALL, most=_TOKENS):
@@ -140,7 +182,7 @@ class ContextGenerator(nn.Module):
         embedded = self.backbone.get_input_embeddings()(self._tensor(seen))
         marker = self.tasks[self._tensor(np.array([items.tasks[row] for row in group]))]
         embedded = torch.cat([embedded[:, :1] + marker[:, None], embedded[:, 1:]], dim=1)
-        # Nothing real comes after the filling of a target, so causality alone masks it.
+        # Nothing real comes after the padding of a target, so causality alone masks it.
         out = self.backbone.get_decoder()(  # type: ignore[no-untyped-call]
             inputs_embeds=embedded,
             encoder_hidden_states=memory.states[places],
@@ -184,11 +226,7 @@ class ContextGenerator(nn.Module):
         return mean_cross_entropy(hidden, weight, bias, targets, mixture)
 
     def log_probabilities(self, memory: Memory, items: Items) -> Tensor:
-        """Sums the log-probabilities of each target's tokens; no gradient.
-
-        Returns:
-            Log p(target | given), ``(n,)`` float32.
-        """
+        """Log p(target | given) of each item, ``(n,)`` float32; no gradient."""
         lengths = np.array([len(target) for target in items.targets], dtype=np.int64)
         flat = np.array([unit for units in items.units for unit in units], dtype=np.int64)
         firsts = np.cumsum([0, *(len(units) for units in items.units[:-1])])
@@ -208,10 +246,9 @@ class ContextGenerator(nn.Module):
         return found
 
     def token_scores(self, units: Units, items: Items) -> Tensor:
-        """Scores one item by the backbone's own forward pass; slow, and a reference.
+        """Log-probabilities of the first item's target tokens by the backbone's own forward pass.
 
-        Returns:
-            Log-probability of each target token, ``(target length,)`` float32.
+        Slow: a reference for :meth:`log_probabilities`.
         """
         embed, target = self.backbone.get_input_embeddings(), self._tensor(items.targets[0])
         states = [

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from condsim.contexts.generator.items import TASKS, Task3
 from condsim.settings import Settings
+
+GeneratorTask = Literal["centre", "left", "right"]
+"""What is generated: the sentence at the centre, or one side of its context."""
+GENERATOR_TASKS: tuple[GeneratorTask, ...] = ("centre", "left", "right")
 
 ALL = "all"
 """Name of the one model of all tasks."""
@@ -19,8 +21,7 @@ Size = Literal["tiny", "small", "base", "large"]
 AtLeast1 = Annotated[int, Field(ge=1)]
 
 
-@dataclass(frozen=True)
-class Shape:
+class Shape(NamedTuple):
     """Sizes of a Transformer.
 
     Attributes:
@@ -45,7 +46,6 @@ SHAPES: dict[Size, Shape] = {
     "large": Shape(1024, 6, 4096, 16, 3e-4),  # Transformer-large of Vaswani et al. (2017), Table 3
 }
 _PRETRAINED_LEARNING_RATE = 1e-4
-
 
 # The key 'copy' of recipes hides a deprecated method of pydantic, which warns of that.
 warnings.filterwarnings("ignore", 'Field name "copy" in "GeneratorSettings"', UserWarning)
@@ -110,18 +110,20 @@ class GeneratorSettings(Settings):
             return self.learning_rate
         return _PRETRAINED_LEARNING_RATE if self.backbone else SHAPES[self.size].learning_rate
 
-    def models_for(self, tasks: Collection[str] = TASKS) -> dict[str, tuple[Task3, ...]]:
-        """Names the models that do some tasks.
+    def models_for(
+        self, tasks: Collection[str] = GENERATOR_TASKS
+    ) -> dict[str, tuple[GeneratorTask, ...]]:
+        """What each model does, by the name of its folder, where some tasks are needed.
 
         Args:
-            tasks: The tasks.
+            tasks: The tasks; other names are left out. One model for all always does all.
 
         Returns:
-            What each model does, by the name of its folder. One model for all always does all.
+            The tasks by name of the model.
         """
         if self.models == "one":
-            return {ALL: TASKS}
-        return {task: (task,) for task in TASKS if task in tasks}
+            return {ALL: GENERATOR_TASKS}
+        return {task: (task,) for task in GENERATOR_TASKS if task in tasks}
 
     @property
     def places(self) -> int:

@@ -2,32 +2,182 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
+from torch import Tensor
 
-from condsim.contexts.corpus import Corpus, CorpusTokens, Vocabulary
-from condsim.contexts.generator.backbone import backbone_vocabulary, new_generator, write_config
-from condsim.contexts.generator.data import GeneratorData, GeneratorWork
-from condsim.contexts.generator.items import TASKS, Task3
-from condsim.contexts.generator.settings import ALL, GeneratorSettings
-from condsim.contexts.model_training import LoopOptions, Progress, train_model
-from condsim.contexts.model_weights import (
+from condsim.contexts.corpus import (
+    Corpus,
+    CorpusTokens,
+    Vocabulary,
+    document_starts,
+    held_out_documents,
+)
+from condsim.contexts.generator.backbone import backbone_vocabulary, new_generator
+from condsim.contexts.generator.items import ItemBuilder, Items, Units
+from condsim.contexts.generator.model import ContextGenerator
+from condsim.contexts.generator.settings import (
+    ALL,
+    GENERATOR_TASKS,
+    GeneratorSettings,
+    GeneratorTask,
+)
+from condsim.contexts.training_loop import StepProgress, train_model
+from condsim.contexts.weights import (
     REPORT,
     VOCABULARY,
+    Evaluations,
     best_device,
     finish_folder,
     prepare_folder,
+    read_report,
     write_json,
 )
 from condsim.errors import InputError
+from condsim.settings import Settings
+from condsim.types import IntArray
+
+_BUCKET = 4  # tokens of target length that count as equal when batches are shuffled
+_EVALUATED = 128  # examples at a time
+_COUNTED = 50_000  # training examples whose words the unigram model counts
 
 
-@dataclass(frozen=True)
-class TaskReport:
+class GeneratorData:
+    """The tokens of a corpus, the documents to train on and those held out."""
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        tokens: CorpusTokens,
+        vocabulary: Vocabulary,
+        settings: GeneratorSettings,
+    ) -> None:
+        self.corpus, self.tokens = corpus, tokens
+        self.vocabulary, self.settings = vocabulary, settings
+        starts = document_starts(corpus)
+        held_out = held_out_documents(starts, share=settings.held_out, seed=settings.seed)
+        self.documents, self.held_out_documents = int((~held_out).sum()), int(held_out.sum())
+        sizes = np.diff(starts)
+        self.train = np.flatnonzero(np.repeat(~held_out & (sizes >= 2), sizes))
+        rows = np.flatnonzero(np.repeat(held_out, sizes))
+        drawn = np.random.default_rng((settings.seed, 4)).permutation(rows)
+        self.held_out = drawn[: settings.held_out_examples]  # in no order: neighbours are strangers
+        self.lengths = np.minimum(tokens.lengths, settings.max_tokens - 1) + 1
+
+    def with_target(self, task: GeneratorTask, centres: IntArray) -> IntArray:
+        """The centres that have anything to generate."""
+        if task == "centre":
+            return centres
+        documents = np.asarray(self.corpus.documents)
+        other = centres + (-1 if task == "left" else 1)
+        inside = (other >= 0) & (other < len(documents))
+        other = np.where(inside, other, centres)
+        found: IntArray = centres[inside & (documents[other] == documents[centres])]
+        return found
+
+    def items(self, tasks: tuple[GeneratorTask, ...], centres: IntArray) -> tuple[Units, Items]:
+        """The examples of some centres, ``(k,)``."""
+        settings = self.settings
+        around = self.corpus.neighbours(centres, left=settings.left, right=settings.right)
+        ids = np.unique(np.concatenate([centres, around.ravel()]))
+        ids = ids[ids >= 0]
+        texts = self.tokens.take(ids, most=settings.max_tokens - 1)
+        sentences = dict(zip(ids.tolist(), texts, strict=True))
+        builder = ItemBuilder(sentences, settings, self.vocabulary)
+        for task in tasks:
+            for centre, near in zip(centres.tolist(), around.tolist(), strict=True):
+                builder.add(task, centre, near)
+        return builder.units, builder.items
+
+    def target_lengths(self, task: GeneratorTask) -> IntArray:
+        """Tokens of each sentence's target, ``(n,)``; too many at the ends of a document."""
+        if task == "centre":
+            return self.lengths
+        left, right = self.settings.left, self.settings.right
+        return self.reach(left, -1) if task == "left" else self.reach(-1, right)
+
+    def reach(self, left: int, right: int) -> IntArray:
+        """Tokens from ``left`` sentences before each to ``right`` after; -1 leaves itself out."""
+        n = len(self.lengths)
+        sums = np.concatenate([[0], np.cumsum(self.lengths)])
+        rows = np.arange(n)
+        reached: IntArray = sums[np.clip(rows + right + 1, 0, n)] - sums[np.clip(rows - left, 0, n)]
+        return reached
+
+
+class GeneratorWork:
+    """What one generator is trained on; see `TrainingWork`."""
+
+    def __init__(
+        self, model: ContextGenerator, data: GeneratorData, tasks: tuple[GeneratorTask, ...]
+    ) -> None:
+        self._model, self._data, self.tasks = model, data, tasks
+        self._centres = data.with_target(tasks[0], data.train)
+        self.tokens_seen = 0
+        targets = np.sum([data.target_lengths(task) for task in tasks], axis=0)
+        window = data.reach(data.settings.left, data.settings.right)
+        self._targets = targets[self._centres]
+        self._costs = self._targets + window[self._centres]
+
+    def batches(self, epoch: int) -> list[IntArray]:
+        """Examples of near target length together, in an order drawn anew each epoch."""
+        settings = self._data.settings
+        random = np.random.default_rng((settings.seed, 5, epoch))
+        order = random.permutation(len(self._centres))
+        order = order[np.argsort(self._targets[order] // _BUCKET, kind="stable")]
+        batch = (np.cumsum(self._costs[order]) - 1) // settings.batch_tokens
+        batches = np.split(self._centres[order], np.flatnonzero(np.diff(batch)) + 1)
+        return [batches[row] for row in random.permutation(len(batches))]
+
+    def loss(self, batch: IntArray, random: np.random.Generator) -> Tensor:
+        """Mean negative log-probability of a target token."""
+        units, items = self._data.items(self.tasks, batch)
+        self.tokens_seen += sum(map(len, units.tokens)) + sum(map(len, items.targets))
+        return self._model.loss(units, items)
+
+    def evaluate(self) -> float:
+        """Mean log-probability of a target token of held-out documents, over the tasks."""
+        return -float(np.mean([self.held_out_loss(task) for task in self.tasks]))
+
+    def held_out_loss(self, task: GeneratorTask, *, shift: int = 0) -> float:
+        """Negative log-probability of a target token of held-out documents, in nats.
+
+        Args:
+            task: The task.
+            shift: How many examples further the given sentences are taken from.
+        """
+        centres = self._data.with_target(task, self._data.held_out)
+        total, count = 0.0, 0
+        for first in range(0, len(centres), _EVALUATED):
+            units, items = self._data.items((task,), centres[first : first + _EVALUATED])
+            items.units = items.units[shift:] + items.units[:shift]
+            scores = self._model.log_probabilities(self._model.encode(units), items)
+            total -= float(scores.sum())
+            count += sum(map(len, items.targets))
+        return total / count if count else float("nan")
+
+    def unigram_loss(self, task: GeneratorTask) -> float:
+        """What :meth:`held_out_loss` would be for a model that knows word frequencies alone.
+
+        Frequencies are those of training targets, end and separator tokens among them, add-one
+        smoothed.
+        """
+        centres = self._data.with_target(task, self._data.held_out)
+        if not len(centres):
+            return float("nan")
+        step = -(-len(self._centres) // _COUNTED)
+        _, counted = self._data.items((task,), self._centres[::step])
+        counts = np.ones(len(self._data.vocabulary))
+        counts += np.bincount(np.concatenate(counted.targets), minlength=len(counts))
+        _, items = self._data.items((task,), centres)
+        costs = -np.log(counts / counts.sum())
+        return float(costs[np.concatenate(items.targets)].mean())
+
+
+class TaskReport(Settings, allow_inf_nan=True):
     """Negative log-probability of a target token of held-out documents, in nats; lower is better.
 
     Attributes:
@@ -42,40 +192,41 @@ class TaskReport:
     other_context_loss: float
 
 
-@dataclass(frozen=True)
-class ModelReport:
+class ModelReport(Settings, allow_inf_nan=True):
     """How one model was trained, and how good it is.
 
     Attributes:
         tasks: Its quality by task.
-        parameters: Its weights.
+        parameters: Number of its weights.
         steps: Training steps.
         seconds: Time of the training.
         tokens_per_second: Tokens, given and generated, trained on in a second.
         evaluations: Step and mean held-out log-probability of each evaluation.
     """
 
-    tasks: dict[Task3, TaskReport]
+    tasks: dict[GeneratorTask, TaskReport]
     parameters: int
     steps: int
     seconds: float
     tokens_per_second: float
-    evaluations: tuple[tuple[int, float], ...]
+    evaluations: Evaluations
 
 
-@dataclass(frozen=True)
-class GeneratorReport:
+class _DocumentCounts(Settings):
+    documents: int
+    held_out_documents: int
+
+
+class GeneratorReport(_DocumentCounts):
     """The models of a folder.
 
     Attributes:
-        models: Their reports by name: the task, or ``all``.
         documents: Documents trained on.
         held_out_documents: Documents held out.
+        models: The reports by name: the task, or ``all``.
     """
 
     models: dict[str, ModelReport]
-    documents: int
-    held_out_documents: int
 
     @classmethod
     def read(cls, folder: Path) -> GeneratorReport:
@@ -86,13 +237,16 @@ class GeneratorReport:
 
         Returns:
             The reports of those that are trained.
+
+        Raises:
+            InputError: If there is none, or one is damaged.
         """
-        values = json.loads((folder / REPORT).read_text(encoding="utf-8"))
-        trained = [name for name in (ALL, *TASKS) if (folder / name / REPORT).is_file()]
-        return cls({name: _read_model_report(folder / name) for name in trained}, **values)
+        trained = [name for name in (ALL, *GENERATOR_TASKS) if (folder / name / REPORT).is_file()]
+        models = {name: read_report(ModelReport, folder / name) for name in trained}
+        return cls(**dict(read_report(_DocumentCounts, folder)), models=models)
 
     @property
-    def tasks(self) -> dict[Task3, TaskReport]:
+    def tasks(self) -> dict[GeneratorTask, TaskReport]:
         """Quality by task, whichever model does it."""
         return {task: part for model in self.models.values() for task, part in model.tasks.items()}
 
@@ -102,7 +256,11 @@ class GeneratorReport:
         return sum(model.seconds for model in self.models.values())
 
     def summary(self) -> str:
-        """Says in one line how good the generators are."""
+        """Says in one line how good the generators are.
+
+        Returns:
+            The line.
+        """
         parts = [
             f"{name} {task.loss:.2f} (words alone {task.unigram_loss:.2f}, another context "
             f"{task.other_context_loss:.2f})"
@@ -117,46 +275,48 @@ def train_generators(
     folder: Path,
     settings: GeneratorSettings | None = None,
     *,
-    tasks: Collection[str] = TASKS,
-    progress: Progress | None = None,
+    tasks: Collection[str] = GENERATOR_TASKS,
+    progress: StepProgress | None = None,
 ) -> GeneratorReport:
     """Trains the generators, goes on with a killed training, or reads a finished one."""
     settings = settings or GeneratorSettings()
-    if settings.backbone is None and vocabulary.corpus_revision != corpus.revision:
+    own = settings.backbone is None
+    if own and vocabulary.corpus_revision != corpus.revision:
         raise InputError("The vocabulary was learned from another corpus; learn it from this one.")
-    own = vocabulary if settings.backbone is None else None
-    prepare_folder(folder, _record(corpus, own, settings))
+    revision = vocabulary.revision if own else ""
+    prepare_folder(folder, "generators", settings, corpus=corpus.revision, vocabulary=revision)
     models = settings.models_for(tasks)
     if all((folder / part / REPORT).is_file() for part in (".", *models)):
         return GeneratorReport.read(folder)
-    if own is not None:
-        own.save(folder / VOCABULARY)
+    if own:
+        vocabulary.save(folder / VOCABULARY)
     else:
         vocabulary = backbone_vocabulary(settings, folder / VOCABULARY)
-    tokens = CorpusTokens.build(corpus, vocabulary)
-    data = GeneratorData(corpus, tokens, vocabulary, settings)
-    reports: dict[str, ModelReport] = {}
-    for name, of_one in models.items():
-        done = sum(report.steps for report in reports.values())
-        counted = _counted(progress, done, left=len(models) - len(reports))
-        reports[name] = _train_model(folder / name, data, of_one, counted)
-    write_json(
-        folder / REPORT,
-        {"documents": data.documents, "held_out_documents": data.held_out},
-    )
+    data = GeneratorData(corpus, CorpusTokens.build(corpus, vocabulary), vocabulary, settings)
+    done = 0
+    for place, (name, of_one) in enumerate(models.items()):
+        counted = _counted(progress, done, left=len(models) - place)
+        done += _train_model(folder / name, data, of_one, counted).steps
+    counts = {"documents": data.documents, "held_out_documents": data.held_out_documents}
+    write_json(folder / REPORT, counts)
     return GeneratorReport.read(folder)
 
 
 def _train_model(
-    folder: Path, data: GeneratorData, tasks: tuple[Task3, ...], progress: Progress | None
+    folder: Path,
+    data: GeneratorData,
+    tasks: tuple[GeneratorTask, ...],
+    progress: StepProgress | None,
 ) -> ModelReport:
     folder.mkdir(exist_ok=True)
     if (folder / REPORT).is_file():
-        return _read_model_report(folder)
+        return read_report(ModelReport, folder)
     settings = data.settings
     model = new_generator(settings, data.vocabulary).to(best_device())
     work = GeneratorWork(model, data, tasks)
-    course = train_model(model, work, folder, options=_options(settings), progress=progress)
+    summary = train_model(
+        model, work, folder, settings, learning_rate=settings.peak, progress=progress
+    )
     with torch.inference_mode():
         quality = {
             task: TaskReport(
@@ -166,50 +326,15 @@ def _train_model(
             )
             for task in tasks
         }
-    report = ModelReport(
-        tasks=quality,
-        parameters=sum(parameter.numel() for parameter in model.parameters()),
-        steps=course.steps,
-        seconds=course.seconds,
-        tokens_per_second=work.tokens_seen / max(course.own_seconds, 1e-9),
-        evaluations=course.evaluations,
-    )
-    write_config(model, folder)
-    finish_folder(folder, model, asdict(report))
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    report = ModelReport(tasks=quality, parameters=parameters, **vars(summary))
+    model.backbone.config.save_pretrained(folder)  # which `saved_generator` reads
+    finish_folder(folder, model, report)
     return report
 
 
-def _counted(progress: Progress | None, done: int, *, left: int) -> Progress | None:
+def _counted(progress: StepProgress | None, done: int, *, left: int) -> StepProgress | None:
     """Counts the steps of all models together; those yet to come take about as many each."""
     if progress is None:
         return None
-    return lambda step, steps, loss: progress(done + step, done + left * steps, loss)
-
-
-def _options(settings: GeneratorSettings) -> LoopOptions:
-    return LoopOptions(
-        epochs=settings.epochs,
-        max_steps=settings.max_steps,
-        learning_rate=settings.peak,
-        warmup=settings.warmup,
-        weight_decay=settings.weight_decay,
-        evaluations=settings.evaluations,
-        patience=settings.patience,
-        seed=settings.seed,
-        precision=settings.precision,
-    )
-
-
-def _record(
-    corpus: Corpus, vocabulary: Vocabulary | None, settings: GeneratorSettings
-) -> dict[str, object]:
-    revision = vocabulary.revision if vocabulary is not None else ""
-    identity = {"kind": "generators", "corpus": corpus.revision, "vocabulary": revision}
-    return {**identity, **settings.model_dump()}
-
-
-def _read_model_report(folder: Path) -> ModelReport:
-    values = json.loads((folder / REPORT).read_text(encoding="utf-8"))
-    tasks = {task: TaskReport(**part) for task, part in values.pop("tasks").items()}
-    evaluations = tuple((int(step), value) for step, value in values.pop("evaluations"))
-    return ModelReport(tasks=tasks, evaluations=evaluations, **values)
+    return lambda step, steps: progress(done + step, done + left * steps)

@@ -7,10 +7,9 @@ unlike, so a surrogate would see no alike ones; hence a mix.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +17,9 @@ from numpy.typing import NDArray
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.harvest.stored import KINDS, SPLITS, PairMix
 from condsim.contexts.index import TfidfIndex
-from condsim.contexts.scoring import Retriever, chunk_rows
+from condsim.contexts.scoring import chunk_rows
 from condsim.errors import InputError
-from condsim.types import FloatArray, IntArray
+from condsim.types import IntArray
 
 _FOLDER = "lone"
 _BLOCK = 10_000  # sentences read at once
@@ -70,13 +69,6 @@ def open_single_index(corpus: Corpus, index: Path) -> TfidfIndex | None:
     return TfidfIndex.open(index / _FOLDER) if len(single_sentence_rows(corpus)) > 1 else None
 
 
-class SentenceIndex(Retriever, Protocol):
-    """What finds sentences that are alike."""
-
-    def likeness(self, sentence: str, others: Sequence[str]) -> FloatArray:
-        """Cosines of TF-IDF vectors of a sentence and others, ``(n,)``."""
-
-
 @dataclass(frozen=True, eq=False)
 class Drawn:
     """n pairs of sentences; one whose kind offered no partner of its split is random instead."""
@@ -117,8 +109,8 @@ class PairDrawer:
     def __init__(
         self,
         corpus: Corpus,
-        index: SentenceIndex,
-        single_index: SentenceIndex | None = None,
+        index: TfidfIndex,
+        single_index: TfidfIndex | None = None,
         *,
         mix: PairMix | None = None,
         seed: int = 0,
@@ -177,7 +169,7 @@ class PairDrawer:
         return self._most_alike(ids, texts, rows, self._single_index)
 
     def _most_alike(
-        self, ids: IntArray, texts: list[str], rows: Iterable[IntArray], index: SentenceIndex
+        self, ids: IntArray, texts: list[str], rows: Iterable[IntArray], index: TfidfIndex
     ) -> Iterator[IntArray]:
         """Of each sentence's rows the ten that are most like it, with a word in common."""
         for one, text, found in zip(ids, texts, rows, strict=True):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from condsim.contexts.corpus import Corpus
-from condsim.contexts.harvest.drawing import PairDrawer, SentenceIndex
+from condsim.contexts.harvest.drawing import PairDrawer
 from condsim.contexts.harvest.stored import (
     FORMAT,
     KINDS,
@@ -22,6 +22,7 @@ from condsim.contexts.harvest.stored import (
     Harvest,
     HarvestSettings,
 )
+from condsim.contexts.index import TfidfIndex
 from condsim.errors import InputError, require
 from condsim.files import replacing
 from condsim.kept import sole_process
@@ -47,11 +48,11 @@ class Origin(Protocol):
         """The corpus."""
 
     @property
-    def index(self) -> SentenceIndex:
+    def index(self) -> TfidfIndex:
         """Its index."""
 
     @property
-    def single_index(self) -> SentenceIndex | None:
+    def single_index(self) -> TfidfIndex | None:
         """The index of its single-sentence documents, if there are any."""
 
     @property

@@ -17,15 +17,12 @@ if TYPE_CHECKING:
         Center as Center,
         PairTerms as PairTerms,
         Weights as Weights,
-        fit as fit,
+        context_scores as context_scores,
         similarity as similarity,
     )
     from condsim.contexts.scoring.origin import TOKENS as TOKENS, OriginScorer as OriginScorer
     from condsim.contexts.scoring.selection import (
-        Places as Places,
-        Retriever as Retriever,
         Selection as Selection,
-        _rank_in_group as _rank_in_group,
         chunk_rows as chunk_rows,
         diverse as diverse,
         select as select,
@@ -36,9 +33,9 @@ __getattr__, __dir__, __all__ = face(
     __name__,
     {
         "cost": "Cost cost_of expected_distinct",
-        "equations": "Center PairTerms TERMS Weights fit similarity",
+        "equations": "Center PairTerms TERMS Weights context_scores similarity",
         "origin": "OriginScorer TOKENS",
-        "selection": "Places Retriever Selection _rank_in_group chunk_rows diverse select",
+        "selection": "Selection chunk_rows diverse select",
         "terms": "ContextTerms",
     },
     extra="contexts",

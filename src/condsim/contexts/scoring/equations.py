@@ -1,4 +1,4 @@
-"""Equation 4: two sentences are alike when the same contexts fit both (SSBC §3.3)."""
+"""Equations 3 and 4: how well contexts fit a sentence, and the cosine of two (SSBC §3.3)."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class Weights(Settings):
         return tuple(name for name in TERMS if getattr(self, name) > 0)
 
 
-def fit(terms: Mapping[str, FloatArray], weights: Weights) -> FloatArray:
-    """Combines the terms of Eq. 3.
+def context_scores(terms: Mapping[str, FloatArray], weights: Weights) -> FloatArray:
+    """Computes S(s, c) of Eq. 3 for each context, ``(k,)``; NaN for one that has no term.
 
     The weighted sum is divided by the sum of its weights, which changes no ranking and no cosine. A
     term that a context lacks, as one without a left side does, counts as the mean of the others':
@@ -65,13 +65,11 @@ def fit(terms: Mapping[str, FloatArray], weights: Weights) -> FloatArray:
     Args:
         terms: Log-probabilities by name, each ``(k,)``; NaN where a context has no such term. The
             terms of weight 0 may be missing.
-
-    Returns:
-        S(s, c) of each context, ``(k,)``; NaN for a context that has none of the terms.
+        weights: λ1 to λ4.
 
     Examples:
         >>> terms = {"coherence": np.float32([-1.0]), "centre": np.float32([-3.0])}
-        >>> fit(terms, Weights(left=0, right=0))
+        >>> context_scores(terms, Weights(left=0, right=0))
         array([-2.], dtype=float32)
     """
     values = np.stack([terms[name].astype(np.float64) for name in weights.used])  # (used, k)
@@ -140,7 +138,7 @@ def similarity(pair: PairTerms, *, weights: Weights, center: Center) -> float:
                 used[name] = values - pair.alone[name][place]
             elif center != "none":
                 used[name] = values - pair.means[name]
-        sides.append(fit(used, weights).astype(np.float64))
+        sides.append(context_scores(used, weights).astype(np.float64))
     first, second = sides
     there = ~(np.isnan(first) | np.isnan(second))
     first, second = first[there], second[there]

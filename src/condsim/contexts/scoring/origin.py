@@ -5,28 +5,28 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from typing import get_args
 
 import numpy as np
 
-from condsim.contexts.scoring.centering import ContextMeans, SentenceMeans
+from condsim.contexts.corpus import Corpus
+from condsim.contexts.index import TfidfIndex
 from condsim.contexts.scoring.cost import Cost, cost_of
 from condsim.contexts.scoring.equations import OF_SENTENCES, Center, PairTerms, Weights, similarity
 from condsim.contexts.scoring.selection import (
     ContextSet,
-    Places,
-    Retriever,
     Selection,
-    TermScorer,
     far_from,
     select,
 )
+from condsim.contexts.scoring.terms import ContextMeans, TermScorer
 from condsim.errors import InputError, unknown_name
 from condsim.kept import KeptScores
 from condsim.scorers import Calibration, PairScorer, Rows, Scale, rescaled
-from condsim.types import BoolArray, FloatArray
+from condsim.types import FloatArray, IntArray
 
 TOKENS = 25.0
 """Tokens of a target, about, for the cost that is said beforehand."""
@@ -57,8 +57,8 @@ class OriginScorer(PairScorer):
 
     def __init__(
         self,
-        corpus: Places,
-        index: Retriever,
+        corpus: Corpus,
+        index: TfidfIndex,
         terms: TermScorer,
         *,
         selection: Selection | None = None,
@@ -115,6 +115,9 @@ class OriginScorer(PairScorer):
         self._rate: float | None = None
         self._kept = kept
         self._means = ContextMeans(corpus, terms, references, seed=self._selection.seed)
+        used = self._weights.used if center != "none" else ()
+        self._off_sentences = [name for name in used if center == "pmi" and name in OF_SENTENCES]
+        self._off_contexts = [name for name in used if name not in self._off_sentences]
 
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
         if rows.conditions is not None:
@@ -125,43 +128,35 @@ class OriginScorer(PairScorer):
         return rescaled(self._kept_cosines(*rows.sentences), self.calibration, scale)
 
     def _kept_cosines(self, sentences1: Sequence[str], sentences2: Sequence[str]) -> FloatArray:
-        """The cosines of pairs, those that are kept taken from there."""
+        """The cosines of pairs; logs the cost and the progress of those that are not kept."""
         kept = self._kept if len(sentences1) > self._batch_size else None
-        found = np.full(len(sentences1), np.nan, np.float32)
+        found: FloatArray = np.full(len(sentences1), np.nan, np.float32)
         if kept is not None:
             found = kept.find(sentences1, sentences2)
         missing: list[int] = np.flatnonzero(np.isnan(found)).tolist()
-        if len(missing) < len(found):
-            known = len(found) - len(missing)
+        if known := len(found) - len(missing):
             _LOGGER.info("%s: %s pairs were scored before", self.name, f"{known:,}")
-        if missing:
-            first = [sentences1[row] for row in missing]
-            second = [sentences2[row] for row in missing]
-            found[missing] = self._long_work(first, second, kept)
-        return found
-
-    def _long_work(
-        self, sentences1: Sequence[str], sentences2: Sequence[str], kept: KeptScores | None
-    ) -> FloatArray:
-        """The cosines of pairs; tells what they cost, then how far it is."""
-        distinct, pairs = len({*sentences1, *sentences2}), len(sentences1)
-        _LOGGER.info("%s: %s", self.name, self.cost(sentences=distinct, pairs=pairs))
-        before = self.without_contexts
-        raw: list[float] = []
-        told = time.monotonic()
-        for cosine in self._cosines(sentences1, sentences2):
-            raw.append(cosine)
-            if kept is not None and (len(raw) % self._batch_size == 0 or len(raw) == pairs):
-                first = (len(raw) - 1) // self._batch_size * self._batch_size
-                kept.add(sentences1[first : len(raw)], sentences2[first : len(raw)], raw[first:])
-            if time.monotonic() - told > _QUIET:
-                told = time.monotonic()
-                _LOGGER.info("%s: %s of %s pairs", self.name, f"{len(raw):,}", f"{pairs:,}")
+        if not missing:
+            return found
+        first, second = ([side[row] for row in missing] for side in (sentences1, sentences2))
+        total, before, logged = len(missing), self.without_contexts, time.monotonic()
+        cost = self.cost(sentences=len({*first, *second}), pairs=total)
+        _LOGGER.info("%s: %s", self.name, cost)
+        start = 0
+        for done, cosine in enumerate(self._cosines(first, second), start=1):
+            found[missing[done - 1]] = cosine
+            if kept is not None and (done - start == self._batch_size or done == total):
+                scores = found[missing[start:done]].tolist()
+                kept.add(first[start:done], second[start:done], scores)
+                start = done
+            if time.monotonic() - logged > _QUIET:
+                logged = time.monotonic()
+                _LOGGER.info("%s: %s of %s pairs", self.name, f"{done:,}", f"{total:,}")
         if lost := self.without_contexts - before:
             _LOGGER.warning(
                 "%s: %s sentences had no context but random ones", self.name, f"{lost:,}"
             )
-        return np.array(raw, np.float32)
+        return found
 
     def cosines(self, sentences1: Sequence[str], sentences2: Sequence[str]) -> FloatArray:
         """Scores pairs without a word on what it costs, as a harvest does that has said it.
@@ -231,20 +226,18 @@ class OriginScorer(PairScorer):
         Yields:
             The terms of each pair, in order; those of weight 0 are missing.
         """
-        sets: dict[str, ContextSet] = {}
-        alone = SentenceMeans(
-            self._corpus, self._terms, self._references, seed=self._selection.seed
-        )
+        known: dict[str, _Sentence] = {}
         pairs = iter(zip(sentences1, sentences2, strict=True))
         while block := list(islice(pairs, self._batch_size)):
-            needed = dict.fromkeys(sentence for pair in block for sentence in pair)
-            self._add_sets(sets, [sentence for sentence in needed if sentence not in sets])
-            yield from self._terms_of(block, sets, alone)
+            asked = dict.fromkeys(sentence for pair in block for sentence in pair)
+            self._prepare([sentence for sentence in asked if sentence not in known], known)
+            yield from self._terms_of(block, known)
 
-    def _add_sets(self, sets: dict[str, ContextSet], sentences: list[str]) -> None:
+    def _prepare(self, sentences: list[str], known: dict[str, _Sentence]) -> None:
+        """Chooses the contexts of sentences, and computes their means over reference contexts."""
         if not sentences:
             return
-        found = select(
+        sets = select(
             sentences,
             corpus=self._corpus,
             index=self._index,
@@ -252,46 +245,57 @@ class OriginScorer(PairScorer):
             selection=self._selection,
             weights=self._weights,
         )
-        self.without_contexts += sum(one.random for one in found)
-        sets.update(zip(sentences, found, strict=True))
+        self.without_contexts += sum(one.random for one in sets)
+        means: list[dict[str, FloatArray]] = [{} for _ in sentences]
+        if self._off_sentences:
+            centres = [self._reference_centres] * len(sentences)
+            means = self._terms.terms(sentences, centres, self._off_sentences)
+        for sentence, contexts, terms in zip(sentences, sets, means, strict=True):
+            alone = {name: float(values.mean()) for name, values in terms.items()}
+            known[sentence] = _Sentence(contexts, alone)
+
+    @cached_property
+    def _reference_centres(self) -> IntArray:
+        centres = np.flatnonzero(self._corpus.has_context)
+        random = np.random.default_rng(self._selection.seed)
+        size = min(self._references, len(centres))
+        return np.sort(random.choice(centres, size=size, replace=False)).astype(np.int64)
 
     def _terms_of(
-        self,
-        block: Sequence[tuple[str, str]],
-        sets: Mapping[str, ContextSet],
-        sentence_means: SentenceMeans,
+        self, block: Sequence[tuple[str, str]], known: Mapping[str, _Sentence]
     ) -> Iterator[PairTerms]:
-        names = self._weights.used
         # In its own contexts a sentence was scored when they were chosen.
         asked = {(one, other): None for pair in block for one, other in (pair, pair[::-1])}
+        names = self._weights.used
         answers = self._terms.terms(
-            [one for one, _ in asked], [sets[other].centres for _, other in asked], names
+            [one for one, _ in asked], [known[other].contexts.centres for _, other in asked], names
         )
-        cross = {
-            (one, other): _blanked(terms, far_from(sets[one].own, sets[other].centres))
-            for (one, other), terms in zip(asked, answers, strict=True)
-        }
-        distinct = [np.concatenate([sets[one].centres for one in pair]) for pair in block]
-        off_sentences = [name for name in names if self._center == "pmi" and name in OF_SENTENCES]
-        off_contexts = [name for name in names if name not in off_sentences]
-        means = self._means.of(distinct, off_contexts if self._center != "none" else ())
-        alone = sentence_means.of(block, off_sentences)
-        for (first, second), mean, own_mean in zip(block, means, alone, strict=True):
-            own = {name: (sets[first].terms[name], sets[second].terms[name]) for name in names}
+        cross = {}
+        for (one, other), terms in zip(asked, answers, strict=True):
+            # NaN, which no cosine counts, for contexts from where the sentence itself stands.
+            far = far_from(known[one].contexts.own, known[other].contexts.centres)
+            cross[one, other] = {
+                name: np.where(far, values, np.nan) for name, values in terms.items()
+            }
+        both = [np.concatenate([known[one].contexts.centres for one in pair]) for pair in block]
+        means = self._means.of(both, self._off_contexts)
+        for (first, second), mean in zip(block, means, strict=True):
+            own = [known[one].contexts.terms for one in (first, second)]
+            there, back = cross[first, second], cross[second, first]
             yield PairTerms(
-                first={
-                    name: np.concatenate([own[name][0], cross[first, second][name]])
-                    for name in names
-                },
-                second={
-                    name: np.concatenate([cross[second, first][name], own[name][1]])
-                    for name in names
-                },
+                first={name: np.concatenate([own[0][name], there[name]]) for name in names},
+                second={name: np.concatenate([back[name], own[1][name]]) for name in names},
                 means=mean,
-                alone=own_mean,
+                alone={
+                    name: np.array([known[one].alone[name] for one in (first, second)], np.float32)
+                    for name in self._off_sentences
+                },
             )
 
 
-def _blanked(terms: Mapping[str, FloatArray], kept: BoolArray) -> dict[str, FloatArray]:
-    """NaN, which no cosine counts, for contexts from where the sentence itself stands."""
-    return {name: np.where(kept, values, np.nan) for name, values in terms.items()}
+@dataclass(frozen=True)
+class _Sentence:
+    """The contexts of a sentence, and its mean terms over the reference contexts."""
+
+    contexts: ContextSet
+    alone: Mapping[str, float]

@@ -6,14 +6,16 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from condsim.contexts.corpus import near_duplicate_key, spans
-from condsim.contexts.scoring.equations import Weights, fit
+from condsim.contexts.corpus import Corpus, near_duplicate_key, spans
+from condsim.contexts.index import TfidfIndex
+from condsim.contexts.scoring.equations import Weights, context_scores
+from condsim.contexts.scoring.terms import TermScorer
 from condsim.settings import Settings
 from condsim.types import BoolArray, FloatArray, IntArray
 
@@ -24,16 +26,16 @@ LIKENESS = 0.5
 def diverse(
     chunks: IntArray, neighbours: Sequence[str], *, count: int, likeness: float = LIKENESS
 ) -> IntArray:
-    """Picks contexts from the best down.
+    """Picks contexts from the best down: their places, ``(at most count,)``.
 
     A context is taken if its chunk has given none so far and the words of its left neighbour are
     less than ``likeness`` alike (Jaccard) to those of every one that was taken.
 
     Args:
         chunks: Chunk of each context, best context first, ``(k,)``.
-
-    Returns:
-        Places of those taken, in their order, ``(at most count,)``.
+        neighbours: Left neighbour of each; empty for none.
+        count: Contexts to pick at most.
+        likeness: Jaccard similarity from which two are too much alike.
     """
     words, sizes = _word_matrix(neighbours)
     blocked = np.zeros(len(chunks), np.bool_)
@@ -72,104 +74,28 @@ def _word_matrix(sentences: Sequence[str]) -> tuple[Any, NDArray[np.float32]]:
 NEAR = 10
 """Sentences on each side of a sentence whose contexts are not asked about it."""
 
-_CHUNKS = 100  # the best chunks in which it is looked for
+_CHUNKS = 100  # the best chunks in which a sentence of the corpus is looked for
 
 
-class Rows(Protocol):
-    """What is asked of a corpus."""
-
-    @property
-    def chunk_starts(self) -> IntArray:
-        """First sentence of each chunk, and the number of sentences, ``(m + 1,)``."""
-
-    def sentences(self, ids: IntArray) -> list[str]:
-        """Texts of sentences."""
-
-
-def own_rows(sentence: str, chunks: IntArray, corpus: Rows) -> IntArray:
-    """Looks for a sentence in the chunks most like it.
-
-    Returns:
-        Rows of the corpus where it stands, ``(k,)``; none if it is from elsewhere.
-    """
+def own_rows(sentence: str, chunks: IntArray, corpus: Corpus) -> IntArray:
+    """Rows of the corpus where a sentence stands, ``(k,)``, of the chunks most like it."""
     rows = chunk_rows(chunks[:_CHUNKS], corpus)
     key = near_duplicate_key(sentence)
     found = [near_duplicate_key(text) == key for text in corpus.sentences(rows)]
     return rows[np.array(found, dtype=np.bool_)]
 
 
-def chunk_rows(chunks: IntArray, corpus: Rows) -> IntArray:
-    """Lists the sentences of chunks.
-
-    Returns:
-        Their rows, those of the first chunk first, ``(k,)``.
-    """
+def chunk_rows(chunks: IntArray, corpus: Corpus) -> IntArray:
+    """Rows of the sentences of chunks, those of the first chunk first, ``(k,)``."""
     starts = corpus.chunk_starts
     return spans(starts[chunks], starts[chunks + 1] - starts[chunks])
 
 
 def far_from(own: IntArray, centres: IntArray) -> BoolArray:
-    """Tells which contexts do not come from where a sentence stands.
-
-    Args:
-        own: Rows where the sentence stands, ``(k,)``.
-        centres: Centres of contexts, ``(n,)``.
-
-    Returns:
-        Which centres are more than ten sentences away from all of them, ``(n,)``.
-    """
+    """Which centres, ``(n,)``, are far from all rows where a sentence stands, ``(k,)``."""
     apart = np.abs(centres[:, None] - own)  # (n, k)
     far: BoolArray = (apart > NEAR).all(axis=1)
     return far
-
-
-class TermScorer(Protocol):
-    """What computes the terms of Eq. 3 for sentences in contexts."""
-
-    def terms(
-        self, sentences: Sequence[str], centres: Sequence[IntArray], names: Sequence[str]
-    ) -> list[dict[str, FloatArray]]:
-        """Computes terms."""
-
-
-class Retriever(Protocol):
-    """What finds chunks of the corpus that have words in common with a sentence.
-
-    Documents of one sentence are never found: there is no context in them.
-    """
-
-    def search(
-        self, sentences: Sequence[str], *, top_n: int = 20_000
-    ) -> list[tuple[IntArray, FloatArray]]:
-        """Finds the best chunks of each sentence, best first."""
-
-
-class Places(Protocol):
-    """What a selection needs to know of a corpus."""
-
-    def __len__(self) -> int:
-        """Number of sentences."""
-
-    @property
-    def revision(self) -> str:
-        """What tells corpora apart."""
-
-    @property
-    def has_context(self) -> BoolArray:
-        """Which sentences have another beside them, ``(n,)``."""
-
-    @property
-    def chunk_starts(self) -> IntArray:
-        """First sentence of each chunk, and the number of sentences, ``(m + 1,)``."""
-
-    def sentences(self, ids: IntArray) -> list[str]:
-        """Texts of sentences."""
-
-    def chunk_of(self, ids: IntArray) -> IntArray:
-        """Chunk of each sentence."""
-
-    def neighbours(self, centres: IntArray, *, left: int = 2, right: int = 2) -> IntArray:
-        """Ids around each centre, ``(k, left + right)``; -1 where there is none."""
 
 
 class Selection(Settings):
@@ -205,8 +131,7 @@ class ContextSet:
         centres: Their centres, ``(k,)``; fewer than were asked for if the corpus has no more.
         terms: The sentence's terms in them, each ``(k,)``.
         random: Whether they are random because no chunk shares a word with the sentence.
-        own: Where the sentence itself stands in the corpus, ``(j,)``; see
-            `condsim.contexts.scoring.selection`.
+        own: Where the sentence itself stands in the corpus, ``(j,)``.
     """
 
     centres: IntArray
@@ -218,8 +143,8 @@ class ContextSet:
 def select(
     sentences: Sequence[str],
     *,
-    corpus: Places,
-    index: Retriever,
+    corpus: Corpus,
+    index: TfidfIndex,
     scorer: TermScorer,
     selection: Selection,
     weights: Weights,
@@ -245,12 +170,9 @@ def select(
 
 
 def _pools(
-    sentences: Sequence[str], corpus: Places, index: Retriever, selection: Selection
+    sentences: Sequence[str], corpus: Corpus, index: TfidfIndex, selection: Selection
 ) -> tuple[list[IntArray], list[IntArray]]:
-    """The contexts that may be chosen, the best chunk first, and where each sentence stands.
-
-    They are all of the retrieved chunks but those from where the sentence itself stands.
-    """
+    """The contexts of retrieved chunks that are far from the sentence, and where it stands."""
     pools, own = [], []
     found = index.search(sentences, top_n=selection.chunks)
     for sentence, (chunks, _) in zip(sentences, found, strict=True):
@@ -260,7 +182,7 @@ def _pools(
     return pools, own
 
 
-def _random(sentence: str, corpus: Places, selection: Selection, own: IntArray) -> IntArray:
+def _random(sentence: str, corpus: Corpus, selection: Selection, own: IntArray) -> IntArray:
     """Centres drawn for a sentence, far from where it stands and whatever the others are."""
     digest = hashlib.sha256(sentence.encode("utf-8", "surrogatepass")).digest()
     random = np.random.default_rng([selection.seed, int.from_bytes(digest[:8], "big")])
@@ -274,7 +196,7 @@ def _most_coherent(
     sentences: Sequence[str],
     pools: Sequence[IntArray],
     scorer: TermScorer,
-    corpus: Places,
+    corpus: Corpus,
     selection: Selection,
     weights: Weights,
 ) -> list[IntArray]:
@@ -308,12 +230,12 @@ def _rank_in_group(groups: IntArray) -> IntArray:
 def _best(
     pool: IntArray,
     terms: Mapping[str, FloatArray],
-    corpus: Places,
+    corpus: Corpus,
     selection: Selection,
     weights: Weights,
 ) -> ContextSet:
     """Chooses from the candidates by Eq. 3, one at a time."""
-    order = _descending(fit(terms, weights))
+    order = _descending(context_scores(terms, weights))
     if selection.strategy == "two-step":
         ordered = pool[order]
         before = corpus.neighbours(ordered, left=1, right=0)[:, 0]

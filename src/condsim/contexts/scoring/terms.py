@@ -1,4 +1,4 @@
-"""The four terms of Eq. 3 from the trained models: coherence and the three generators."""
+"""The four terms of Eq. 3 from the trained models, and their means over reference sentences."""
 
 from __future__ import annotations
 
@@ -6,41 +6,31 @@ from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from condsim.contexts.generator import TASKS, Task3
+from condsim.contexts.coherence import CoherenceScorer
+from condsim.contexts.corpus import Corpus
+from condsim.contexts.generator import GENERATOR_TASKS, GeneratorScorer
 from condsim.errors import InputError
-from condsim.types import FloatArray, IntArray
+from condsim.types import BoolArray, FloatArray, IntArray
 
 Model = TypeVar("Model")
 
 
-class Coherence(Protocol):
-    """What `condsim.contexts.coherence.model.CoherenceScorer` does."""
+class TermScorer(Protocol):
+    """What computes terms of Eq. 3, such as `ContextTerms`."""
 
-    def encode(self, sentences: Sequence[str]) -> FloatArray:
-        """Sentence vectors, ``(m, d)``."""
-
-    def log_probability(self, vectors: FloatArray, centres: IntArray) -> FloatArray:
-        """Log p(y=1) of each sentence in each context, ``(m, k)``."""
-
-
-class Generators(Protocol):
-    """What `condsim.contexts.generator.scorer.GeneratorScorer` does."""
-
-    def scores_of_tasks(
-        self,
-        tasks: Sequence[Task3],
-        sentences: Sequence[str],
-        centres: Sequence[NDArray[np.int64]],
-    ) -> dict[Task3, list[FloatArray]]:
-        """Log-probability per target token of each sentence in each of its contexts, by task."""
+    def terms(
+        self, sentences: Sequence[str], centres: Sequence[IntArray], names: Sequence[str]
+    ) -> list[dict[str, FloatArray]]:
+        """Computes terms; see `ContextTerms.terms`."""
 
 
 class ContextTerms:
     """Computes terms of Eq. 3 with trained models."""
 
-    def __init__(self, coherence: Coherence | None, generators: Generators | None) -> None:
+    def __init__(
+        self, coherence: CoherenceScorer | None, generators: GeneratorScorer | None
+    ) -> None:
         """Takes the models.
 
         Args:
@@ -53,7 +43,7 @@ class ContextTerms:
     def terms(
         self, sentences: Sequence[str], centres: Sequence[IntArray], names: Sequence[str]
     ) -> list[dict[str, FloatArray]]:
-        """Computes terms; see `condsim.contexts.scoring.selection.TermScorer`.
+        """Computes terms.
 
         Args:
             sentences: Sentences, length m.
@@ -69,28 +59,17 @@ class ContextTerms:
         """
         found: list[dict[str, FloatArray]] = [{} for _ in sentences]
         if "coherence" in names:
-            _add(found, "coherence", self._coherences(sentences, centres))
-        tasks = tuple(task for task in TASKS if task in names)
+            coherence = _needed(self._coherence, "coherence")
+            vectors = coherence.encode(sentences)
+            for terms, vector, one in zip(found, vectors, centres, strict=True):
+                terms["coherence"] = coherence.log_probability(vector[None], one)[0]
+        tasks = tuple(task for task in GENERATOR_TASKS if task in names)
         if tasks:
             generators = _needed(self._generators, tasks[0])
-            for task, values in generators.scores_of_tasks(tasks, sentences, centres).items():
-                _add(found, task, values)
+            for task, scores in generators.scores(tasks, sentences, centres).items():
+                for terms, values in zip(found, scores, strict=True):
+                    terms[task] = values
         return found
-
-    def _coherences(
-        self, sentences: Sequence[str], centres: Sequence[IntArray]
-    ) -> Sequence[FloatArray]:
-        coherence = _needed(self._coherence, "coherence")
-        vectors = coherence.encode(sentences)
-        return [
-            coherence.log_probability(vector[None], one)[0]
-            for vector, one in zip(vectors, centres, strict=True)
-        ]
-
-
-def _add(found: list[dict[str, FloatArray]], name: str, values: Sequence[FloatArray]) -> None:
-    for terms, value in zip(found, values, strict=True):
-        terms[name] = value
 
 
 def _needed(model: Model | None, term: str) -> Model:
@@ -100,3 +79,29 @@ def _needed(model: Model | None, term: str) -> Model:
             "give the term the weight 0."
         )
     return model
+
+
+class ContextMeans:
+    """The mean terms of contexts over a few sentences of the corpus, each computed once."""
+
+    def __init__(self, corpus: Corpus, terms: TermScorer, references: int, *, seed: int) -> None:
+        size = min(references, len(corpus))
+        drawn = np.random.default_rng(seed).choice(len(corpus), size=size, replace=False)
+        self._sentences = corpus.sentences(np.sort(drawn).astype(np.int64))
+        self._terms = terms
+        self._known: dict[str, FloatArray] = {}  # by term, each (n,)
+        self._done: BoolArray = np.zeros(len(corpus), np.bool_)
+
+    def of(self, groups: Sequence[IntArray], names: Sequence[str]) -> list[dict[str, FloatArray]]:
+        """The means of groups of contexts by term; the terms must be the same at every call."""
+        if not names:
+            return [{} for _ in groups]
+        every = np.unique(np.concatenate(groups))
+        missing = every[~self._done[every]]
+        if len(missing):
+            found = self._terms.terms(self._sentences, [missing] * len(self._sentences), names)
+            for name in names:
+                means = self._known.setdefault(name, np.zeros(len(self._done), np.float32))
+                means[missing] = np.mean([terms[name] for terms in found], axis=0)
+            self._done[missing] = True
+        return [{name: self._known[name][group] for name in names} for group in groups]

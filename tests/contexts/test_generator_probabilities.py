@@ -1,4 +1,4 @@
-"""Copies: the mixture worked out by hand, and its gradients against plain torch."""
+"""Probabilities of target tokens and copies: worked by hand, and against plain torch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from condsim.contexts.generator import Copied, CopyHead, mean_cross_entropy
+from condsim.contexts.generator import (
+    Copied,
+    CopyHead,
+    mean_cross_entropy,
+    target_log_probabilities,
+)
 
 
 @pytest.fixture
@@ -66,7 +71,52 @@ def test_copies_in_bfloat16_are_near_float32():
     given, attended = torch.randint(0, 9, (2, 12)), torch.ones(2, 12, dtype=torch.bool)
     wanted, hidden, keys = torch.randint(0, 9, (2, 5)), torch.randn(2, 5, 8), torch.randn(2, 12, 64)
     full = head(hidden, keys, given, attended, wanted)
-    half = head.bfloat16()(hidden.bfloat16(), keys.bfloat16(), given, attended, wanted)
-    assert half.copied.dtype == torch.float32
+    low = head.bfloat16()(hidden.bfloat16(), keys.bfloat16(), given, attended, wanted)
+    assert low.copied.dtype == torch.float32
     words = torch.full((2, 5), -3.0)
-    torch.testing.assert_close(half.mixed(words), full.mixed(words), atol=0.03, rtol=0)
+    torch.testing.assert_close(low.mixed(words), full.mixed(words), atol=0.03, rtol=0)
+
+
+@pytest.mark.parametrize("biased", [False, True])
+def test_mean_cross_entropy_equals_torch_with_gradients(biased, monkeypatch):
+    monkeypatch.setattr(
+        "condsim.contexts.generator.probabilities._TRAINED_VALUES", 3 * 50
+    )  # blocks of 3
+    torch.manual_seed(0)
+    hidden = torch.randn(11, 8, requires_grad=True)
+    weight = torch.randn(50, 8, requires_grad=True)
+    bias = torch.randn(50) if biased else None
+    targets = torch.randint(0, 50, (11,))
+    own = mean_cross_entropy(hidden, weight, bias, targets)
+    found = torch.autograd.grad(2 * own, [hidden, weight])
+    torchs = F.cross_entropy(F.linear(hidden, weight, bias), targets)
+    torch.testing.assert_close(own, torchs)
+    for mine, its in zip(found, torch.autograd.grad(2 * torchs, [hidden, weight]), strict=True):
+        torch.testing.assert_close(mine, its)
+
+
+def test_mean_cross_entropy_bfloat16_is_near_float32():
+    torch.manual_seed(0)
+    hidden, weight = torch.randn(64, 32), torch.randn(200, 32) * 0.2
+    targets = torch.randint(0, 200, (64,))
+    with torch.autocast("cpu", torch.bfloat16):
+        low = mean_cross_entropy(hidden, weight, None, targets)
+    assert low.item() == pytest.approx(F.cross_entropy(hidden @ weight.T, targets).item(), rel=5e-3)
+
+
+# With no shift, where one is needed, and where logits are so uneven that it is not enough.
+@pytest.mark.parametrize("scale", [0.1, 5.0, 8.0, 100.0])
+@pytest.mark.parametrize("biased", [False, True])
+def test_target_log_probabilities_equal_log_softmax(scale, biased, monkeypatch):
+    monkeypatch.setattr("condsim.contexts.generator.probabilities._SCORED_VALUES", 3 * 50)
+    torch.manual_seed(0)
+    hidden, weight = torch.randn(11, 8) * scale, torch.randn(50, 8)
+    bias = torch.randn(50) if biased else None
+    targets = torch.randint(0, 50, (11,))
+    logits = hidden @ weight.T + (0 if bias is None else bias)
+    wanted = logits.log_softmax(dim=-1).gather(1, targets[:, None])[:, 0]
+    found = target_log_probabilities(hidden, weight, bias, targets)
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
+    low_bias = None if bias is None else bias.bfloat16()
+    low = target_log_probabilities(hidden.bfloat16(), weight.bfloat16(), low_bias, targets)
+    assert ((low - wanted).abs() < 0.03 * (1 + wanted.abs())).all()

@@ -12,61 +12,39 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from condsim.contexts.model_weights import (
+from condsim.contexts.coherence import CoherenceSettings
+from condsim.contexts.generator import GeneratorSettings
+from condsim.contexts.weights import (
     BEST,
     CHECKPOINT,
+    copy_weights,
     load_weights,
     read_tensors,
-    weights,
+    weights_of,
     write_tensors,
 )
 from condsim.errors import ModelError
 from condsim.precision import uses_bfloat16
 from condsim.types import IntArray
 
-Progress = Callable[[int, int, float], None]
-"""Called after each step with the step, their number and the loss."""
+StepProgress = Callable[[int, int], None]
+"""Called after each step with the steps taken and their number."""
 
+_CHECKPOINT_SECONDS = 120.0  # between checkpoints
 _CHECKPOINT_SHARE = 0.05  # of the time at most, spent on writing checkpoints
-
-
-@dataclass(frozen=True)
-class LoopOptions:
-    """How a model is trained, whatever it is.
-
-    Attributes:
-        epochs: Passes over the training examples.
-        max_steps: Steps at most, or None.
-        learning_rate: Peak of the learning rate; it falls linearly to 0.
-        warmup: Share of the steps over which it rises, [0, 1).
-        weight_decay: AdamW's, on matrices only.
-        evaluations: How often the held-out part is evaluated in all.
-        patience: Evaluations without a better one before training ends.
-        seed: Seed of everything drawn.
-        precision: Number format of the products; weights and optimizer stay float32.
-        checkpoint_seconds: Time between checkpoints.
-    """
-
-    epochs: int
-    max_steps: int | None
-    learning_rate: float
-    warmup: float
-    weight_decay: float
-    evaluations: int
-    patience: int
-    seed: int
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    checkpoint_seconds: float = 120.0
 
 
 class TrainingWork(Protocol):
     """What is trained on: batches, their loss and the held-out part."""
+
+    tokens_seen: int
+    """Tokens of the batches so far."""
 
     def batches(self, epoch: int) -> list[IntArray]:
         """The batches of an epoch, numbers of examples; equal at each call."""
@@ -79,19 +57,19 @@ class TrainingWork(Protocol):
 
 
 @dataclass(frozen=True)
-class Course:
-    """How a training run went.
+class TrainingSummary:
+    """How a training went.
 
     Attributes:
         steps: Steps taken.
-        seconds: Time taken, that of earlier processes of the run too.
-        own_seconds: Time taken by this process.
+        seconds: Time taken, that of earlier processes of the training included.
+        tokens_per_second: Tokens trained on in a second by this process, evaluations included.
         evaluations: Step and quality of each evaluation.
     """
 
     steps: int
     seconds: float
-    own_seconds: float
+    tokens_per_second: float
     evaluations: tuple[tuple[int, float], ...]
 
 
@@ -99,86 +77,88 @@ def train_model(
     model: nn.Module,
     work: TrainingWork,
     folder: Path,
+    settings: CoherenceSettings | GeneratorSettings,
     *,
-    options: LoopOptions,
-    progress: Progress | None = None,
-) -> Course:
-    """Trains a model, or goes on where a killed run of the same work stopped.
+    learning_rate: float,
+    progress: StepProgress | None = None,
+) -> TrainingSummary:
+    """Trains a model, or goes on where a killed training of the same work stopped.
 
-    The model ends with the weights of its best evaluation. The checkpoint files stay in the folder
-    until :func:`train_model` is called with another one or the caller removes them.
+    The model ends with the weights of its best evaluation; checkpoints stay in the folder.
     """
     with torch.random.fork_rng():
-        return _Loop(model, work, folder, options, progress).run()
+        return _Training(model, work, folder, settings, learning_rate).run(progress)
 
 
-class _Loop:
-    """One run: its state is what a checkpoint holds."""
+class _Training:
+    """A training; its state is what a checkpoint holds."""
 
     def __init__(
         self,
         model: nn.Module,
         work: TrainingWork,
         folder: Path,
-        options: LoopOptions,
-        progress: Progress | None,
+        settings: CoherenceSettings | GeneratorSettings,
+        learning_rate: float,
     ) -> None:
-        self.model, self.work, self.folder, self.options = model, work, folder, options
-        self.progress = progress
+        self.model, self.work, self.folder = model, work, folder
+        self.settings, self.learning_rate = settings, learning_rate
         self.device = next(model.parameters()).device
-        self.autocast = uses_bfloat16(options.precision)
+        self.autocast = uses_bfloat16(settings.precision)
         matrices = [p for p in model.parameters() if p.ndim > 1]
         vectors = [p for p in model.parameters() if p.ndim <= 1]
         self.optimizer = torch.optim.AdamW(
             [
-                {"params": matrices, "weight_decay": options.weight_decay},
+                {"params": matrices, "weight_decay": settings.weight_decay},
                 {"params": vectors, "weight_decay": 0.0},
             ],
-            lr=options.learning_rate,
+            lr=learning_rate,
             fused=True,
         )
-        self.sizes = [len(work.batches(epoch)) for epoch in range(options.epochs)]
-        self.steps = min(sum(self.sizes), options.max_steps or sum(self.sizes))
-        self.every = max(1, math.ceil(self.steps / max(1, options.evaluations)))
+        sizes = [len(work.batches(epoch)) for epoch in range(settings.epochs)]
+        self.starts = np.cumsum([0, *sizes])  # first step of each epoch
+        self.steps = min(int(self.starts[-1]), settings.max_steps or int(self.starts[-1]))
+        self.every = max(1, math.ceil(self.steps / settings.evaluations))
         self.step = 0
-        self.evaluations: list[tuple[int, float]] = []
         self.seconds = 0.0
+        self.evaluations: list[tuple[int, float]] = []
+        self.epoch = -1  # that of `batches`
+        self.batches: list[IntArray] = []
 
-    def run(self) -> Course:
+    def run(self, progress: StepProgress | None) -> TrainingSummary:
         """Takes the steps that are left."""
         self._resume()
         started = saved = time.monotonic()
         before = self.seconds
-        interval = self.options.checkpoint_seconds
-        while self.step < self.steps and not self._tired():
-            loss = self._take_step()
-            if self.progress is not None:
-                self.progress(self.step, self.steps, loss)
-            judged = self.step % self.every == 0 or self.step == self.steps
-            if judged:
-                self._judge()
+        interval = _CHECKPOINT_SECONDS
+        while self.step < self.steps and not self._patience_is_over():
+            self._take_step()
+            if progress is not None:
+                progress(self.step, self.steps)
+            evaluated = self.step % self.every == 0 or self.step == self.steps
+            if evaluated:
+                self._evaluate()
             now = time.monotonic()
             self.seconds = before + now - started
-            if judged or now - saved > interval:
+            if evaluated or now - saved > interval:
                 self._save()
                 saved = time.monotonic()
                 interval = max(interval, (saved - now) / _CHECKPOINT_SHARE)
         if self.evaluations:
-            best, _ = read_tensors(self.folder / BEST)
-            load_weights(self.model, best, source=self.folder / BEST)
+            load_weights(self.model, self.folder / BEST)
         self.model.eval()
-        return Course(self.step, self.seconds, self.seconds - before, tuple(self.evaluations))
+        rate = self.work.tokens_seen / max(self.seconds - before, 1e-9)
+        return TrainingSummary(self.step, self.seconds, rate, tuple(self.evaluations))
 
-    def _take_step(self) -> float:
-        epoch, start = 0, 0
-        while self.step - start >= self.sizes[epoch]:
-            start += self.sizes[epoch]
-            epoch += 1
-        batch = self._batches(epoch)[self.step - start]
-        key = (self.options.seed, self.step)
+    def _take_step(self) -> None:
+        epoch = int(np.searchsorted(self.starts, self.step, side="right")) - 1
+        if epoch != self.epoch:
+            self.epoch, self.batches = epoch, self.work.batches(epoch)
+        batch = self.batches[self.step - self.starts[epoch]]
+        key = (self.settings.seed, self.step)
         torch.manual_seed(int(np.random.SeedSequence(key).generate_state(1)[0]))
         for group in self.optimizer.param_groups:
-            group["lr"] = self.options.learning_rate * self._rate(self.step)
+            group["lr"] = self.learning_rate * self._rate()
         self.model.train()
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.autocast):
             loss = self.work.loss(batch, np.random.default_rng(key))
@@ -189,29 +169,24 @@ class _Loop:
         if not math.isfinite(value):
             raise ModelError(
                 f"The loss at step {self.step + 1} is {value}; lower learning_rate. Got "
-                f"{self.options.learning_rate}."
+                f"{self.learning_rate}."
             )
         self.optimizer.step()
         self.step += 1
-        return value
 
-    def _batches(self, epoch: int) -> list[IntArray]:
-        if getattr(self, "_epoch", None) != epoch:
-            self._epoch = epoch
-            self._of_epoch = self.work.batches(epoch)
-        return self._of_epoch
+    def _rate(self) -> float:
+        """The learning rate as a share of its peak: a linear rise, then a linear fall to 0."""
+        warm = max(1, round(self.settings.warmup * self.steps))
+        if self.step < warm:
+            return (self.step + 1) / warm
+        return max(0.0, (self.steps - self.step) / max(1, self.steps - warm))
 
-    def _rate(self, step: int) -> float:
-        warm = max(1, round(self.options.warmup * self.steps))
-        if step < warm:
-            return (step + 1) / warm
-        return max(0.0, (self.steps - step) / max(1, self.steps - warm))
-
-    def _tired(self) -> bool:
+    def _patience_is_over(self) -> bool:
         values = [value for _, value in self.evaluations]
-        return bool(values) and len(values) - 1 - int(np.argmax(values)) >= self.options.patience
+        since_best = len(values) - 1 - int(np.argmax(values)) if values else 0
+        return since_best >= self.settings.patience
 
-    def _judge(self) -> None:
+    def _evaluate(self) -> None:
         self.model.eval()
         with (
             torch.inference_mode(),
@@ -219,11 +194,11 @@ class _Loop:
         ):
             value = self.work.evaluate()
         if all(value > other for _, other in self.evaluations):
-            write_tensors(self.folder / BEST, weights(self.model))
+            write_tensors(self.folder / BEST, weights_of(self.model))
         self.evaluations.append((self.step, value))
 
     def _save(self) -> None:
-        tensors = {f"model.{name}": value for name, value in weights(self.model).items()}
+        tensors = {f"model.{name}": value for name, value in weights_of(self.model).items()}
         for name, parameter in self.model.named_parameters():
             for key, value in self.optimizer.state.get(parameter, {}).items():
                 tensors[f"optimizer.{key}.{name}"] = value
@@ -236,7 +211,7 @@ class _Loop:
             return
         tensors, metadata = read_tensors(path)
         own = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
-        load_weights(self.model, own, source=path)
+        copy_weights(self.model, own, source=path)
         for name, parameter in self.model.named_parameters():
             parts = {key: f"optimizer.{key}.{name}" for key in ("step", "exp_avg", "exp_avg_sq")}
             if parts["step"] in tensors:  # a parameter that no loss reached has no state

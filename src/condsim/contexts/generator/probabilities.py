@@ -1,24 +1,87 @@
-"""Log-probabilities of target tokens without ever holding the logits of a whole batch.
+"""Probabilities of target tokens: output words mixed with copies, and their loss.
 
-The logits of a few rows fit the processor's cache; those of a batch (8,000 of them for each token)
-are hundreds of megabytes that are written and read several times. So rows are taken in blocks, and
-in training the gradient of a block is computed while its probabilities are at hand.
+*Copies* are a pointer to the given sentences beside the output words (See et al., 2017, Eq. 8-9).
+What tells one context from another is mostly words of it that come again. A large Transformer
+learns that from billions of words; a small one trained on millions does not, unless it can point.
+The probability of a token is then
+
+    (1 - g) p_words(token) + g * (attention on the given tokens that are this token),
+
+with a gate g and an attention of one head, both from the decoder's state. Not part of SSBC, whose
+generators are plain Transformers: ``copy: false`` gives those.
+
+*Logits of a whole batch are never held*: the logits of a few rows fit the processor's cache; those
+of a batch (8,000 of them for each token) are hundreds of megabytes, written and read several times.
+So rows are taken in blocks, and in training the gradient of a block is computed with its
+probabilities.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
-
-from condsim.contexts.generator.pointer import Copied
+from torch import Tensor, nn
 
 _SCORED_VALUES = 1 << 20  # logits in a block: 128 rows of 8,000
 _TRAINED_VALUES = 1 << 21
 _SAFE_EXPONENT = 75.0  # e^75 times a large vocabulary is still a float32 and a bfloat16
+_KEY_SIZE = 64
+_GATE = -2.0  # at first an eighth of the probability is for copies
+
+
+class Copied(NamedTuple):
+    """What a target token's log-probability is mixed from.
+
+    Attributes:
+        own: Log of the share of the output words, log(1 - g), ``(...)`` float32.
+        copied: Log-probability of the token as a copy, log g included, ``(...)`` float32.
+    """
+
+    own: Tensor
+    copied: Tensor
+
+    def mixed(self, scores: Tensor) -> Tensor:
+        """Log-probabilities, ``(...)`` float32, of those among the output words, ``(...)``."""
+        return torch.logaddexp(self.own + scores, self.copied)
+
+
+class CopyHead(nn.Module):
+    """One head of attention on the given tokens, and the gate of its share."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(size, _KEY_SIZE)
+        self.key = nn.Linear(size, _KEY_SIZE)
+        self.gate = nn.Linear(size, 1)
+        nn.init.constant_(self.gate.bias, _GATE)
+
+    def forward(
+        self, hidden: Tensor, keys: Tensor, given: Tensor, attended: Tensor, wanted: Tensor
+    ) -> Copied:
+        """Looks for the target tokens among the given ones.
+
+        Args:
+            hidden: Decoder states, ``(b, t, d)``.
+            keys: Keys of the given tokens, ``(b, s, 64)``.
+            given: The given tokens, ``(b, s)``.
+            attended: Which of them are not padding, ``(b, s)``.
+            wanted: Target tokens, ``(b, t)``.
+
+        Returns:
+            What their log-probabilities are mixed from, ``(b, t)``.
+        """
+        scores = (self.query(hidden) * _KEY_SIZE**-0.5) @ keys.transpose(1, 2)
+        scores = scores.float().masked_fill(~attended[:, None], float("-inf"))
+        found = (given[:, None] == wanted[:, :, None]) & attended[:, None]
+        # log of the sum over found places of softmax; the least float stands for no such place.
+        least = torch.finfo(torch.float32).min
+        there = torch.logsumexp(scores.masked_fill(~found, least), dim=-1)
+        gate = self.gate(hidden).squeeze(-1).float()
+        pointed = there - torch.logsumexp(scores, dim=-1)
+        return Copied(F.logsigmoid(-gate), F.logsigmoid(gate) + pointed)
 
 
 def target_log_probabilities(
