@@ -160,12 +160,7 @@ def fit_extra(values: Float64Array, applies: NDArray[np.bool_]) -> Linear:
 
 
 def decisions_out_of_fold(
-    values: Float64Array,
-    rows: Task,
-    *,
-    extra: Linear | None,
-    strength: float,
-    seed: int,
+    values: Float64Array, rows: Task, *, extra: Linear | None, strength: float, seed: int
 ) -> Float64Array:
     """Gives each row the logit of a fit that has not seen its sentence pair.
 

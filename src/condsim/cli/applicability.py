@@ -23,8 +23,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 Data: TypeAlias = Annotated[
     Path,
     typer.Option(
-        help="C-STS file whose label is -1 where the condition does not apply.",
-        show_default=False,
+        help="C-STS file whose label is -1 where the condition does not apply.", show_default=False
     ),
 ]
 Extra: TypeAlias = Annotated[
@@ -36,8 +35,7 @@ Extra: TypeAlias = Annotated[
 ]
 Sample: TypeAlias = Annotated[int, typer.Option(min=2, help="Most extra rows to fit on.")]
 Model: TypeAlias = Annotated[
-    str | None,
-    typer.Option(help="Model folder or Hub name.", show_default="the model that ships"),
+    str | None, typer.Option(help="Model folder or Hub name.", show_default="the model that ships")
 ]
 Strength: TypeAlias = Annotated[
     float, typer.Option(help="Inverse weight of the squared coefficients, above 0.")

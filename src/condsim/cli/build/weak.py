@@ -25,8 +25,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 @app.command()
 def weak(
     captions: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Files with a row a sentence.", show_default=False),
+        list[Path] | None, typer.Argument(help="Files with a row a sentence.", show_default=False)
     ] = None,
     output: Annotated[
         Path | None, typer.Option(help="CSV or Parquet file to write.", show_default=False)
@@ -72,8 +71,7 @@ def weak(
     ] = None,
     caption_column: Annotated[str, typer.Option(help="Column of the sentence.")] = "caption",
     sample: Annotated[
-        int | None,
-        typer.Option(min=2, help="Sentences to draw pairs from.", show_default="all"),
+        int | None, typer.Option(min=2, help="Sentences to draw pairs from.", show_default="all")
     ] = None,
     k: Annotated[int, typer.Option(min=1, help="Neighbours of a sentence.")] = 32,
     text_encoder: Annotated[

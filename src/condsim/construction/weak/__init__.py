@@ -1,13 +1,7 @@
 """Weak labels from raw text: functions that read an attribute and compare two values of it.
 
-```
-sentence ──► LabellingFunction.read ──► value ──┐
-                                                ├──► compare ──► label, 1 to 5
-sentence ──► LabellingFunction.read ──► value ──┘
-```
-
 Programmatic labelling after Ratner et al. (2016), "Data programming: creating large training sets,
-quickly"; conditions and scale are those of C-STS. `docs/weak-labels.md` shows a function of one's
+quickly"; conditions and scale are those of C-STS. `docs/weak-labels.md` shows a function of your
 own.
 """
 
@@ -30,7 +24,6 @@ if TYPE_CHECKING:
     )
     from condsim.construction.weak.building import (
         WeakReport as WeakReport,
-        WeakSettings as WeakSettings,
         build_weak as build_weak,
     )
     from condsim.construction.weak.checking import (
@@ -51,7 +44,7 @@ if TYPE_CHECKING:
         Taxonomy as Taxonomy,
         taxonomy as taxonomy,
     )
-    from condsim.construction.weak.pool import read_pool as read_pool
+    from condsim.construction.weak.pool import WeakSettings as WeakSettings, read_pool as read_pool
     from condsim.construction.weak.registry import (
         REGISTRY as REGISTRY,
         Registry as Registry,
@@ -72,12 +65,12 @@ __getattr__, __dir__, __all__ = face(
             "ANSWER_TOKENS Answerer FunctionAnswerer ModelAnswerer answer_file answers "
             "read_answer with_answers"
         ),
-        "building": "WeakReport WeakSettings build_weak",
+        "building": "WeakReport build_weak",
         "checking": "AgreementReport Coverage agreement coverage",
         "conditions": "condition_key",
         "functions": "ABSENT LabellingFunction graded yes_or_no",
         "language": "Sentence Taxonomy taxonomy",
-        "pool": "read_pool",
+        "pool": "WeakSettings read_pool",
         "registry": "REGISTRY Registry labelling_function",
         "rows": "TrainingRow",
         "teachers": "teach teach_file teach_pairs",

@@ -29,9 +29,13 @@ ANSWER_TOKENS = 20
 
 _MOST_WORDS = 8  # of an answer; more is talk
 
-_INSTRUCTION = """\
+_PROMPT = """\
 Answer from the sentence alone, in at most five words, and with no sentence of your own. If the \
-sentence does not tell, answer: not said"""
+sentence does not tell, answer: not said
+
+Sentence: {1}
+Question: {0}
+Answer:"""
 
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 _AROUND = re.compile(
@@ -64,11 +68,6 @@ class Answerer(Protocol):
 
 def answers(condition: str, sentence: str, *, registry: Registry = REGISTRY) -> str | None:
     """Answers a condition from a sentence by the function that understands it.
-
-    Args:
-        condition: The condition, in any wording.
-        sentence: The sentence.
-        registry: The functions.
 
     Returns:
         A few words; None if no function understands the condition or the sentence does not say.
@@ -115,7 +114,7 @@ class ModelAnswerer:
             InputError: If a sentence is too long for the model.
             BackendError: If the model does not answer; what was answered is stored.
         """
-        prompts = [_prompt(*question) for question in questions]
+        prompts = [_PROMPT.format(condition, sentence) for condition, sentence in questions]
         read: list[str | None] = [None] * len(questions)
         try:
             for row, answer in self._asker.answers(prompts.__getitem__, len(questions)):
@@ -135,10 +134,6 @@ class ModelAnswerer:
                     f"{self.name} cannot take a sentence as long as {sentence[:60]!r}... under "
                     f"the condition {condition!r}. Leave the row out, or name a model that can."
                 ) from None
-
-
-def _prompt(condition: str, sentence: str) -> str:
-    return f"{_INSTRUCTION}\n\nSentence: {sentence}\nQuestion: {condition}\nAnswer:"
 
 
 def read_answer(text: str) -> str | None:

@@ -4,45 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from itertools import chain
 from pathlib import Path
 
-from condsim.construction.candidates import FilterSettings, PairFilter
 from condsim.construction.tables import revisions_of, write_rows
 from condsim.construction.weak.draw import Drawing, absent_rows
 from condsim.construction.weak.functions import LabellingFunction
-from condsim.construction.weak.pool import Pool, excluded_keys, near_pairs, read_pool, vectors_of
+from condsim.construction.weak.pool import Pool, WeakSettings, excluded_keys, near_pairs, read_pool
 from condsim.construction.weak.registry import Registry
 from condsim.construction.weak.rows import AnsweredRow, WeakRow, write_provenance
 from condsim.progress import Progress
-from condsim.settings import Settings
 from condsim.tasks import iter_csts
-
-
-class WeakSettings(Settings):
-    """How a weakly labelled data set is made.
-
-    Attributes:
-        rows: Rows with a label from 1 to 5, two a pair.
-        absent: Rows with the label -1.
-        seed: Seed of all that is drawn.
-        k: Neighbours of a sentence.
-        sample: Sentences to draw pairs from; all if None.
-        text_encoder: The model whose vectors say which sentences are near; ``"words"`` needs none,
-            None is that of `condsim.construction.load_text_encoder`.
-        answers: Whether the rows have the columns ``answer1`` and ``answer2``.
-        filters: Bounds that pairs must keep.
-    """
-
-    rows: int = 60_000
-    absent: int = 0
-    seed: int = 0
-    k: int = 32
-    sample: int | None = None
-    text_encoder: str | None = None
-    answers: bool = True
-    filters: FilterSettings = FilterSettings(max_iou=0.3, min_length_ratio=0.6)
 
 
 @dataclass(frozen=True)
@@ -113,9 +86,8 @@ def build_weak(
         MissingExtraError: If an optional library is not installed.
     """
     cache.mkdir(parents=True, exist_ok=True)
-    known = list(registry)
-    weights = None if like is None else _weights_like(like, registry)
-    drawing = Drawing(known, rows=settings.rows, weights=weights, seed=settings.seed)
+    weighted = _weighted(registry, like)
+    drawing = Drawing(weighted, rows=settings.rows, seed=settings.seed)
     pool = read_pool(
         paths,
         caption_column=caption_column,
@@ -124,18 +96,7 @@ def build_weak(
         sample=settings.sample,
         seed=settings.seed,
     )
-    vectors, revision = vectors_of(
-        pool.collection,
-        text_encoder=settings.text_encoder,
-        cache=cache,
-        progress=progress,
-        seed=settings.seed,
-        device=device,
-    )
-    pairs = near_pairs(
-        pool, vectors, k=settings.k, cache=cache, progress=progress, seed=settings.seed
-    )
-    passing = PairFilter(settings.filters).passing(pairs)
+    pairs, revision = near_pairs(pool, settings, cache=cache, progress=progress, device=device)
     written: Counter[tuple[str, int]] = Counter()
 
     def counted(rows: Iterator[AnsweredRow]) -> Iterator[WeakRow]:
@@ -143,19 +104,17 @@ def build_weak(
             written[row.origin.removeprefix("weak:"), row.label] += 1
             if written.total() % 100 == 0:
                 progress("rows", written.total(), settings.rows + settings.absent)
-            yield row if settings.answers else row.without_answers()
+            yield row if settings.answers else WeakRow(*astuple(row)[:5])
 
-    labelled = counted(drawing.rows(passing))
-    absent = counted(
-        absent_rows(passing, known, rows=settings.absent, weights=weights, seed=settings.seed)
-    )
+    labelled = counted(drawing.rows(pairs))
+    absent = counted(absent_rows(pairs, weighted, rows=settings.absent, seed=settings.seed))
     kind = AnsweredRow if settings.answers else WeakRow
     if absent_output is None:
         write_rows(chain(labelled, absent), output, kind=kind)
     else:
         write_rows(labelled, output, kind=kind)
         write_rows(absent, absent_output, kind=kind)
-    report = _report(pool, drawing.seen, written, known)
+    report = _report(pool, drawing.seen, written, registry)
     facts = {
         "excluded": revisions_of(exclude),
         "like": None if like is None else revisions_of([like]),
@@ -169,19 +128,20 @@ def build_weak(
     return report
 
 
-def _weights_like(path: Path, registry: Registry) -> dict[str, float]:
-    """How often each function's conditions are written in a data set."""
-    found = (registry.find(row.condition) for row in iter_csts(path, labels=False))
-    return dict(Counter(function.name for function in found if function is not None))
+def _weighted(registry: Registry, like: Path | None) -> list[tuple[LabellingFunction, float]]:
+    """The functions that are drawn, and how often; one whose own weight is 0 never is."""
+    drawn = [(function, function.weight) for function in registry if function.weight > 0]
+    if like is not None:
+        found = (registry.find(row.condition) for row in iter_csts(like, labels=False))
+        written = Counter(function.name for function in found if function is not None)
+        drawn = [(f, float(written[f.name])) for f, _ in drawn if written[f.name]]
+    return drawn
 
 
 def _report(
-    pool: Pool,
-    pairs: int,
-    written: Counter[tuple[str, int]],
-    functions: Sequence[LabellingFunction],
+    pool: Pool, pairs: int, written: Counter[tuple[str, int]], registry: Registry
 ) -> WeakReport:
-    family = {function.name: function.family for function in functions}
+    family = {function.name: function.family for function in registry}
     labels, families, names = Counter[str](), Counter[str](), Counter[str]()
     for (name, label), rows in written.items():
         labels[str(label)] += rows

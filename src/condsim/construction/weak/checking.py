@@ -20,22 +20,13 @@ _FEWEST = 3  # rows for a correlation
 
 @dataclass(frozen=True)
 class Agreement:
-    """Agreement on the rows whose conditions some functions understand.
+    """Agreement on the rows whose conditions some functions understand."""
 
-    Attributes:
-        name: The function, the family, or ``all``.
-        rows: Labelled rows whose condition is understood.
-        read: Those of them in which both sentences are read.
-        spearman: Rank correlation x100 of score and label on the rows read; NaN below three rows or
-            where one of the two is constant.
-        mean_absolute_error: Of the score, in labels, on the rows read; NaN without any.
-    """
-
-    name: str
+    name: str  # of the function or family, or "all"
     rows: int
-    read: int
-    spearman: float
-    mean_absolute_error: float
+    read: int  # rows of which both sentences are read
+    spearman: float  # x100, of score and label; NaN below three rows or where either is constant
+    mean_absolute_error: float  # in labels; NaN if no row is read
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,7 @@ _PLURAL = 3  # what a plural without a number is taken for
 
 @dataclass(frozen=True)
 class Count:
-    """A number of things.
-
-    Attributes:
-        number: How many, at least 0; an estimate unless exact.
-        exact: Whether the sentence tells the number.
-    """
+    """A number of things: an estimate, unless the sentence tells it."""
 
     number: float
     exact: bool

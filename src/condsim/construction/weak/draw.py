@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 import numpy as np
@@ -30,22 +30,16 @@ class Drawing:
     """
 
     def __init__(
-        self,
-        functions: Sequence[LabellingFunction],
-        *,
-        rows: int,
-        weights: Mapping[str, float] | None = None,
-        seed: int = 0,
+        self, weighted: Sequence[tuple[LabellingFunction, float]], *, rows: int, seed: int
     ) -> None:
         if rows < 2:
             raise InputError(f"Rows come two a pair, so there must be 2 or more. Got {rows}.")
-        given = _weights(functions, weights)
-        total = sum(given.values())
-        if total <= 0:
+        if not weighted:
             raise InputError("No labelling function has a weight above 0; none could be drawn.")
-        self._functions = {f.name: f for f in functions if given[f.name] > 0}
+        total = sum(weight for _, weight in weighted)
+        self._functions = {function.name: function for function, _ in weighted}
+        self._share = {function.name: rows * weight / total / 5 for function, weight in weighted}
         self._rows = rows
-        self._share = {name: rows * weight / total / 5 for name, weight in given.items()}
         self._random = np.random.default_rng(seed)
         self._read: dict[str, dict[str, object]] = {}  # values by sentence and function
         self._drawn: Counter[tuple[str, int]] = Counter()  # by function and label
@@ -65,7 +59,11 @@ class Drawing:
                 if not chosen:
                     waiting.append(pair)
                 for place in self._random.permutation(2) if chosen else ():
-                    yield self._row(pair, *chosen[place])
+                    name, label = chosen[place]
+                    self._drawn[name, label] += 1
+                    self._labels[label] += 1
+                    values = self._values(pair.sentence1)[name], self._values(pair.sentence2)[name]
+                    yield _row(pair, self._functions[name], values, label, self._random)
             source = iter(waiting)
 
     def _choose(self, pair: Candidate, looser: float) -> list[tuple[str, int]]:
@@ -98,12 +96,6 @@ class Drawing:
         least = min(of_function, of_label)
         return least if least <= 0 else of_function + of_label
 
-    def _row(self, pair: Candidate, name: str, label: int) -> AnsweredRow:
-        self._drawn[name, label] += 1
-        self._labels[label] += 1
-        values = self._values(pair.sentence1)[name], self._values(pair.sentence2)[name]
-        return _row(pair, self._functions[name], values, label=label, random=self._random)
-
     def _values(self, text: str) -> dict[str, object]:
         """What the functions read from a sentence, in their order."""
         if text not in self._read:
@@ -119,49 +111,35 @@ class Drawing:
 
 def absent_rows(
     pairs: Iterable[Candidate],
-    functions: Sequence[LabellingFunction],
+    weighted: Sequence[tuple[LabellingFunction, float]],
     *,
     rows: int,
-    weights: Mapping[str, float] | None = None,
-    seed: int = 0,
+    seed: int,
 ) -> Iterator[AnsweredRow]:
     """Draws rows whose condition does not apply to one sentence or to both."""
     random = np.random.default_rng(seed)
-    given = _weights(functions, weights)
-    weighted = [function for function in functions if given[function.name] > 0]
     drawn: Counter[str] = Counter()
     for pair in pairs:
         if drawn.total() == rows:
             return
         one, two = Sentence(pair.sentence1), Sentence(pair.sentence2)
-        read = ((function, (function.read(one), function.read(two))) for function in weighted)
+        read = ((f, weight, (f.read(one), f.read(two))) for f, weight in weighted)
         void = {
-            ((drawn[function.name] + 1) / given[function.name], function.name): (function, values)
-            for function, values in read
+            ((drawn[function.name] + 1) / weight, function.name): (function, values)
+            for function, weight, values in read
             if function.void(*values)
         }
         if not void:
             continue
         function, values = void[min(void)]
         drawn[function.name] += 1
-        yield _row(pair, function, values, label=DOES_NOT_APPLY, random=random)
-
-
-def _weights(
-    functions: Sequence[LabellingFunction], weights: Mapping[str, float] | None
-) -> dict[str, float]:
-    """How often each function is drawn; one whose own weight is 0 never is."""
-    return {
-        f.name: f.weight if weights is None or f.weight == 0 else float(weights.get(f.name, 0))
-        for f in functions
-    }
+        yield _row(pair, function, values, DOES_NOT_APPLY, random)
 
 
 def _row(
     pair: Candidate,
     function: LabellingFunction,
     values: tuple[object, object],
-    *,
     label: int,
     random: np.random.Generator,
 ) -> AnsweredRow:

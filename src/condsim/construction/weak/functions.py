@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Set
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from condsim.construction.weak.conditions import built_in_conditions, wordings_of
@@ -31,27 +32,14 @@ Comparison: TypeAlias = Callable[[Any, Any], float | None]
 
 @dataclass(frozen=True)
 class LabellingFunction:
-    """Reads one attribute and compares two values of it.
-
-    Attributes:
-        name: The condition in plain words, such as ``"number of people"``; unique.
-        family: What it belongs to, such as ``"number"``.
-        read: See `Reader`.
-        compare: See `Comparison`.
-        answer: Says a value in a few words.
-        wordings: Ways to write the condition, the name first.
-        also: Further conditions it understands, which are not written.
-        weight: How often it is drawn, relative to others, at least 0.
-        none_is_a_value: Whether a sentence without the attribute says something ("no people"), so
-            that only two such sentences make the condition void.
-    """
+    """Reads one attribute and compares two values of it; see `labelling_function`."""
 
     name: str
     family: str
     read: Reader
     compare: Comparison
     answer: Callable[[Any], str]
-    wordings: tuple[str, ...]
+    wordings: tuple[str, ...]  # the name first
     also: tuple[str, ...] = ()
     weight: float = 1.0
     none_is_a_value: bool = False
@@ -116,15 +104,15 @@ def built_in(
 
 def node_function(
     name: str,
-    read: Reader,
     tree: str,
+    read: Reader | None = None,
     *,
     floor: float = LOWEST,
     family: str = "",
     also: Iterable[str] = (),
     weight: float = 1.0,
 ) -> LabellingFunction:
-    """Makes a function that reads nodes of a tree; labels are from ``floor`` to 5.
+    """Makes a built-in function that reads nodes of a tree; labels are from ``floor`` to 5.
 
     Each node is held against the most similar one of the other sentence; the label is the mean over
     both directions.
@@ -135,6 +123,7 @@ def node_function(
         alike = (_best(known, one, two) + _best(known, two, one)) / 2
         return floor + (alike - LOWEST) * (HIGHEST - floor) / (HIGHEST - LOWEST)
 
+    read = read or partial(read_nodes, tree=tree)
     return built_in(name, read, compare, _say_nodes, family=family, also=also, weight=weight)
 
 

@@ -29,20 +29,12 @@ _BOUNDS = all_words("grammar", "bounds").union(",.;:!?&")
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A node of a tree.
+    """A node of a tree."""
 
-    Attributes:
-        name: The first word of its line, unique in the tree.
-        parent: The node above; None for a root.
-        order: Place in the file, from 0.
-        words: Words that name it, in the singular or infinitive.
-        children: The nodes right below.
-    """
-
-    name: str
+    name: str  # unique in the tree
     parent: Node | None
-    order: int
-    words: tuple[str, ...]
+    order: int  # in the file, from 0
+    words: tuple[str, ...]  # that name it, in the singular or infinitive
     children: list[Node] = field(default_factory=list, repr=False)
 
     @cached_property
@@ -57,21 +49,13 @@ class Node:
 
 @dataclass(frozen=True)
 class Found:
-    """A mention of a node in a sentence.
-
-    Attributes:
-        node: What is mentioned.
-        start: Its first word.
-        stop: The word after its last.
-        plural: Whether in the plural.
-        hint: Whether it only hints at the node.
-    """
+    """A mention of a node in a sentence, from its first word to the one after its last."""
 
     node: Node
     start: int
     stop: int
     plural: bool = False
-    hint: bool = False
+    hint: bool = False  # it only hints at the node
 
 
 class Taxonomy:

@@ -1,4 +1,4 @@
-"""The sentences that pairs are drawn from, and which of them are near."""
+"""The settings of a weak data set, its sentences, and which of them are near."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import numpy as np
 from condsim.construction.candidates import (
     DEFAULT_TEXT_ENCODER,
     Collection,
+    FilterSettings,
+    PairFilter,
     TextEncoder,
     caption_vectors,
     load_text_encoder,
@@ -23,28 +25,46 @@ from condsim.construction.dataset import sentence_key
 from condsim.construction.rows import Candidate, pair_id_of
 from condsim.errors import InputError, require
 from condsim.progress import Progress
+from condsim.settings import Settings
 from condsim.tasks import iter_rows
 from condsim.types import FloatArray
 
-WORDS = "words"  # names the vectors that need no model
-_WIDTH = 200  # of those vectors
+_WIDTH = 200  # of vectors of words
+
+
+class WeakSettings(Settings):
+    """How a weakly labelled data set is made.
+
+    Attributes:
+        rows: Rows with a label from 1 to 5, two a pair.
+        absent: Rows with the label -1.
+        seed: Seed of all that is drawn.
+        k: Neighbours of a sentence.
+        sample: Sentences to draw pairs from; all if None.
+        text_encoder: The model whose vectors say which sentences are near; ``"words"`` needs none,
+            None is that of `condsim.construction.load_text_encoder`.
+        answers: Whether the rows have the columns ``answer1`` and ``answer2``.
+        filters: Bounds that pairs must keep.
+    """
+
+    rows: int = 60_000
+    absent: int = 0
+    seed: int = 0
+    k: int = 32
+    sample: int | None = None
+    text_encoder: str | None = None
+    answers: bool = True
+    filters: FilterSettings = FilterSettings(max_iou=0.3, min_length_ratio=0.6)
 
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Sentences of one or more files.
-
-    Attributes:
-        collection: The sentences, with those of an item side by side.
-        items: The item of each sentence, ``(n,)``; sentences of an item are not paired.
-        excluded: Sentences left out since a file to be kept apart has them.
-        repeated: Sentences left out since an earlier one is the same but for case and punctuation.
-    """
+    """Sentences of one or more files."""
 
     collection: Collection
-    items: Sequence[str]
-    excluded: int
-    repeated: int
+    items: Sequence[str]  # of each sentence; sentences of an item are not paired
+    excluded: int  # left out, since a file to be kept apart has them
+    repeated: int  # left out, since an earlier one is the same but for case and punctuation
 
 
 def excluded_keys(paths: Sequence[Path]) -> frozenset[str]:
@@ -124,57 +144,57 @@ def read_pool(
     return Pool(collection, [items[place] for place in chosen], excluded, repeated)
 
 
-def vectors_of(
-    collection: Collection,
-    *,
-    text_encoder: str | None,
-    cache: Path,
-    progress: Progress,
-    seed: int = 0,
-    device: str | None = None,
-) -> tuple[FloatArray, str | None]:
-    """Gives the sentences' vectors of length 1, ``(n, width)``, and the revision of the model."""
-    if text_encoder != WORDS:
-        encoder: TextEncoder = load_text_encoder(
-            text_encoder or DEFAULT_TEXT_ENCODER, device=device
-        )
-        found = caption_vectors(collection, encoder, cache=cache, progress=progress)
-        return found, encoder.revision
+def near_pairs(
+    pool: Pool, settings: WeakSettings, *, cache: Path, progress: Progress, device: str | None
+) -> tuple[Iterator[Candidate], str | None]:
+    """Gives near pairs that pass the filters, in random order, and the revision of the model."""
+    collection = pool.collection
+    if settings.text_encoder == "words":
+        revision, vectors = None, _word_vectors(collection.captions, settings.seed, progress)
+    else:
+        name = settings.text_encoder or DEFAULT_TEXT_ENCODER
+        encoder: TextEncoder = load_text_encoder(name, device=device)
+        revision = encoder.revision
+        vectors = caption_vectors(collection, encoder, cache=cache, progress=progress)
+    near = _candidates(pool, vectors, settings, cache, progress)
+    return PairFilter(settings.filters).passing(near), revision
+
+
+def _word_vectors(texts: Sequence[str], seed: int, progress: Progress) -> FloatArray:
+    """Latent semantic analysis of the sentences' own words (Deerwester et al., 1990)."""
     text = require("sklearn.feature_extraction.text", extra="build")
     decomposition = require("sklearn.decomposition", extra="build")
-    progress("words", 0, len(collection.captions))
+    progress("words", 0, len(texts))
     counts = text.TfidfVectorizer(sublinear_tf=True, min_df=1, stop_words="english")
     try:
-        weights = counts.fit_transform(collection.captions)
+        weights = counts.fit_transform(texts)
     except ValueError as error:  # only stop words
         raise InputError(f"The sentences have no words to compare ({error}).") from error
     width = min(_WIDTH, weights.shape[1] - 1, weights.shape[0] - 1)
     reduced = decomposition.TruncatedSVD(max(width, 1), random_state=seed).fit_transform(weights)
     reduced = np.asarray(reduced, np.float32) + np.float32(1e-6)  # none is of length 0
-    return unit_length(reduced, what="words"), None
+    return unit_length(reduced, what="words")
 
 
-def near_pairs(
-    pool: Pool, vectors: FloatArray, *, k: int, cache: Path, progress: Progress, seed: int
+def _candidates(
+    pool: Pool, vectors: FloatArray, settings: WeakSettings, cache: Path, progress: Progress
 ) -> Iterator[Candidate]:
-    """Gives near pairs in random order, by vectors of length 1, ``(n, width)``."""
-    pairs = nearest_pairs(vectors, k, cache=cache, progress=progress)
-    rng = np.random.default_rng(seed)
-    texts = pool.collection.captions
-    for place, swapped in zip(
-        rng.permutation(len(pairs)), rng.random(len(pairs)) < 0.5, strict=True
-    ):
-        one, two = int(pairs.items1[place]), int(pairs.items2[place])
+    near = nearest_pairs(vectors, settings.k, cache=cache, progress=progress)
+    random = np.random.default_rng(settings.seed)
+    source, texts = pool.collection.source, pool.collection.captions
+    order, swapped = random.permutation(len(near)), random.random(len(near)) < 0.5
+    for place, swap in zip(order, swapped, strict=True):
+        one, two = int(near.items1[place]), int(near.items2[place])
         if pool.items[one] == pool.items[two]:
             continue
-        if swapped:
+        if swap:
             one, two = two, one
         yield Candidate(
-            pair_id=pair_id_of(pool.collection.source, texts[one], texts[two]),
-            sentence1=texts[one],
-            sentence2=texts[two],
-            source=pool.collection.source,
+            pair_id=pair_id_of(source, texts[one], texts[two]),
+            source=source,
             item1=str(one),
             item2=str(two),
-            similarity=float(pairs.similarity[place]),
+            sentence1=texts[one],
+            sentence2=texts[two],
+            similarity=float(near.similarity[place]),
         )

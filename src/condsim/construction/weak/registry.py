@@ -1,31 +1,19 @@
-"""Labelling functions by name and by condition: the built-in ones, and those of the user.
-
-A function of one's own is a few lines:
-
-```python
-@labelling_function("severity of the incident", compare=graded("near miss", "injury", "death"))
-def severity(sentence):
-    ...
-```
-"""
+"""Labelling functions by name and by condition: the built-in ones, and those of the user."""
 
 from __future__ import annotations
 
 import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from condsim.construction.weak.conditions import condition_key, wordings_of
 from condsim.construction.weak.functions import Comparison, LabellingFunction, Reader, yes_or_no
-from condsim.construction.weak.people import doing_functions, people_functions
-from condsim.construction.weak.places import place_functions
+from condsim.construction.weak.scenes import doing_functions, people_functions, place_functions
 from condsim.construction.weak.things import noun_functions, thing_functions
 from condsim.errors import CondSimError, InputError
 
 ReaderT = TypeVar("ReaderT", bound=Reader)
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 class Registry:
@@ -92,7 +80,26 @@ def labelling_function(
     none_is_a_value: bool = False,
     registry: Registry = REGISTRY,
 ) -> Callable[[ReaderT], ReaderT]:
-    """Registers a function that reads an attribute from a sentence.
+    """Registers a function that reads an attribute from a sentence; a decorator.
+
+    It gives the value, None where it does not understand the sentence, or `ABSENT` where there is
+    nothing that the condition could be about.
+
+    Args:
+        name: The condition in plain words, such as ``"severity of the incident"``; unique.
+        compare: Takes two values and gives a label from 1 (entirely different) to 5 (the same), or
+            None where it cannot tell.
+        family: Group that reports count it in.
+        answer: Says a value in a few words.
+        wordings: Ways to write the condition besides those that are made from the name.
+        also: Further conditions it understands, which are never written.
+        weight: How often it is drawn, relative to others, at least 0.
+        none_is_a_value: Whether a sentence without the attribute says something ("no people"), so
+            that only two such sentences make the condition void.
+        registry: Where it is registered.
+
+    Raises:
+        InputError: If the name is taken or no condition, or the weight is below 0.
 
     Example:
         >>> mine = Registry()
@@ -126,13 +133,13 @@ def labelling_function(
     return register
 
 
-def _guarded(name: str, function: Callable[P, T]) -> Callable[P, T]:
+def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, except that what it raises is told in one line."""
 
     @functools.wraps(function)
-    def guarded(*values: P.args, **more: P.kwargs) -> T:
+    def guarded(*values: object) -> Any:  # noqa: ANN401  (what the function returns)
         try:
-            return function(*values, **more)
+            return function(*values)
         except CondSimError:
             raise
         except Exception as error:

@@ -20,7 +20,7 @@ class TrainingRow(TableRow):
         sentence1: The first sentence, or a short answer in its place.
         sentence2: The second, likewise.
         condition: The condition.
-        label: 1 to 5.
+        label: Similarity from 1 to 5.
         origin: Where the label is from, such as ``given``, or ``model:`` and the names of models.
     """
 
@@ -44,10 +44,6 @@ class AnsweredRow(WeakRow):
 
     answer1: str
     answer2: str
-
-    def without_answers(self) -> WeakRow:
-        """Gives the row alone."""
-        return WeakRow(self.sentence1, self.sentence2, self.condition, self.label, self.origin)
 
 
 def write_provenance(

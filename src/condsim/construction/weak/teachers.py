@@ -58,11 +58,7 @@ class TaughtPair(TableRow):
 def teach(
     rows: Iterable[CstsRow], teachers: Sequence[Teacher], *, given: float = 0.0
 ) -> Iterator[TrainingRow]:
-    """Labels rows by the mean score of teachers, in bounded memory.
-
-    Args:
-        given: Share of a row's own label in the new one, 0 to below 1.
-    """
+    """Labels rows by the mean score of teachers, in bounded memory; see `teach_file`."""
     if not 0 <= given < 1:
         raise InputError(f"The share of given labels must be from 0 to below 1. Got {given:g}.")
     origin = _origin(teachers)

@@ -13,6 +13,7 @@ from condsim.construction.weak.functions import (
     Reader,
     built_in,
     node_function,
+    read_nodes,
 )
 from condsim.construction.weak.language import Found, Node, Sentence, taxonomy
 from condsim.construction.weak.words import listed, names_by_word, plural
@@ -116,8 +117,8 @@ def _kind_function(
 ) -> LabellingFunction:
     return node_function(
         name,
-        partial(_kind, tree=tree, of=node),
         tree,
+        partial(_kind, tree=tree, of=node),
         floor=2.0 if tree in _BROAD else 1.0,
         family=f"type of {_TREES[tree]}",
         also=also,
@@ -126,10 +127,8 @@ def _kind_function(
 
 
 def _kind(sentence: Sentence, *, tree: str, of: Node) -> frozenset[Node] | Absent | None:
-    nodes = sentence.nodes(tree, of=of)
-    if nodes:
-        return nodes - {of} or None
-    return None if sentence.mentions(tree) else ABSENT
+    nodes = read_nodes(sentence, tree=tree, of=of.name, where=tree)
+    return nodes - {of} or None if isinstance(nodes, frozenset) else nodes
 
 
 def _presence(sentence: Sentence, *, tree: str, of: Node) -> str:

@@ -27,21 +27,13 @@ _WORD = re.compile(r"[a-z0-9]+|[,.;:!?&]")
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of a file of words.
+    """A line of a file of words."""
 
-    Attributes:
-        line: Its number, from 1.
-        depth: 0 for a line that is not indented.
-        name: Its first word; ``"!"`` for phrases that mean nothing.
-        words: All words before the bar; the name is among them unless it is in brackets.
-        hints: The words after the bar.
-    """
-
-    line: int
+    line: int  # from 1
     depth: int
-    name: str
-    words: tuple[str, ...]
-    hints: tuple[str, ...]
+    name: str  # its first word; "!" for phrases that mean nothing
+    words: tuple[str, ...]  # before the bar; with the name, unless that is in brackets
+    hints: tuple[str, ...]  # after the bar
 
 
 def entries(text: str, *, source: str) -> Iterator[Entry]:

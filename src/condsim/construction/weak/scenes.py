@@ -1,4 +1,4 @@
-"""Functions on people, and on what people, animals and vehicles do."""
+"""Functions on people, on what is done, and on where and when it happens."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from condsim.construction.weak.functions import (
     graded,
     node_function,
     read_nodes,
+    yes_or_no,
 )
 from condsim.construction.weak.language import Node, Sentence, taxonomy
 from condsim.construction.weak.words import names_by_word, plural
 
 _PEOPLE = taxonomy("people")
+_PLACES = taxonomy("places")
 _SPORT = taxonomy("activities")["sport"]
 _AGES = tuple(taxonomy("age").nodes)
 _LEVELS = (0.0, 0.4, 1.0, 2.3, 3.2, 4.0, 6.0)  # of the ages, in their order
@@ -26,9 +28,9 @@ _LEVELS = (0.0, 0.4, 1.0, 2.3, 3.2, 4.0, 6.0)  # of the ages, in their order
 
 def doing_functions() -> Iterator[LabellingFunction]:
     """Gives those on sport, activity, action, posture, speed and mood."""
-    yield node_function("type of sport", _sport, "activities", family="sport", weight=8.0)
+    yield node_function("type of sport", "activities", _sport, family="sport", weight=8.0)
     yield node_function(
-        "type of activity", _activity, "activities", floor=2.0, family="activity", weight=6.0
+        "type of activity", "activities", _activity, floor=2.0, family="activity", weight=6.0
     )
     for who, tree, weight in (
         ("person", "people", 1.0),
@@ -36,8 +38,8 @@ def doing_functions() -> Iterator[LabellingFunction]:
         ("vehicle", "vehicles", 0.1),
     ):
         action, posture = (partial(_doing, tree=what, who=tree) for what in ("actions", "postures"))
-        yield node_function(f"action of {who}", action, "actions", floor=2.0, weight=5 * weight)
-        yield node_function(f"position of {who}", posture, "postures", weight=2 * weight)
+        yield node_function(f"action of {who}", "actions", action, floor=2.0, weight=5 * weight)
+        yield node_function(f"position of {who}", "postures", posture, weight=2 * weight)
         yield built_in(
             f"speed of {who}",
             partial(_speed, who=tree),
@@ -45,7 +47,7 @@ def doing_functions() -> Iterator[LabellingFunction]:
             weight=weight,
         )
     mood = partial(_doing, tree="moods", who="people")
-    yield node_function("mood of people", mood, "moods", family="mood", weight=0.0)  # seldom told
+    yield node_function("mood of people", "moods", mood, family="mood", weight=0.0)  # seldom told
 
 
 def people_functions() -> Iterator[LabellingFunction]:
@@ -74,10 +76,26 @@ def people_functions() -> Iterator[LabellingFunction]:
     yield built_in("age of person", _ages, _compare_ages, _say_ages, family="age", weight=3.0)
     person = partial(read_nodes, tree="people", where="people")
     role = partial(person, of="role")
-    yield node_function("occupation of person", role, "people", family="occupation")
-    yield node_function("type of person", person, "people")
+    yield node_function("occupation of person", "people", role, family="occupation")
+    yield node_function("type of person", "people", person)
     relation = partial(read_nodes, tree="relations", where="people")
-    yield node_function("relationship between people", relation, "relations", family="relationship")
+    yield node_function("relationship between people", "relations", relation, family="relationship")
+
+
+def place_functions() -> Iterator[LabellingFunction]:
+    """Gives those on place, room, surface, weather, time of day and more of the surroundings."""
+    yield node_function("location", "places", floor=1.5, family="place", weight=6.0)
+    yield built_in("whether it is indoors or outdoors", _indoors, yes_or_no, family="place")
+    yield node_function("type of room", "rooms", _room, family="room", weight=4.0)
+    yield node_function("type of surface", "surfaces", family="surface", weight=2.0)
+    yield node_function("weather", "weather")
+    yield node_function("time of day", "times")
+    sizes = graded("tiny", "small", "medium", "large")
+    yield built_in("size of object", _size, sizes, family="size", weight=0.0)  # seldom of the same
+    yield node_function("material of object", "materials", family="material")
+    yield built_in("proximity to water", _water, yes_or_no, family="presence")
+    water = partial(read_nodes, tree="places", of="water place")
+    yield node_function("type of water body", "places", water, family="water body")
 
 
 def _number_doing(sentence: Sentence, *, activity: str) -> Count | Absent | None:
@@ -144,3 +162,25 @@ def _speed(sentence: Sentence, *, who: str) -> str | Absent | None:
         return ABSENT
     found = sentence.mentions("speeds")
     return max((hit.node for hit in found), key=lambda node: node.order).name if found else None
+
+
+def _room(sentence: Sentence) -> frozenset[Node] | Absent | None:
+    nodes = sentence.nodes("rooms")
+    named = nodes - {taxonomy("rooms")["room"]}
+    if named:
+        return named
+    return None if nodes or sentence.nodes(_PLACES, of=_PLACES["indoors"]) else ABSENT
+
+
+def _indoors(sentence: Sentence) -> str | None:
+    sides = {node.path[1].name for node in sentence.nodes(_PLACES) if node.parent}
+    return sides.pop() if len(sides) == 1 else None
+
+
+def _size(sentence: Sentence) -> str | None:
+    found = sentence.mentions("sizes")
+    return found[0].node.name if found else None
+
+
+def _water(sentence: Sentence) -> str:
+    return "yes" if sentence.nodes(_PLACES, of=_PLACES["water place"]) else "no"
