@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from condsim.construction.weak import (
@@ -17,6 +20,10 @@ from condsim.construction.weak import (
     verb_forms,
 )
 from condsim.errors import InputError
+from condsim.tasks import iter_csts
+
+PROJECT = Path(__file__).resolve().parents[3]
+TRAIN = PROJECT.parent / "shared" / "data" / "csts-reannotated" / "train.csv"
 
 
 @pytest.mark.parametrize(
@@ -122,3 +129,16 @@ def test_plural_noun_expected(noun: str, expected: str) -> None:
 def test_verb_forms_doubled_and_irregular() -> None:
     assert {"run", "runs", "running", "ran"} == set(verb_forms("run"))
     assert {"ride", "rides", "riding", "rode", "ridden"} == set(verb_forms("ride"))
+
+
+@pytest.mark.skipif(not TRAIN.is_file(), reason="the C-STS training file is not there")
+def test_wordings_that_are_conditions_of_csts_are_as_many_as_the_docs_say() -> None:
+    text = (PROJECT / "src/condsim/construction/weak/lists/functions.txt").read_text("utf-8")
+    lines = text.partition("\nconditions\n")[2].splitlines()
+    phrases = {phrase.strip() for line in lines for phrase in re.split(r"[,|]", line)}
+    phrases = {phrase for phrase in phrases if " " in phrase and "{" not in phrase}
+    conditions = {row.condition.lower().strip(" .") for row in iter_csts(TRAIN, labels=False)}
+    page = " ".join((PROJECT / "docs/weak-labels.md").read_text("utf-8").split())
+    said = re.search(r"of the (\d+) phrases of two or more words .*?, (\d+) also stand", page)
+    assert said is not None
+    assert [*map(int, said.groups())] == [len(phrases), len(phrases & conditions)]
