@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from condsim.construction.candidates import (
-    DEFAULT_TEXT_ENCODER,
     Collection,
     FilterSettings,
     PairFilter,
@@ -152,8 +151,7 @@ def near_pairs(
     if settings.text_encoder == "words":
         revision, vectors = None, _word_vectors(collection.captions, settings.seed, progress)
     else:
-        name = settings.text_encoder or DEFAULT_TEXT_ENCODER
-        encoder: TextEncoder = load_text_encoder(name, device=device)
+        encoder: TextEncoder = load_text_encoder(settings.text_encoder, device=device)
         revision = encoder.revision
         vectors = caption_vectors(collection, encoder, cache=cache, progress=progress)
     near = _candidates(pool, vectors, settings, cache, progress)
