@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 from condsim.cli.main import app
 from condsim.errors import BudgetError, InputError
 from condsim.evaluation import PromptReport
-from condsim.prompting import scorer as open_prompt
 from condsim.prompting.backends import Answer
 
 ROWS = 24
@@ -48,7 +47,7 @@ def backend(fake_backend: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         return Answer(text, {}, prompt_tokens=50, new_tokens=2)
 
     made = fake_backend(reply)
-    monkeypatch.setattr(open_prompt, "open_backend", lambda settings: made)
+    monkeypatch.setattr("condsim.prompting.scorer.open_backend", lambda settings: made)
     return made
 
 

@@ -1,28 +1,25 @@
-"""``condsim prompt``: what a language model reaches when it is asked for the similarity."""
+"""``condsim prompt``: measures a language model that is asked for the similarity."""
 
 from __future__ import annotations
 
 import csv
 import math
 from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
-import numpy as np
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from condsim.cli.running import check_output, long_work
-from condsim.evaluation import PromptReport, to_table
 from condsim.files import replacing
-from condsim.prompting import ANSWERS, PromptScorer, PromptSettings, save_settings
-from condsim.types import Task
+
+if TYPE_CHECKING:
+    from condsim.evaluation import PromptReport
+    from condsim.prompting import PromptScorer
+    from condsim.types import Task
 
 
-class Answered(NamedTuple):
+class _Answered(NamedTuple):
     """A row with what was answered."""
 
     row: int
@@ -39,12 +36,13 @@ def _kept_answers(scorer: PromptScorer) -> str:
     )
 
 
-def print_report(report: PromptReport) -> None:
-    """Prints the figures, those of the valid answers alone and what was spent.
+def _print_report(report: PromptReport) -> None:
+    """Prints the metrics, those of the valid answers alone and what was spent."""
+    from rich.console import Console
+    from rich.table import Table
 
-    Args:
-        report: The report.
-    """
+    from condsim.evaluation import to_table
+
     console = Console()
     console.print(to_table(report.report))
     table = Table(title="Answers", title_justify="left")
@@ -79,15 +77,8 @@ def _notes(report: PromptReport) -> Iterator[str]:
         )
 
 
-def write_predictions(scorer: PromptScorer, task: Task, path: Path) -> None:
-    """Writes each row with its answer; nothing is asked anew.
-
-    Args:
-        scorer: What was asked.
-        task: The rows.
-        path: The CSV file: sentence1, sentence2, condition (if there is one), label, answer,
-            prediction on the task's scale, and valid (1 or 0).
-    """
+def _write_predictions(scorer: PromptScorer, task: Task, path: Path) -> None:
+    """Writes each row with its answer as CSV; nothing is asked anew."""
     with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
         under = [] if task.conditions is None else ["condition"]
@@ -106,14 +97,13 @@ def write_predictions(scorer: PromptScorer, task: Task, path: Path) -> None:
             )
 
 
-def show_examples(scorer: PromptScorer, task: Task, count: int) -> None:
-    """Prints rows from the best to the worst prediction, as Table 5 of the C-STS paper does.
+def _show_examples(scorer: PromptScorer, task: Task, count: int) -> None:
+    """Prints rows at equal steps of the error, the best first, as Table 5 of the C-STS paper."""
+    import numpy as np
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
-    Args:
-        scorer: What was asked; nothing is asked anew.
-        task: The rows.
-        count: How many rows; they lie at equal steps of the error.
-    """
     answered = list(_answered(scorer, task))
     ordered = sorted(answered, key=lambda one: abs(one.value - float(task.labels[one.row])))
     places = np.linspace(0, len(ordered) - 1, num=min(count, len(ordered))).round().astype(int)
@@ -129,7 +119,7 @@ def show_examples(scorer: PromptScorer, task: Task, count: int) -> None:
     Console().print(table)
 
 
-def _answered(scorer: PromptScorer, task: Task) -> Iterator[Answered]:
+def _answered(scorer: PromptScorer, task: Task) -> Iterator[_Answered]:
     """The rows in order with their stored answers."""
     columns = (task.sentences1, task.sentences2, task.conditions)
     predictions = scorer.predict(*columns)
@@ -137,7 +127,7 @@ def _answered(scorer: PromptScorer, task: Task) -> Iterator[Answered]:
         row: answer.text for row, answer in scorer.asker.stored(scorer.prompts(*columns), len(task))
     }
     for row in range(len(task)):
-        yield Answered(
+        yield _Answered(
             row, texts[row], float(predictions.values[row]), bool(predictions.valid[row])
         )
 
@@ -145,35 +135,6 @@ def _answered(scorer: PromptScorer, task: Task) -> Iterator[Answered]:
 def _texts(task: Task, row: int) -> list[str]:
     under = [] if task.conditions is None else [task.conditions[row]]
     return [task.sentences1[row], task.sentences2[row], *under]
-
-
-class Instruction(StrEnum):
-    """How much the model is told about the task."""
-
-    NONE = "none"
-    SHORT = "short"
-    LONG = "long"
-
-
-class Scoring(StrEnum):
-    """How an answer becomes a score."""
-
-    TEXT = "text"
-    EXPECTED = "expected"
-
-
-class Parsing(StrEnum):
-    """How strictly a number is read out of a text."""
-
-    STRICT = "strict"
-    FIRST_NUMBER = "first-number"
-
-
-class Backend(StrEnum):
-    """Where the model runs."""
-
-    LOCAL = "local"
-    SERVER = "server"
 
 
 def prompt(
@@ -190,8 +151,9 @@ def prompt(
         typer.Option(help="Labelled file the examples are drawn from.", show_default=False),
     ] = None,
     instruction: Annotated[
-        Instruction, typer.Option(help="What the model is told about the task.")
-    ] = Instruction.LONG,
+        Literal["none", "short", "long"],
+        typer.Option(help="What the model is told about the task."),
+    ] = "long",
     shots: Annotated[int, typer.Option(min=0, help="Examples in each prompt.")] = 0,
     base_url: Annotated[
         str | None,
@@ -202,27 +164,27 @@ def prompt(
         ),
     ] = None,
     backend: Annotated[
-        Backend | None,
+        Literal["local", "server"] | None,
         typer.Option(
             help="Where the model runs; 'server' without --base-url is OpenAI.",
             show_default="server with --base-url, else local",
         ),
     ] = None,
     scoring: Annotated[
-        Scoring,
+        Literal["text", "expected"],
         typer.Option(
             help="text: the number in the answer. expected: the mean over the numbers the model "
             "might have said, which has fewer ties."
         ),
-    ] = Scoring.TEXT,
+    ] = "text",
     parsing: Annotated[
-        Parsing,
+        Literal["strict", "first-number"],
         typer.Option(help="strict: one number and no other. first-number: the first of several."),
-    ] = Parsing.STRICT,
+    ] = "strict",
     seed: Annotated[int, typer.Option(min=0, help="Seed of examples and random values.")] = 0,
     answers: Annotated[
         Path, typer.Option(help="SQLite file of answers; none is asked for twice.")
-    ] = Path(ANSWERS),
+    ] = Path("runs/answers.sqlite"),
     max_requests: Annotated[
         int | None, typer.Option(min=0, help="Send this many prompts at most.", show_default=False)
     ] = None,
@@ -253,7 +215,7 @@ def prompt(
     ] = False,
     show: Annotated[int, typer.Option(min=0, help="Prompts that --dry-run prints; 0 for all.")] = 3,
     examples: Annotated[
-        int, typer.Option(min=0, help="Print this many answers, the best to the worst.")
+        int, typer.Option(min=0, help="Print this many answers, from the best to the worst.")
     ] = 0,
     json: Annotated[
         Path | None, typer.Option(help="Write the report to this file.", show_default=False)
@@ -265,7 +227,7 @@ def prompt(
     save: Annotated[
         Path | None,
         typer.Option(
-            help="Write the settings to this YAML file, a model for 'condsim evaluate'.",
+            help="Write the settings to this YAML file; 'condsim evaluate' takes it as a model.",
             show_default=False,
         ),
     ] = None,
@@ -287,30 +249,32 @@ def prompt(
     """
     for option, path in (("--json", json), ("--predictions", predictions), ("--save", save)):
         check_output(option, path)
-    settings = PromptSettings(
-        model=model,
-        backend=(backend or Backend.SERVER if base_url else backend or Backend.LOCAL).value,
-        base_url=base_url,
-        instruction=instruction.value,
-        shots=shots,
-        train=None if train is None else str(train),
-        seed=seed,
-        scoring=scoring.value,
-        parsing=parsing.value,
-        answers=str(answers),
-        max_new_tokens=max_new_tokens,
-        concurrency=concurrency,
-        timeout=timeout,
-        retries=retries,
-        max_requests=max_requests,
-        max_tokens=max_tokens,
-        unlisted=unlisted,
-        device=device,
-    )
     from condsim.evaluation import evaluate_prompt
-    from condsim.prompting import open_prompt_scorer
+    from condsim.prompting import open_prompt_scorer, prompt_settings, save_settings
     from condsim.tasks import load_task
 
+    settings = prompt_settings(
+        {
+            "model": model,
+            "backend": backend or ("server" if base_url else "local"),
+            "base_url": base_url,
+            "instruction": instruction,
+            "shots": shots,
+            "train": None if train is None else str(train),
+            "seed": seed,
+            "scoring": scoring,
+            "parsing": parsing,
+            "answers": str(answers),
+            "max_new_tokens": max_new_tokens,
+            "concurrency": concurrency,
+            "timeout": timeout,
+            "retries": retries,
+            "max_requests": max_requests,
+            "max_tokens": max_tokens,
+            "unlisted": unlisted,
+            "device": device,
+        }
+    )
     task = load_task(data, require_labels=True).labelled()
     scorer = open_prompt_scorer(
         settings, progress=lambda done, rows: progress("answers", done, rows)
@@ -322,15 +286,15 @@ def prompt(
         return
     with long_work(log=None, resume=lambda: _kept_answers(scorer)) as progress:
         report = evaluate_prompt(
-            scorer, task, settings=settings.to_dict(), resamples=resamples, seed=seed
+            scorer, task, settings=settings.model_dump(), resamples=resamples, seed=seed
         )
-    print_report(report)
+    _print_report(report)
     if json is not None:
         report.to_json(json)
     if predictions is not None:
-        write_predictions(scorer, task, predictions)
+        _write_predictions(scorer, task, predictions)
     if examples:
-        show_examples(scorer, task, examples)
+        _show_examples(scorer, task, examples)
 
 
 def _dry_run(scorer: PromptScorer, task: Task, *, show: int) -> None:
@@ -347,5 +311,5 @@ def _dry_run(scorer: PromptScorer, task: Task, *, show: int) -> None:
     typer.echo(
         f"{len(task)} rows, {len(task) - len(rows)} answered or equal to another, "
         f"{len(rows)} requests, about {tokens} tokens in prompts and at most "
-        f"{len(rows) * scorer.asker.max_new_tokens} in answers"
+        f"{len(rows) * scorer.asker.backend.max_new_tokens} in answers"
     )

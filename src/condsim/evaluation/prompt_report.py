@@ -106,7 +106,7 @@ def evaluate_prompt(
         out_of_range=_percent(predictions.valid & ~predictions.in_range),
         expected=_percent(predictions.expected),
         usage=asdict(scorer.asker.usage),
-        notes=scorer.asker.notes,
+        notes=scorer.asker.backend.notes,
         report=report,
         valid_only=valid_only,
     )

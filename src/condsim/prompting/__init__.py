@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     )
     from condsim.prompting.scorer import (
         PromptScorer as PromptScorer,
-        Scoring as Scoring,
         likert_range as likert_range,
         open_asker as open_asker,
         open_prompt_scorer as open_prompt_scorer,
@@ -38,7 +37,9 @@ if TYPE_CHECKING:
     from condsim.prompting.settings import (
         ANSWERS as ANSWERS,
         PromptSettings as PromptSettings,
+        Scoring as Scoring,
         load_settings as load_settings,
+        prompt_settings as prompt_settings,
         save_settings as save_settings,
     )
     from condsim.prompting.shots import Shots as Shots
@@ -52,8 +53,8 @@ __getattr__, __dir__, __all__ = face(
         "prompt": (
             "Example INSTRUCTIONS Instruction check_parsing instruction_text parse_score render"
         ),
-        "scorer": "PromptScorer Scoring likert_range open_asker open_prompt_scorer",
-        "settings": "ANSWERS PromptSettings load_settings save_settings",
+        "scorer": "PromptScorer likert_range open_asker open_prompt_scorer",
+        "settings": "ANSWERS PromptSettings Scoring load_settings prompt_settings save_settings",
         "shots": "Shots",
         "store": "AnswerStore answer_key",
     },

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
-from condsim.errors import BackendError, BudgetError, InputError, require
+from condsim.errors import BackendError, BudgetError, InputError
+from condsim.kept import locked
 from condsim.prompting.backends import Answer, Backend
 from condsim.prompting.store import AnswerStore, answer_key
+
+PromptOf = Callable[[int], str]
+"""Gives the prompt of a row; called anew when it is needed, so that only keys are held."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Budget:
     tokens: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuses what allows nothing."""
+        """Refuses negative limits."""
         for name, limit in (("requests", self.requests), ("tokens", self.tokens)):
             if limit is not None and limit < 0:
                 raise InputError(f"The budget of {name} must not be negative. Got {limit} instead.")
@@ -55,17 +58,11 @@ class Usage:
         return self.prompt_tokens + self.new_tokens
 
 
-class _Group(NamedTuple):
-    """Rows that share a prompt."""
-
-    key: bytes
-    rows: list[int]
-
-
 class Asker:
     """Asks a back end through a file of stored answers.
 
     Attributes:
+        backend: What answers.
         usage: What was asked so far, over all calls.
     """
 
@@ -86,20 +83,20 @@ class Asker:
             budget: Limit over all calls; none by default.
             probabilities: Whether answers need the probabilities of the numbers. A stored answer
                 that was asked for without them is asked for again.
-            progress: Called with rows answered and rows in all.
+            progress: Called with the rows answered and their number.
         """
-        self._backend = backend
+        self.backend = backend
+        self.usage = Usage()
         self._path = Path(stored)
         self._budget = budget or Budget()
         self._probabilities = probabilities
-        self._progress = progress or (lambda done, total: None)
+        self._progress = progress or (lambda done, rows: None)
         self._identity = backend.identity
         self._reserved = 0  # tokens of the prompts under way
         self._checked = False
-        self.usage = Usage()
 
-    def missing(self, prompt_of: Callable[[int], str], rows: int) -> list[int]:
-        """Tells which rows are still to be asked; nothing is.
+    def missing(self, prompt_of: PromptOf, rows: int) -> list[int]:
+        """Finds the rows that are still to be asked; nothing is asked.
 
         Args:
             prompt_of: Gives the prompt of a row; called anew when it is needed.
@@ -112,7 +109,7 @@ class Asker:
         groups = self._rows_by_key(prompt_of, rows).values()
         return [group[0] for group in groups if group[0] not in answered]
 
-    def count_tokens(self, prompt_of: Callable[[int], str], rows: Iterable[int]) -> int:
+    def count_tokens(self, prompt_of: PromptOf, rows: Iterable[int]) -> int:
         """Counts the tokens of prompts; exact for a local model, an estimate for a server.
 
         Args:
@@ -122,19 +119,9 @@ class Asker:
         Returns:
             Tokens of all prompts together.
         """
-        return sum(self._backend.count_tokens(prompt_of(row)) for row in rows)
+        return sum(self.backend.count_tokens(prompt_of(row)) for row in rows)
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader of the scores must know of how the model was asked."""
-        return self._backend.notes
-
-    @property
-    def max_new_tokens(self) -> int:
-        """Longest answer in tokens."""
-        return self._backend.max_new_tokens
-
-    def stored(self, prompt_of: Callable[[int], str], rows: int) -> Iterator[tuple[int, Answer]]:
+    def stored(self, prompt_of: PromptOf, rows: int) -> Iterator[tuple[int, Answer]]:
         """Gives the answers that are stored; nothing is asked.
 
         Args:
@@ -144,14 +131,9 @@ class Asker:
         Yields:
             Row and answer of those there are, in any order.
         """
-        if not self._path.exists():
-            return
-        sharing = self._rows_by_key(prompt_of, rows)
-        with AnswerStore(self._path) as store:
-            for key, answer in self._stored(store, sharing):
-                yield from ((row, answer) for row in sharing[key])
+        yield from self._from_store(self._rows_by_key(prompt_of, rows))
 
-    def answers(self, prompt_of: Callable[[int], str], rows: int) -> Iterator[tuple[int, Answer]]:
+    def answers(self, prompt_of: PromptOf, rows: int) -> Iterator[tuple[int, Answer]]:
         """Answers rows: first those that are stored, then the others as they arrive.
 
         Args:
@@ -170,19 +152,40 @@ class Asker:
         sharing = self._rows_by_key(prompt_of, rows)
         done = 0
         for row, answer in self._from_store(sharing):
+            self.usage.stored += 1
             done += 1
             yield row, answer
         self._progress(done, rows)
         if not sharing:
             return
-        self._check(prompt_of, (group[0] for group in sharing.values()))
-        with self._alone(), AnswerStore(self._path) as store:
+        self.check_lengths(prompt_of, (group[0] for group in sharing.values()))
+        if not self._checked:
+            self.backend.check()
+            self._checked = True
+        path = self._path.resolve()  # the same file by another name has the same lock
+        lock = Path(f"{path}.{answer_key('', self._identity).hex()[:8]}.lock")
+        busy = (
+            f"Another process is asking this model with {self._path}. Wait until it is done, or "
+            "name another file for the answers."
+        )
+        with locked(lock, busy=busy), AnswerStore(self._path) as store:
             for row, answer in self._from_store(sharing):  # another process may just have asked
+                self.usage.stored += 1
                 done += 1
                 yield row, answer
-            yield from self._asked(store, sharing, prompt_of, done, rows)
+            while sharing:
+                before = len(sharing)
+                for key, answer in self._round(store, list(sharing.items()), prompt_of):
+                    group = sharing.pop(key)
+                    self.usage.stored += len(group) - 1
+                    done += len(group)
+                    self._progress(done, rows)
+                    yield from ((row, answer) for row in group)
+                # What was reserved for answers under way is free again: another round may follow.
+                if len(sharing) == before:
+                    raise self._used_up(prompt_of(next(iter(sharing.values()))[0]), done, rows)
 
-    def check_lengths(self, prompt_of: Callable[[int], str], rows: Iterable[int]) -> None:
+    def check_lengths(self, prompt_of: PromptOf, rows: Iterable[int]) -> None:
         """Makes sure that the model takes prompts of this length.
 
         Args:
@@ -192,122 +195,61 @@ class Asker:
         Raises:
             InputError: If one is too long.
         """
-        longest = self._backend.longest_prompt
-        if longest is None:
-            return
-        for row in rows:
-            tokens = self._backend.count_tokens(prompt_of(row))
-            if tokens > longest:
+        longest = self.backend.longest_prompt
+        for row in rows if longest is not None else ():
+            tokens = self.backend.count_tokens(prompt_of(row))
+            if longest is not None and tokens > longest:
                 raise InputError(
-                    f"Row {row + 1}: its prompt has {tokens:,} tokens, and {self._backend.name!r} "
-                    f"takes {longest:,} beside an answer of {self.max_new_tokens}. Give fewer "
-                    "examples, a shorter instruction or another model."
+                    f"Row {row + 1}: its prompt has {tokens:,} tokens, and {self.backend.name!r} "
+                    f"takes {longest:,} beside an answer of {self.backend.max_new_tokens}. Give "
+                    "fewer examples, a shorter instruction or another model."
                 )
-
-    def _check(self, prompt_of: Callable[[int], str], rows: Iterable[int]) -> None:
-        """Makes sure that the back end can answer, before the first prompt is sent."""
-        self.check_lengths(prompt_of, rows)
-        if not self._checked:
-            self._backend.check()
-            self._checked = True
 
     def _from_store(self, sharing: dict[bytes, list[int]]) -> Iterator[tuple[int, Answer]]:
         """Rows that are answered in the file; their keys are taken out."""
         if not self._path.exists():
             return
         with AnswerStore(self._path) as store:
-            for key, answer in self._stored(store, sharing):
-                for row in sharing.pop(key):
-                    self.usage.stored += 1
-                    yield row, answer
-
-    def _asked(
-        self,
-        store: AnswerStore,
-        sharing: dict[bytes, list[int]],
-        prompt_of: Callable[[int], str],
-        done: int,
-        rows: int,
-    ) -> Iterator[tuple[int, Answer]]:
-        """Asks for prompts and the rows that share them; ``done`` of ``rows`` are answered."""
-        while sharing:
-            before = len(sharing)
-            for group, answer in self._round(store, list(sharing.items()), prompt_of):
-                del sharing[group.key]
-                self.usage.stored += len(group.rows) - 1
-                done += len(group.rows)
-                self._progress(done, rows)
-                yield from ((row, answer) for row in group.rows)
-            # What was reserved for answers under way is free again, so there may be another round.
-            if len(sharing) == before:
-                raise self._used_up(prompt_of(next(iter(sharing.values()))[0]), done, rows)
+            for key, answer in store.read(list(sharing)):
+                if not self._probabilities or answer.probabilities is not None:
+                    yield from ((row, answer) for row in sharing.pop(key))
 
     def _round(
         self,
         store: AnswerStore,
         waiting: Sequence[tuple[bytes, list[int]]],
-        prompt_of: Callable[[int], str],
-    ) -> Iterator[tuple[_Group, Answer]]:
+        prompt_of: PromptOf,
+    ) -> Iterator[tuple[bytes, Answer]]:
         """Sends prompts until the budget is reserved; each answer is stored as it comes."""
         sent: list[int] = []  # the estimate of each prompt
         prompts = self._within_budget((prompt_of(group[0]) for _, group in waiting), sent)
-        answers = self._backend.answers(prompts, probabilities=self._probabilities)
+        answers = self.backend.answers(prompts, probabilities=self._probabilities)
         with closing(answers):
             try:
                 for place, answer in answers:
-                    group = _Group(*waiting[place])
+                    key, group = waiting[place]
                     self._count(answer, estimate=sent[place])
-                    prompt = prompt_of(group.rows[0])
-                    store.write(group.key, answer, prompt=prompt, identity=self._identity)
-                    yield group, answer
+                    prompt = prompt_of(group[0])
+                    store.write(key, answer, prompt=prompt, identity=self._identity)
+                    yield key, answer
             except BackendError as error:
                 if error.place is None:
                     raise
                 row = waiting[error.place][1][0]
                 raise BackendError(f"Row {row + 1}: {error}", place=row) from error
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Keeps a second process from asking, and paying for, the same prompts."""
-        filelock = require("filelock", extra="llm")
-        identity = answer_key("", self._identity).hex()[:8]
-        path = self._path.resolve()  # the same file by another name has the same lock
-        lock = filelock.FileLock(f"{path}.{identity}.lock")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            lock.acquire(timeout=0)
-        except filelock.Timeout as error:
-            raise InputError(
-                f"Another process is asking this model with {self._path}. Wait until it is done, "
-                "or name another file for the answers."
-            ) from error
-        except OSError as error:
-            raise InputError(
-                f"{path} cannot be used to store answers: {error.strerror}. Name a file that can "
-                "be written."
-            ) from error
-        try:
-            yield
-        finally:
-            lock.release()
-
-    def _rows_by_key(self, prompt_of: Callable[[int], str], rows: int) -> dict[bytes, list[int]]:
+    def _rows_by_key(self, prompt_of: PromptOf, rows: int) -> dict[bytes, list[int]]:
         sharing: dict[bytes, list[int]] = {}
         for row in range(rows):
             sharing.setdefault(answer_key(prompt_of(row), self._identity), []).append(row)
         return sharing
 
-    def _stored(self, store: AnswerStore, keys: Iterable[bytes]) -> Iterator[tuple[bytes, Answer]]:
-        for key, answer in store.read(list(keys)):
-            if not self._probabilities or answer.probabilities is not None:
-                yield key, answer
-
     def _within_budget(self, prompts: Iterator[str], sent: list[int]) -> Iterator[str]:
         """Passes prompts on until the budget is used up; the back end reads them one by one."""
         budget = self._budget
         for prompt in prompts:
-            estimate = self._backend.count_tokens(prompt) if budget.tokens is not None else 0
-            reserve = estimate + self._backend.max_new_tokens
+            estimate = self.backend.count_tokens(prompt) if budget.tokens is not None else 0
+            reserve = estimate + self.backend.max_new_tokens
             if budget.requests is not None and self.usage.requests >= budget.requests:
                 return
             if budget.tokens is not None:
@@ -323,7 +265,7 @@ class Asker:
         if budget.requests is not None and usage.requests >= budget.requests:
             spent = f"{usage.requests} of {budget.requests} requests are used up"
         else:
-            needed = self._backend.count_tokens(prompt) + self.max_new_tokens
+            needed = self.backend.count_tokens(prompt) + self.backend.max_new_tokens
             spent = (
                 f"{usage.tokens} of {budget.tokens} tokens are used up, and the next prompt with "
                 f"its answer may need {needed}"
@@ -334,10 +276,7 @@ class Asker:
         )
 
     def _count(self, answer: Answer, *, estimate: int) -> None:
-        self._reserved -= estimate + self._backend.max_new_tokens
-        self.usage.prompt_tokens += (
-            estimate if answer.prompt_tokens is None else answer.prompt_tokens
-        )
-        self.usage.new_tokens += (
-            self._backend.max_new_tokens if answer.new_tokens is None else answer.new_tokens
-        )
+        longest, used = self.backend.max_new_tokens, self.usage
+        self._reserved -= estimate + longest
+        used.prompt_tokens += estimate if answer.prompt_tokens is None else answer.prompt_tokens
+        used.new_tokens += longest if answer.new_tokens is None else answer.new_tokens

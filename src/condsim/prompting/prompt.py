@@ -1,4 +1,4 @@
-"""Reading a number out of what a language model wrote (Deshpande et al., 2023, A.3)."""
+"""What a language model is asked, and how a number is read out of its answer (C-STS, A.3)."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""From settings to a prompted model: back end, examples and stored answers put together."""
+"""A prompted model as a scorer, and how it is made of settings."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -21,16 +21,11 @@ from condsim.prompting.prompt import (
     parse_score,
     render,
 )
-from condsim.prompting.settings import PromptSettings, load_settings
+from condsim.prompting.settings import PromptSettings, Scoring, load_settings
 from condsim.prompting.shots import Shots
 from condsim.scorers import PairScorer, Rows, Scale, Texts, check_rows, rescaled
 from condsim.tasks import load_task
 from condsim.types import BoolArray, FloatArray
-
-Scoring = Literal["text", "expected"]
-"""``text``: the number in the answer; ``expected``: where that is on the scale, the mean of all
-numbers on it, weighted with the probabilities the model gives them, if it gives any. It has far
-fewer ties, and ties cost Spearman."""
 
 
 def likert_range(*, conditional: bool) -> tuple[float, float]:
@@ -93,7 +88,7 @@ class PromptScorer(PairScorer):
         parsing: Parsing = "strict",
         seed: int = 0,
     ) -> None:
-        """Settles what is asked and how answers are read; nothing is asked.
+        """Decides what is asked and how answers are read; nothing is asked.
 
         Args:
             asker: Asks the model; made with ``probabilities=True`` for expected values.
@@ -101,7 +96,7 @@ class PromptScorer(PairScorer):
             instruction: Which instruction.
             shots: Draws the examples; none are shown without it.
             scoring: See `Scoring`.
-            parsing: See `condsim.prompting.prompt.Parsing`.
+            parsing: ``strict`` or ``first-number``; see `parse_score`.
             seed: Seed of the random values of invalid answers.
 
         Raises:
@@ -143,7 +138,6 @@ class PromptScorer(PairScorer):
         return self._prompts(check_rows(conditions, sentences1=sentences1, sentences2=sentences2))
 
     def _prompts(self, rows: Rows) -> Callable[[int], str]:
-        """The function from a row to its prompt, for rows that passed the checks."""
         first, second = rows.sentences
         under = rows.conditions
         instruction = instruction_text(self._instruction, conditional=under is not None)
@@ -190,7 +184,6 @@ class PromptScorer(PairScorer):
         return self._predict(check_rows(conditions, sentences1=sentences1, sentences2=sentences2))
 
     def _predict(self, rows: Rows) -> Predictions:
-        """Asks and reads, for rows that passed the checks."""
         prompt = self._prompts(rows)
         label_range = likert_range(conditional=rows.conditions is not None)
         values = np.full(len(rows), np.nan, np.float32)
@@ -253,10 +246,10 @@ def open_backend(settings: PromptSettings) -> Backend:
 def open_asker(
     file: Path, *, new_tokens: int, progress: Callable[[int, int], None] | None = None
 ) -> tuple[Asker, str]:
-    """Makes what asks a language model other things than scores; nothing is asked.
+    """Makes what asks a language model for other things than scores; nothing is asked.
 
     Args:
-        file: Settings of a prompted model; of those of scoring none counts.
+        file: Settings of a prompted model; those about scoring do not count.
         new_tokens: Tokens that an answer may need; the settings may have more.
         progress: Called with questions answered and questions in all.
 
@@ -274,7 +267,7 @@ def open_asker(
             f"--save' writes. Got {str(file)!r}."
         )
     settings = load_settings(file)
-    settings = replace(settings, max_new_tokens=max(settings.max_new_tokens, new_tokens))
+    settings = settings.replaced(max_new_tokens=max(settings.max_new_tokens, new_tokens))
     backend = open_backend(settings)
     budget = Budget(settings.max_requests, settings.max_tokens)
     return Asker(backend, settings.answers, budget=budget, progress=progress), backend.name
@@ -318,7 +311,7 @@ def assembled(
     budget: Budget,
     progress: Callable[[int, int], None] | None = None,
 ) -> PromptScorer:
-    """Puts a scorer together of parts that are there; nothing is asked."""
+    """Makes a scorer of settings and parts that are there; nothing is asked."""
     asker = Asker(
         backend,
         settings.answers,

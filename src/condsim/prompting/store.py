@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -47,7 +47,7 @@ def answer_key(prompt: str, identity: Mapping[str, str]) -> bytes:
 class AnswerStore(Closing):
     """A SQLite file of answers; use it as a context manager.
 
-    Each answer is written by itself and survives the process. Several processes may share a file.
+    Each answer survives the process as soon as it is written. Several processes may share a file.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -94,7 +94,7 @@ class AnswerStore(Closing):
         """Writes an answer; one to the same key is replaced.
 
         Args:
-            key: That of `answer_key`.
+            key: What `answer_key` gives.
             answer: The answer.
             prompt: The prompt.
             identity: That of the back end.
@@ -135,19 +135,14 @@ class AnswerStore(Closing):
         """
         rest = iter(keys)
         while some := list(islice(rest, _ASKED_AT_ONCE)):
-            yield from self._read(some)
-
-    def _read(self, keys: Sequence[bytes]) -> list[tuple[bytes, Answer]]:
-        marks = ",".join("?" * len(keys))
-        query = (
-            "select key, text, probabilities, prompt_tokens, new_tokens from answers "
-            f"where key in ({marks})"
-        )
-        with closing(self._connection.execute(query, keys)) as rows:
-            return [
-                (key, Answer(text, None if found is None else _from_json(found), *tokens))
-                for key, text, found, *tokens in rows
-            ]
+            query = (
+                "select key, text, probabilities, prompt_tokens, new_tokens from answers "
+                f"where key in ({','.join('?' * len(some))})"
+            )
+            with closing(self._connection.execute(query, some)) as found:
+                rows = found.fetchall()
+            for key, text, shares, *tokens in rows:
+                yield key, Answer(text, None if shares is None else _from_json(shares), *tokens)
 
 
 def _to_json(probabilities: Mapping[float, float]) -> str:

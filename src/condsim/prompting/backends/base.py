@@ -1,4 +1,4 @@
-"""What a back end is: anything that answers prompts, on this machine or behind a server."""
+"""What a back end is: a language model that answers prompts."""
 
 from __future__ import annotations
 
@@ -38,10 +38,7 @@ class Backend(Protocol):
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """All that decides an answer beside the prompt: the key of stored answers.
-
-        No secret is in it.
-        """
+        """All that decides an answer beside the prompt, without any secret."""
 
     @property
     def max_new_tokens(self) -> int:
@@ -53,7 +50,7 @@ class Backend(Protocol):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the scores must know of how the model was asked; often nothing."""
+        """How the model was asked otherwise than usual; often nothing."""
 
     def check(self) -> None:
         """Makes sure that prompts can be answered, before the first is sent.
@@ -73,12 +70,11 @@ class Backend(Protocol):
             probabilities: Whether to ask for the probabilities of the numbers.
 
         Yields:
-            The place of a prompt and its answer, each as soon as it is there, in any order.
+            The place of a prompt and its answer, each as soon as it is there, in any order. A
+            generator that is closed early sends nothing more.
 
         Raises:
             BackendError: If the model fails for good; answers that are under way come first.
-
-        A generator that is closed early sends nothing more.
         """
 
     def count_tokens(self, prompt: str) -> int:

@@ -1,7 +1,4 @@
-"""A language model on this machine, run with Hugging Face transformers.
-
-Needs the ``llm`` extra.
-"""
+"""A language model on this machine, run with Hugging Face transformers."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from condsim.errors import BackendError, InputError, require
+from condsim.errors import BackendError, InputError
 from condsim.prompting.backends.base import MAX_NEW_TOKENS, Answer
 from condsim.prompting.backends.local_model import device_for, load_weights, open_checkpoint, quiet
 from condsim.prompting.backends.local_tokens import (
@@ -25,12 +22,6 @@ from condsim.prompting.backends.local_tokens import (
     padded,
 )
 
-# Before the imports below: a missing extra is then one clear line.
-require("torch", extra="llm")
-require("transformers", extra="llm")
-require("safetensors", extra="llm")
-
-
 _BATCH_TOKENS = 16_384
 _CPU_BATCH_TOKENS = 4096
 
@@ -40,6 +31,12 @@ class LocalBackend:
 
     Prompts are sorted by length and run in batches of about equal size, the longest first, so that
     too little memory shows at once. The batch a prompt is in changes its answer only by rounding.
+
+    Attributes:
+        name: Name of the model's folder, or its name on the Hub.
+        max_new_tokens: Longest answer in tokens.
+        longest_prompt: Most tokens of a prompt, the chat template among them; None for no limit.
+        notes: Nothing: the model is asked greedily.
     """
 
     def __init__(
@@ -78,31 +75,23 @@ class LocalBackend:
                 raise InputError(f"{option} must be 1 or more. Got {value} instead.")
         self._device = device_for(device)
         self._checkpoint = open_checkpoint(model)
-        self._max_new_tokens = max_new_tokens
+        self.name = self._checkpoint.name
+        self.max_new_tokens = max_new_tokens
+        self.notes: tuple[str, ...] = ()
         usual = _CPU_BATCH_TOKENS if self._device.type == "cpu" else _BATCH_TOKENS
         self._batch_tokens = batch_tokens or usual
         self._window = window
         with quiet():
             self._tokenizer = PromptTokenizer(self._checkpoint.tokenizer, name=self.name)
-        self._longest = longest_prompt(
+        self.longest_prompt = longest_prompt(
             self._checkpoint.config, self._checkpoint.tokenizer, max_new_tokens=max_new_tokens
         )
-        if self._longest is not None and self._longest < 1:
+        if self.longest_prompt is not None and self.longest_prompt < 1:
             raise InputError(
-                f"{self.name!r} takes {self._longest + max_new_tokens:,} tokens, prompt and answer "
-                f"together. An answer of {max_new_tokens:,} leaves none for the prompt; ask for a "
-                "shorter one (max_new_tokens)."
+                f"{self.name!r} takes {self.longest_prompt + max_new_tokens:,} tokens, prompt and "
+                f"answer together. An answer of {max_new_tokens:,} leaves none for the prompt; ask "
+                "for a shorter one (max_new_tokens)."
             )
-
-    @property
-    def name(self) -> str:
-        """Name of the model's folder, or its name on the Hub."""
-        return self._checkpoint.name
-
-    @property
-    def max_new_tokens(self) -> int:
-        """Longest answer in tokens."""
-        return self._max_new_tokens
 
     @cached_property
     def identity(self) -> Mapping[str, str]:
@@ -112,20 +101,10 @@ class LocalBackend:
             "backend": "local",
             "model": self.name,
             "revision": self._checkpoint.revision(),
-            "max_new_tokens": str(self._max_new_tokens),
+            "max_new_tokens": str(self.max_new_tokens),
             "chat": "yes" if self._tokenizer.chat else "no",
             "dtype": dtype,
         }
-
-    @property
-    def longest_prompt(self) -> int | None:
-        """Most tokens of a prompt, the chat template among them; None where there is no limit."""
-        return self._longest
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Nothing: the model is asked greedily."""
-        return ()
 
     def check(self) -> None:
         """Loads the weights.
@@ -136,14 +115,7 @@ class LocalBackend:
         _ = self._model
 
     def count_tokens(self, prompt: str) -> int:
-        """Tokens of a prompt, with special tokens and chat template; needs no weights.
-
-        Args:
-            prompt: The prompt.
-
-        Returns:
-            The exact number.
-        """
+        """Exact tokens of a prompt, with special tokens and chat template; needs no weights."""
         return len(self._tokenizer.encode([prompt])[0])
 
     def answers(
@@ -177,7 +149,7 @@ class LocalBackend:
     @cached_property
     def _model(self) -> Any:  # noqa: ANN401 - transformers types no generating model
         return load_weights(
-            self._checkpoint, device=self._device, max_new_tokens=self._max_new_tokens
+            self._checkpoint, device=self._device, max_new_tokens=self.max_new_tokens
         )
 
     @cached_property
@@ -187,9 +159,9 @@ class LocalBackend:
 
     def _check_lengths(self, rows: Sequence[Sequence[int]], start: int) -> None:
         for number, row in enumerate(rows):
-            if self._longest is not None and len(row) > self._longest:
+            if self.longest_prompt is not None and len(row) > self.longest_prompt:
                 raise InputError(
-                    f"A prompt for {self.name!r} must have at most {self._longest:,} tokens. "
+                    f"A prompt for {self.name!r} must have at most {self.longest_prompt:,} tokens. "
                     f"Prompt {start + number} (counted from 0) has {len(row):,}; give fewer shots "
                     "or a shorter instruction."
                 )
@@ -201,7 +173,7 @@ class LocalBackend:
         order = sorted(range(len(rows)), key=lambda number: -len(rows[number]))
         done = 0
         while done < len(order):
-            tokens = len(rows[order[done]]) + self._max_new_tokens  # of the longest one left
+            tokens = len(rows[order[done]]) + self.max_new_tokens  # of the longest one left
             batch = order[done : done + max(1, self._batch_tokens // tokens)]
             answers = self._answer_batch([rows[number] for number in batch], probabilities)
             if answers is not None:
@@ -210,7 +182,7 @@ class LocalBackend:
             elif len(batch) == 1:
                 raise BackendError(
                     f"{self.name!r} has too little memory on {self._device} for one prompt of "
-                    f"{tokens - self._max_new_tokens:,} tokens. Give fewer shots, a smaller model "
+                    f"{tokens - self.max_new_tokens:,} tokens. Give fewer shots, a smaller model "
                     "or the processor (cpu)."
                 )
             else:

@@ -37,7 +37,7 @@ class Dialect:
     def body(
         self, prompt: str, *, model: str, max_new_tokens: int, probabilities: bool
     ) -> dict[str, object]:
-        """Writes a request."""
+        """The body of a request."""
         body: dict[str, object] = {
             "model": model,
             "messages": [{"role": "user", "content": prompt}],
