@@ -22,21 +22,13 @@ Float64Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class WordingShift:
-    """What one wording of a condition does to scores.
+    """What one wording of a condition does to scores."""
 
-    Attributes:
-        condition_group: The condition it is a wording of.
-        condition: The wording.
-        pairs: Sentence pairs that were scored under it.
-        shift: Mean of its score minus the mean over all wordings, -1 to 1.
-        distance: Mean of the absolute value of that, 0 to 1.
-    """
-
-    condition_group: str
+    condition_group: str  # the condition it is a wording of
     condition: str
-    pairs: int
-    shift: float
-    distance: float
+    pairs: int  # sentence pairs that were scored under it
+    shift: float  # mean of its score minus the mean over all wordings, -1 to 1
+    distance: float  # mean of the absolute value of that, 0 to 1
 
 
 @dataclass(frozen=True)
@@ -88,13 +80,13 @@ def robustness(
     """Measures how much scores change with the wording of the condition.
 
     Args:
-        scorer: What scores, from 0 to 1.
+        scorer: The model; its scores must be in [0, 1].
         rewordings: Pairs under several wordings of a condition.
-        resamples: How many bootstrap resamples to draw.
+        resamples: Number of bootstrap resamples.
         seed: Seed of the draws.
 
     Returns:
-        The deviations, per condition and over all, and what each wording does.
+        The deviations, per condition and over all, and the effect of each wording.
 
     Raises:
         InputError: If ``resamples`` is below 1.
@@ -149,15 +141,8 @@ def robustness(
 def _pairs(rewordings: Rewordings, rows: IntArray) -> IntArray:
     """The sentence pair of some rows, numbered from 0: a pair may have several conditions."""
     numbers: dict[tuple[str, str], int] = {}
-    return np.array(
-        [
-            numbers.setdefault(
-                (rewordings.sentences1[row], rewordings.sentences2[row]), len(numbers)
-            )
-            for row in rows
-        ],
-        np.int64,
-    )
+    pairs = [(rewordings.sentences1[row], rewordings.sentences2[row]) for row in rows]
+    return np.array([numbers.setdefault(pair, len(numbers)) for pair in pairs], np.int64)
 
 
 def _statistic(name: str, values: Float64Array, weights: Float64Array) -> Float64Array:

@@ -23,7 +23,7 @@ def to_table(report: Report) -> Table:
 
     Returns:
         A rich table: the model, the model it is compared with, the baselines, and the comparison;
-        each figure with its 95 % interval below it.
+        each value with its 95 % interval below it.
     """
     table = _table(f"{report.task} ({report.task_revision})", METRICS.values(), _notes(report))
     for result in _results(report):
@@ -36,7 +36,7 @@ def to_table(report: Report) -> Table:
         table.add_section()
         table.add_row(
             Text(f"difference from {report.against.name}"),
-            *(_difference_cell(name, report.comparison[name]) for name in METRICS),
+            *(_cell(name, report.comparison[name]) for name in METRICS),
         )
     return table
 
@@ -78,7 +78,7 @@ def to_markdown(report: Report) -> str:
     if report.against is not None:
         cells = [
             f"{_with_interval(name, report.comparison[name], sign='+')}, "
-            f"p = {_figure(report.comparison[name].p_value, '.3f')}"
+            f"p = {_number(report.comparison[name].p_value, '.3f')}"
             for name in METRICS
         ]
         lines.append(_row(f"difference from {_escape(report.against.name)}", cells))
@@ -95,7 +95,6 @@ def to_markdown(report: Report) -> str:
 
 
 def _table(title: str, heads: Iterable[str], notes: Iterable[str]) -> Table:
-    """A table for the terminal without rows yet."""
     table = Table(
         title=Text(title),
         caption=Text("\n".join(notes)),
@@ -113,7 +112,6 @@ def _table(title: str, heads: Iterable[str], notes: Iterable[str]) -> Table:
 
 
 def _results(report: Report) -> Iterator[ModelResult]:
-    """The model, the model it is compared with, the baselines."""
     yield report.model
     if report.against is not None:
         yield report.against
@@ -121,15 +119,15 @@ def _results(report: Report) -> Iterator[ModelResult]:
 
 
 def _notes(report: Report) -> Iterator[str]:
-    """What a reader needs to know about the figures."""
+    """Says what the numbers are of."""
     yield (
         f"{report.valid_rows} rows with a label in {report.pairs} sentence pairs, "
         f"{report.invalid_rows} without one left out"
     )
-    figures = "Spearman, Pearson and Partial x 100; MSE of similarity in 0..1, lower is better"
+    metrics = "Spearman, Pearson and Partial x 100; MSE of similarity in 0..1, lower is better"
     if report.contrasting_pairs:
-        figures += f"; Pair acc. in % of the {report.contrasting_pairs} pairs whose labels differ"
-    yield figures
+        metrics += f"; Pair acc. in % of the {report.contrasting_pairs} pairs whose labels differ"
+    yield metrics
     if not all(math.isnan(one.metrics["partial_spearman"].value) for one in _results(report)):
         yield "Partial: Spearman once the condition-only prediction is held fixed"
     for result in report.baselines:
@@ -141,37 +139,25 @@ def _notes(report: Report) -> Iterator[str]:
     )
 
 
-def _cell(name: str, metric: Metric) -> Text:
-    """A figure with its interval on the next line."""
+def _cell(name: str, metric: Metric | Difference) -> Text:
+    """A value with its interval, and the p-value of a difference, on the next lines."""
     if math.isnan(metric.value):
         return Text("-")
-    return Text(_figure(metric.value, _format(name))).append(
-        f"\n{_interval(name, metric)}", style="dim"
-    )
+    sign = "+" if isinstance(metric, Difference) else ""
+    ends = (_number(end, _format(name)) for end in (metric.low, metric.high))
+    cell = Text(_number(metric.value, sign + _format(name)))
+    cell.append(f"\n{'…'.join(ends)}", style="dim")
+    if isinstance(metric, Difference):
+        cell.append(f"\np = {_number(metric.p_value, '.3f')}")
+    return cell
 
 
-def _difference_cell(name: str, difference: Difference) -> Text:
-    """A difference with its interval and p-value on the next lines."""
-    if math.isnan(difference.value):
-        return Text("-")
-    return (
-        Text(_figure(difference.value, "+" + _format(name)))
-        .append(f"\n{_interval(name, difference)}", style="dim")
-        .append(f"\np = {_figure(difference.p_value, '.3f')}")
-    )
-
-
-def _with_interval(name: str, figure: Metric | Difference, *, sign: str = "") -> str:
-    """A figure and its interval on one line."""
-    if math.isnan(figure.value):
+def _with_interval(name: str, metric: Metric | Difference, *, sign: str = "") -> str:
+    """A value and its interval on one line."""
+    if math.isnan(metric.value):
         return "-"
-    low, high = (_figure(end, _format(name)) for end in (figure.low, figure.high))
-    return f"{_figure(figure.value, sign + _format(name))} [{low}, {high}]"
-
-
-def _interval(name: str, figure: Metric | Difference) -> str:
-    """An interval, short."""
-    return "…".join(_figure(end, _format(name)) for end in (figure.low, figure.high))
+    low, high = (_number(end, _format(name)) for end in (metric.low, metric.high))
+    return f"{_number(metric.value, sign + _format(name))} [{low}, {high}]"
 
 
 def _format(name: str) -> str:
@@ -179,13 +165,11 @@ def _format(name: str) -> str:
     return ".3f" if name == "mse" else ".1f"
 
 
-def _figure(value: float, form: str) -> str:
-    """A number, or a dash for NaN."""
+def _number(value: float, form: str) -> str:
     return "-" if math.isnan(value) else format(value, form)
 
 
 def _over_estimation_cells(result: ModelResult) -> list[str]:
-    """The counts of one model, dashes where they are missing."""
     found = result.over_estimation
     if found is None:
         return ["-"] * len(OVER_ESTIMATION_HEADS)
@@ -195,7 +179,6 @@ def _over_estimation_cells(result: ModelResult) -> list[str]:
 
 
 def _over_estimation_notes(report: Report) -> Iterator[str]:
-    """What a reader needs to know about the counts."""
     found = report.model.over_estimation
     if found is None:
         return
@@ -208,13 +191,11 @@ def _over_estimation_notes(report: Report) -> Iterator[str]:
 
 
 def _head(corner: str, heads: Iterable[str]) -> list[str]:
-    """The two head lines of a pipe table."""
     columns = list(heads)
     return [f"|{corner} | " + " | ".join(columns) + " |", "|---|" + "---:|" * len(columns)]
 
 
 def _row(head: str, cells: list[str]) -> str:
-    """A row of a pipe table."""
     return f"| {head} | {' | '.join(cells)} |"
 
 

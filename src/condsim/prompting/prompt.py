@@ -94,9 +94,8 @@ def render(
 ) -> str:
     r"""Writes a prompt as in Figures 5 and 6, without their section titles.
 
-    Every field stands on a line of its own. Figure 5 breaks this once, for its second example; the
-    script that the authors released joins the fields with spaces. Both say the same to a T5
-    tokenizer, which reads a line break as a space.
+    Every field has a line of its own. Figure 5 breaks this once, and the authors' script joins the
+    fields with spaces; to a T5 tokenizer, which reads a line break as a space, all are the same.
 
     Args:
         sentence1: First sentence; white space around it is dropped, here and below.
@@ -148,14 +147,7 @@ _LIMIT = 1e9  # a longer row of digits is no score, and one in float32 would be 
 
 
 def check_parsing(parsing: Parsing) -> None:
-    """Refuses an unknown way of parsing.
-
-    Args:
-        parsing: ``strict`` or ``first-number``.
-
-    Raises:
-        InputError: If it is neither.
-    """
+    """Refuses an unknown way of parsing."""
     if parsing not in get_args(Parsing):
         raise unknown_name("way of parsing", str(parsing), get_args(Parsing))
 
@@ -163,16 +155,16 @@ def check_parsing(parsing: Parsing) -> None:
 def parse_score(text: str, *, parsing: Parsing = "strict") -> float | None:
     """Reads a score.
 
-    Under ``strict`` the characters around the number and stray punctuation are stripped and what
-    is left is cast; a text with two numbers ("3 out of 5", "0..0") is no answer. Decimal digits of
-    all scripts count. Whether the number lies on the scale is not looked at.
+    Under ``strict`` everything around the number is stripped; a text with two numbers ("3 out of
+    5", "0..0") is no answer. Decimal digits of all scripts count. The number need not lie on the
+    scale.
 
     Args:
         text: What the model wrote.
         parsing: See `Parsing`.
 
     Returns:
-        The number, or None if there is none below a thousand million.
+        The number, or None if there is none below 10^9.
 
     Examples:
         >>> parse_score("The Answer is 2.0.")

@@ -42,21 +42,12 @@ def likert_range(*, conditional: bool) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What was read out of the answers.
+    """What was read out of the answers, each ``(n,)``."""
 
-    Attributes:
-        values: The score of each row on the scale of the instruction, ``(n,)``; drawn at random
-            where the answer is invalid.
-        valid: Whether the answer is a number, ``(n,)``.
-        in_range: Whether that number lies on the scale, ``(n,)``; False where it is invalid.
-        expected: Whether the value is an expected value, ``(n,)``; else it is that of the text.
-        label_range: Lowest and highest score of the scale.
-    """
-
-    values: FloatArray
-    valid: BoolArray
-    in_range: BoolArray
-    expected: BoolArray
+    values: FloatArray  # on the scale of the instruction; random where the answer is invalid
+    valid: BoolArray  # whether the answer is a number
+    in_range: BoolArray  # whether that number lies on the scale
+    expected: BoolArray  # whether the value is an expected value, not that of the text
     label_range: tuple[float, float]
 
     @property
@@ -116,10 +107,7 @@ class PromptScorer(PairScorer):
         self._seed = seed
 
     def prompts(
-        self,
-        sentences1: Texts,
-        sentences2: Texts,
-        conditions: Texts | None,
+        self, sentences1: Texts, sentences2: Texts, conditions: Texts | None
     ) -> Callable[[int], str]:
         """Gives the function from a row to its prompt.
 
@@ -161,10 +149,7 @@ class PromptScorer(PairScorer):
         return prompt
 
     def predict(
-        self,
-        sentences1: Texts,
-        sentences2: Texts,
-        conditions: Texts | None,
+        self, sentences1: Texts, sentences2: Texts, conditions: Texts | None
     ) -> Predictions:
         """Asks for every row that is not stored, and reads the answers.
 
@@ -292,15 +277,11 @@ def open_prompt_scorer(
     """
     shots = None
     if settings.shots and settings.train is not None:
-        shots = Shots(
-            load_task(Path(settings.train), require_labels=True),
-            settings.shots,
-            seed=settings.seed,
-        )
+        train = load_task(Path(settings.train), require_labels=True)
+        shots = Shots(train, settings.shots, seed=settings.seed)
     budget = Budget(settings.max_requests, settings.max_tokens)
-    return assembled(
-        settings, open_backend(settings), shots=shots, budget=budget, progress=progress
-    )
+    backend = open_backend(settings)
+    return assembled(settings, backend, shots=shots, budget=budget, progress=progress)
 
 
 def assembled(

@@ -23,8 +23,8 @@ _WORD = re.compile(r"\w+")
 class Shots:
     """Draws the examples of every prompt from a training file.
 
-    All queries are shown the same examples, but for those whose own pair is among them: they get
-    the next one of the same seeded order. So a prompt depends on the seed and on its own row only.
+    All queries are shown the same examples; a query whose own pair is among them gets the next one
+    of the same seeded order. So a prompt depends on the seed and on its own row only.
 
     Attributes:
         count: Number of examples k.
@@ -114,5 +114,5 @@ def _groups(train: Task) -> dict[Key, tuple[int, ...]]:
 
 
 def _key(sentence1: str, sentence2: str) -> Key:
-    """What a pair is told by: the words of its sentences in either order, whatever the case."""
+    """Identifies a pair: the words of its sentences in either order, in any case."""
     return frozenset(" ".join(_WORD.findall(text.casefold())) for text in (sentence1, sentence2))

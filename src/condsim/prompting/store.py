@@ -91,10 +91,10 @@ class AnswerStore(Closing):
     def write(
         self, key: bytes, answer: Answer, *, prompt: str, identity: Mapping[str, str]
     ) -> None:
-        """Writes an answer; one to the same key is replaced.
+        """Writes an answer; one to the same `answer_key` is replaced.
 
         Args:
-            key: What `answer_key` gives.
+            key: What `answer_key` gives for the prompt and the identity.
             answer: The answer.
             prompt: The prompt.
             identity: That of the back end.

@@ -39,11 +39,7 @@ _YEAR_IN_NAME = re.compile(r"(?:sts.{0,3}?(?:20)?|(?<!\d)20)(1[2-6])(?!\d)", re.
 
 
 class DataFolder:
-    """The files of a folder, the shallow ones first and then by name.
-
-    Attributes:
-        root: The folder.
-    """
+    """The files of a folder, the shallow ones first and then by name."""
 
     def __init__(self, root: Path) -> None:
         if not root.is_dir():
@@ -52,12 +48,10 @@ class DataFolder:
                 "each in a folder of its own."
             )
         self.root = root
-        self._files = {
-            folder: sorted(files) for folder, files in _listed(root)
-        }  # in the order of the search
+        self._files = {folder: sorted(files) for folder, files in _listed(root)}
 
     def file(self, *names: str, of: str | None = None) -> Path | None:
-        """Finds a file."""
+        """The first file of one of these names, below a folder whose name has ``of`` in it."""
         for name in names:
             for folder, files in self._files.items():
                 if of is not None and of not in self._place(folder):
@@ -68,7 +62,7 @@ class DataFolder:
         return None
 
     def folder_of(self, pattern: str) -> Path | None:
-        """Finds a folder."""
+        """The first folder with a file that matches."""
         for folder, files in self._files.items():
             if fnmatch.filter(files, pattern):
                 return folder
@@ -81,9 +75,9 @@ class DataFolder:
             if any(of == year for of, _ in found):
                 return folder
             yearless = {subset for of, subset in found if of is None}
-            told = _YEAR_IN_NAME.findall(folder.name)
-            if yearless and told:
-                if f"{year % 100}" in told:
+            years = _YEAR_IN_NAME.findall(folder.name)
+            if yearless and years:
+                if f"{year % 100}" in years:
                     return folder
             elif yearless >= set(STS_COUNTS[year]):
                 return folder
@@ -122,18 +116,19 @@ _LOGGER = logging.getLogger("condsim")
 
 @dataclass(frozen=True, eq=False)
 class SuiteTask:
-    """A column of the table.
+    """A data set of a suite: a column of the table.
 
     Attributes:
         key: Short name without spaces, such as ``sts12``; unique in a suite.
         title: Name in tables, such as ``STS12``.
-        task: The labelled rows, subsets one after the other; for triplets their pairs, those with
+        task: The labelled rows, one subset after the other; for triplets their pairs, those with
             the positive first.
-        subsets: Rows of each subset in order; one number where there are none.
+        subsets: Rows of each subset in order; empty if there are none.
         triplets: Whether accuracy on triplets is measured rather than correlation.
-        train: Rows that baselines may learn from; None if there are none.
-        averaged: Whether it is part of the mean that SSBC Table 2 ends in.
-        published: Whether it has all the rows that published figures are of.
+        train: Rows that baselines may learn from, if any.
+        averaged: Whether SSBC Table 2 counts it in its mean.
+        published: Whether it has all the rows that published numbers are of.
+        names: Names of the subsets.
     """
 
     key: str

@@ -19,53 +19,34 @@ AVERAGE = "avg"
 
 @dataclass(frozen=True)
 class Column:
-    """A data set that was measured on.
+    """A data set that was measured on."""
 
-    Attributes:
-        key: Short name, such as ``sts12``.
-        title: Name in tables.
-        figure: What tables show: ``spearman``, or ``accuracy`` of triplets.
-        revision: Version of the data.
-        rows: Labelled rows; triplets where accuracy is measured.
-        subsets: Names and rows of its subsets; empty if it has none.
-        published: Whether published figures are of the same rows.
-    """
-
-    key: str
+    key: str  # such as ``sts12``
     title: str
-    figure: str
+    figure: str  # the metric in tables: ``spearman``, or ``accuracy`` of triplets
     revision: str
-    rows: int
-    subsets: Mapping[str, int]
-    published: bool
+    rows: int  # labelled rows, or triplets
+    subsets: Mapping[str, int]  # rows by name; empty if it has none
+    published: bool  # whether it has the rows that published numbers are of
 
 
 @dataclass(frozen=True)
 class SuiteRow:
     """What one scorer reached.
 
-    Attributes:
-        name: Name of the scorer.
-        baseline: Whether it is one of the baselines that are always there.
-        revision: Version of the model, if it is known.
-        figures: By key of the column, then by name of the figure: ``spearman`` and ``pearson``, or
-            ``accuracy``; x 100. The mean over the columns of SSBC Table 2, if all are there, has
-            the key ``avg``. Columns that do not suit the scorer are missing.
-        comparison: By key, the figure in tables less that of the scorer it is compared with.
-        seconds: Time to load and score; None if all scores were kept from before.
-        versions: Versions of the libraries that scored.
-        numbers: The number format that an encoder of sentence-transformers scored in; None for
-            other scorers.
+    ``figures`` has metrics x 100 by key of the column, then by name, the one in tables first. The
+    mean over the columns of SSBC Table 2, if all are there, has the key ``avg``. Columns that do
+    not suit the scorer are missing.
     """
 
     name: str
-    baseline: bool
+    baseline: bool  # whether it is one of the baselines that are always there
     revision: str | None
     figures: Mapping[str, Mapping[str, Metric]]
-    comparison: Mapping[str, Difference]
-    seconds: float | None
-    versions: Mapping[str, str]
-    numbers: Literal["float32", "bfloat16"] | None = None
+    comparison: Mapping[str, Difference]  # by key, the metric in tables less the reference's
+    seconds: float | None  # to load and score; None if all scores were kept from before
+    versions: Mapping[str, str]  # of the libraries that scored
+    numbers: Literal["float32", "bfloat16"] | None = None  # of sentence-transformers encoders
 
 
 class SuiteReport(ResultFile):
@@ -98,7 +79,7 @@ class SuiteReport(ResultFile):
     created: str
 
     def main_metric(self, row: SuiteRow, key: str) -> Metric | None:
-        """The metric that tables show."""
+        """The metric in tables."""
         found = row.figures.get(key)
         return None if found is None else next(iter(found.values()))
 

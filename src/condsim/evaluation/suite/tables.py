@@ -190,7 +190,6 @@ def suite_notes(report: SuiteReport) -> Iterator[str]:
 
 
 def _figure(value: float) -> str:
-    """A number, or a dash for NaN."""
     return "-" if math.isnan(value) else f"{value:.2f}"
 
 

@@ -73,24 +73,13 @@ class Unopened(Protocol):
 
 @dataclass
 class Entrant:
-    """A scorer that has scored.
-
-    Attributes:
-        name: Name in tables.
-        baseline: Whether it is one of the baselines that are always there.
-        revision: Version of the model, if it can be told.
-        scores: Raw similarities by key of the data set, ``(n,)`` each.
-        seconds: What loading and scoring took; None if all was kept from before.
-        versions: Versions of the libraries that scored.
-        numbers: The number format that an encoder of sentence-transformers scored in; None for
-            other scorers.
-    """
+    """A scorer that has scored."""
 
     name: str
     baseline: bool
     revision: str | None
-    scores: dict[str, FloatArray]
-    seconds: float | None
+    scores: dict[str, FloatArray]  # raw similarities by key of the data set, ``(n,)`` each
+    seconds: float | None  # None if all was kept from before
     versions: Mapping[str, str]
     numbers: Numbers | None = None
 
@@ -175,35 +164,34 @@ class SuiteWork:
         self, entrants: Sequence[Entrant], task: SuiteTask, *, how: Aggregation, resamples: int
     ) -> dict[str, Float64Array]:
         """Metrics on resamples of a data set, ``(metrics, resamples)``, by name of the scorer."""
-        there = [entrant for entrant in entrants if task.key in entrant.scores]
-        gold = hashlib.sha256(task.task.gold.tobytes()).hexdigest()
+        common = {
+            "rows": self._digests[task.key],
+            "gold": hashlib.sha256(task.task.gold.tobytes()).hexdigest(),
+            "subsets": task.subsets,
+            "how": how,
+            "resamples": resamples,
+            "seed": self._seed,
+        }
+        scores = {one.name: one.scores[task.key] for one in entrants if task.key in one.scores}
         keys: dict[str, dict[str, object]] = {
-            entrant.name: {
-                "draws": hashlib.sha256(entrant.scores[task.key].tobytes()).hexdigest(),
-                "rows": self._digests[task.key],
-                "gold": gold,
-                "subsets": task.subsets,
-                "how": how,
-                "resamples": resamples,
-                "seed": self._seed,
-            }
-            for entrant in there
+            name: {"draws": hashlib.sha256(values.tobytes()).hexdigest(), **common}
+            for name, values in scores.items()
         }
         kept = {name: self._store.get(key) for name, key in keys.items()}
         found = {name: one.values for name, one in kept.items() if one is not None}
-        missing = [entrant for entrant in there if entrant.name not in found]
+        missing = [name for name in scores if name not in found]
         if missing:
             self._progress(f"bootstrap of {task.title}", 0, 0)
             drawn = metric_draws(
-                [entrant.scores[task.key] for entrant in missing],
+                [scores[name] for name in missing],
                 task,
                 how=how,
                 resamples=resamples,
                 seed=self._seed,
             )
-            for entrant, values in zip(missing, drawn, strict=True):
-                found[entrant.name] = values
-                self._store.put(keys[entrant.name], Kept(values, {}))
+            for name, values in zip(missing, drawn, strict=True):
+                found[name] = values
+                self._store.put(keys[name], Kept(values, {}))
         return found
 
     def _learnt(self, name: str, tasks: Sequence[SuiteTask]) -> Entrant:

@@ -20,19 +20,12 @@ _FEW = 5
 
 @dataclass(frozen=True)
 class Dialect:
-    """The fields of a request that servers differ in.
+    """The fields of a request that servers differ in."""
 
-    Attributes:
-        length: Name of the field for the longest answer.
-        greedy: Whether ``temperature`` may be sent.
-        top: Alternatives to each token that are asked for; 0 if the server gives none.
-        notes: What was changed from the usual fields.
-    """
-
-    length: str = "max_tokens"
-    greedy: bool = True
-    top: int = _TOP
-    notes: tuple[str, ...] = field(default=(), compare=False)
+    length: str = "max_tokens"  # the field for the longest answer
+    greedy: bool = True  # whether ``temperature`` may be sent
+    top: int = _TOP  # alternatives to each token; 0 if the server gives none
+    notes: tuple[str, ...] = field(default=(), compare=False)  # what was changed
 
     def body(
         self, prompt: str, *, model: str, max_new_tokens: int, probabilities: bool
@@ -123,10 +116,7 @@ def _probabilities(logprobs: object) -> dict[float, float]:
     for token in _entries(logprobs.get("content") if isinstance(logprobs, dict) else None):
         if _number(token) is None:
             continue
-        top = token.get("top_logprobs")
-        entries = (
-            [entry for entry in top if isinstance(entry, dict)] if isinstance(top, list) else []
-        )
+        entries = _entries(token.get("top_logprobs"))
         if all(entry.get("token") != token["token"] for entry in entries):
             entries.append(token)
         found: dict[float, float] = {}

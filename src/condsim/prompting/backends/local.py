@@ -66,11 +66,8 @@ class LocalBackend:
             ModelError: If there is no such model, it generates no text, its tokenizer is missing or
                 its weights are not safetensors.
         """
-        for option, value in (
-            ("max_new_tokens", max_new_tokens),
-            ("batch_tokens", batch_tokens),
-            ("window", window),
-        ):
+        options = {"max_new_tokens": max_new_tokens, "batch_tokens": batch_tokens, "window": window}
+        for option, value in options.items():
             if value is not None and value < 1:
                 raise InputError(f"{option} must be 1 or more. Got {value} instead.")
         self._device = device_for(device)
@@ -208,28 +205,17 @@ class LocalBackend:
         answers = []
         for number, (row, new) in enumerate(zip(rows, generated.tolist(), strict=True)):
             length = next((place + 1 for place, id_ in enumerate(new) if id_ in ends), len(new))
-            answers.append(
-                Answer(
-                    text=self._tokenizer.decode(new[:length]),
-                    probabilities=None
-                    if steps is None
-                    else self._first(new[:length], steps[number]),
-                    prompt_tokens=len(row),
-                    new_tokens=length,
-                )
-            )
+            ids = new[:length]
+            shares = None if steps is None else self._number_shares(ids, steps[number])
+            answers.append(Answer(self._tokenizer.decode(ids), shares, len(row), length))
         return answers
 
     def _generate(self, rows: Sequence[Sequence[int]], mass: NumberMass | None) -> Tensor:
         """New tokens of a batch, (n, steps), padded behind the end."""
         model = self._model
         seq2seq = self._checkpoint.seq2seq
-        ids, mask = padded(
-            rows,
-            pad=model.generation_config.pad_token_id,
-            left=not seq2seq,
-            device=self._device,
-        )
+        pad = model.generation_config.pad_token_id
+        ids, mask = padded(rows, pad=pad, left=not seq2seq, device=self._device)
         with quiet(), torch.inference_mode():
             output: Tensor = model.generate(
                 input_ids=ids,
@@ -238,7 +224,7 @@ class LocalBackend:
             )
         return output[:, 1 if seq2seq else ids.shape[1] :].cpu()
 
-    def _first(self, new: Sequence[int], steps: Tensor) -> dict[float, float]:
+    def _number_shares(self, new: Sequence[int], steps: Tensor) -> dict[float, float]:
         """Probabilities of the numbers where the first one stands; steps: (steps, values)."""
         for id_, probabilities in zip(new, steps, strict=False):
             if id_ in self._numbers.value_of:

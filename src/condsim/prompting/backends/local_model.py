@@ -43,21 +43,13 @@ _FEWEST_TOKENS = 10  # without its files, transformers makes a tokenizer of a fe
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A model whose weights are not loaded yet.
+    """A model whose weights are not loaded yet."""
 
-    Attributes:
-        source: Folder, or Hub name, to load from.
-        name: Name of the folder, or the Hub name.
-        commit: Commit on the Hub; None for a folder.
-        config: The model's config.
-        tokenizer: Its tokenizer, with a padding token.
-    """
-
-    source: str
-    name: str
-    commit: str | None
+    source: str  # folder or Hub name to load from
+    name: str  # name of the folder, or the Hub name
+    commit: str | None  # on the Hub; None for a folder
     config: PretrainedConfig
-    tokenizer: PreTrainedTokenizerBase
+    tokenizer: PreTrainedTokenizerBase  # with a padding token
 
     @property
     def seq2seq(self) -> bool:
@@ -65,7 +57,7 @@ class Checkpoint:
         return bool(self.config.is_encoder_decoder)
 
     def revision(self) -> str:
-        """Tells which version of the model this is; reads the weights of a folder once through."""
+        """Version of the model; reads the weights of a folder once through."""
         if self.commit is not None:
             return self.commit
         digest = hashlib.sha256()
