@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import yaml
 
@@ -20,35 +20,7 @@ from condsim.construction.dataset.report_tables import (
 )
 from condsim.construction.dataset.splits import SplitRules, Splitting
 from condsim.construction.rows import HUMAN, Candidate, DatasetRow, columns_of
-from condsim.errors import InputError
 from condsim.tasks import TaskStatistics
-
-
-@dataclass(frozen=True)
-class Source:
-    """A collection that the sentences are from."""
-
-    name: str  # as the candidates have it
-    licence: str = ""  # what its owners allow, in their words; empty where it was not said
-
-    @classmethod
-    def parse(cls, text: str) -> Source:
-        """Reads a source such as ``"tickets=internal use only"``."""
-        name, _, licence = text.partition("=")
-        if not name.strip():
-            raise InputError(f"A source is written NAME=LICENCE. Got {text!r}.")
-        return cls(name.strip(), licence.strip())
-
-
-@dataclass(frozen=True)
-class Description:
-    """What the maker says of a data set."""
-
-    name: str
-    license: str | None = None  # as the Hub names it, such as cc-by-4.0; None where not said
-    sources: tuple[Source, ...] = ()
-    language: str = "en"
-    made_from: Mapping[str, str] = field(default_factory=dict)  # revisions of the input files
 
 
 @dataclass(frozen=True)
@@ -65,7 +37,10 @@ class Labelling:
 class DatasetFacts:
     """All that the card and the manifest say."""
 
-    description: Description
+    name: str
+    license: str | None  # as the Hub names it; None where it was not said
+    sources: Mapping[str, str]  # what the owners of each allow; empty where it was not said
+    made_from: Mapping[str, str]  # revisions of the input files
     revision: str  # first 12 hex digits of the SHA-256 of the hashes of the split files
     files: Mapping[str, str]  # SHA-256 of each split file
     statistics: Mapping[str, TaskStatistics]  # of each split (C-STS §3)
@@ -107,21 +82,24 @@ def pairs_by_source(rows: Iterable[DatasetRow], candidates: Iterable[Candidate])
     if not source:
         return {}
     counts = dict(sorted(Counter(source.values()).items()))
-    return counts | ({"not known": len(pairs - set(source))} if pairs - set(source) else {})
+    unknown = len(pairs - source.keys())
+    return counts | ({"not known": unknown} if unknown else {})
 
 
-def reasons(dropped: Iterable[Dropped]) -> dict[str, int]:
-    """Counts dropped rows by reason."""
-    return dict(Counter(one.reason for one in dropped).most_common())
-
-
-def origins(rows: Iterable[DatasetRow]) -> dict[str, int]:
-    """Counts rows by origin."""
+def rows_by_origin(rows: Iterable[DatasetRow]) -> dict[str, int]:
+    """Counts rows by origin, people first."""
     counts = Counter(row.origin for row in rows)
     return {name: counts[name] for name in sorted(counts, key=lambda one: (one != HUMAN, one))}
 
 
 HISTOGRAM = "label-histogram.png"  # the plot beside the card
+_NOTHING_FOUND = "Nothing was found that gives labels away."
+_COLUMNS = (
+    "Columns: `sentence1`, `sentence2`, `condition`, `label` as in the release of C-STS; "
+    "`pair_id`, the sentence pair; `origin`, `human` or the models that had a hand in the row: "
+    "proposed its condition, or gave a rating that counts or that a person was shown first; "
+    "`split`. Rows of a pair stand together in random order."
+)
 
 
 def data_card(facts: DatasetFacts) -> str:
@@ -129,17 +107,21 @@ def data_card(facts: DatasetFacts) -> str:
 
     No row is quoted and no annotator named.
     """
+    warnings = len(facts.leakage.warnings)
+    found = f"Mind the {warnings} {'warning' if warnings == 1 else 'warnings'} below."
+    revisions = [(f"`{name}`", f"`{sha[:12]}`") for name, sha in facts.files.items()]
+    revisions += [(f"made from `{name}`", f"`{sha}`") for name, sha in facts.made_from.items()]
     sections = [
         _front_matter(facts),
-        f"# {facts.description.name}",
+        f"# {facts.name}",
         "Conditional similarity: two sentences, a condition, and how similar the sentences are "
         "with respect to it, from 1 (different) to 5 (alike). Made with condsim, the way C-STS "
         "(Deshpande et al., 2023) was.",
-        f"Revision {facts.revision}. {_warnings_line(facts)}",
+        f"Revision {facts.revision}. {found if warnings else _NOTHING_FOUND}",
         "## Rows",
         _split_table(facts),
         f"![Share of each label in each split]({HISTOGRAM})",
-        _columns(),
+        _COLUMNS,
         "## Sources",
         _sources(facts),
         "## How it was made",
@@ -148,7 +130,7 @@ def data_card(facts: DatasetFacts) -> str:
         "## What it gives away",
         *_leakage(facts),
         "## Revisions",
-        _revisions(facts),
+        _markdown(PlainTable("", ("file", "SHA-256, first 12"), revisions)),
     ]
     return "\n\n".join(sections) + "\n"
 
@@ -161,12 +143,11 @@ def _markdown(table: PlainTable) -> str:
 
 
 def _front_matter(facts: DatasetFacts) -> str:
-    description = facts.description
     kinds = {"label": "float32"}
     front = {
-        **({"license": description.license} if description.license else {}),
-        "language": [description.language],
-        "pretty_name": description.name,
+        **({"license": facts.license} if facts.license else {}),
+        "language": ["en"],
+        "pretty_name": facts.name,
         "task_categories": ["sentence-similarity"],
         "tags": ["condsim", "conditional-similarity", "c-sts"],
         "configs": [
@@ -186,13 +167,6 @@ def _front_matter(facts: DatasetFacts) -> str:
         },
     }
     return f"---\n{yaml.safe_dump(front, sort_keys=False, allow_unicode=True)}---"
-
-
-def _warnings_line(facts: DatasetFacts) -> str:
-    count = len(facts.leakage.warnings)
-    if not count:
-        return "Nothing was found that gives labels away."
-    return f"Mind the {count} {'warning' if count == 1 else 'warnings'} below."
 
 
 def _split_table(facts: DatasetFacts) -> str:
@@ -218,21 +192,11 @@ def _mean_words(one: TaskStatistics) -> float | None:
     return one.condition_words.mean if one.condition_words else None
 
 
-def _columns() -> str:
-    return (
-        "Columns: `sentence1`, `sentence2`, `condition`, `label` as in the release of C-STS; "
-        "`pair_id`, the sentence pair; `origin`, `human` or the models that had a hand in the row: "
-        "proposed its condition, or gave a rating that counts or that a person was shown first; "
-        "`split`. Rows of a pair stand together in random order."
-    )
-
-
 def _sources(facts: DatasetFacts) -> str:
-    licence = {source.name: source.licence for source in facts.description.sources}
-    names = list(dict.fromkeys([*licence, *facts.pairs_by_source]))
+    licence, pairs = facts.sources, facts.pairs_by_source
+    names = list(dict.fromkeys([*licence, *pairs]))
     if not names:
         return "Not stated. Whoever publishes this must say where its sentences are from."
-    pairs = facts.pairs_by_source
     rows = [
         (name, f"{pairs[name]:,}" if name in pairs else "-", licence.get(name) or "not stated")
         for name in names
@@ -297,13 +261,6 @@ def _leakage(facts: DatasetFacts) -> list[str]:
         "What a ridge regression reaches that sees only a part of each row, fitted on train:",
         _markdown(blind),
     ]
-
-
-def _revisions(facts: DatasetFacts) -> str:
-    rows = [(f"`{name}`", f"`{sha[:12]}`") for name, sha in facts.files.items()]
-    made_from = facts.description.made_from.items()
-    rows += [(f"made from `{name}`", f"`{sha}`") for name, sha in made_from]
-    return _markdown(PlainTable("", ("file", "SHA-256, first 12"), rows))
 
 
 def _counted(counts: Mapping[str, int]) -> str:

@@ -14,7 +14,15 @@ from typing import Literal
 
 import numpy as np
 
-from condsim.construction.rows import DOES_NOT_APPLY, HUMAN, Condition, Intended, Rating, row_id_of
+from condsim.construction.rows import (
+    DOES_NOT_APPLY,
+    HUMAN,
+    Condition,
+    DatasetRow,
+    Intended,
+    Rating,
+    row_id_of,
+)
 from condsim.errors import InputError
 from condsim.types import IntArray
 
@@ -172,6 +180,11 @@ class Dropped:
     reason: str  # one of a few
     detail: str = ""  # the ratings, or what else tells of the case
 
+    @classmethod
+    def of(cls, row: RatedRow | Condition | DatasetRow, reason: str, detail: str) -> Dropped:
+        """Says why a row is dropped."""
+        return cls(row.pair_id, row.sentence1, row.sentence2, row.condition, reason, detail)
+
 
 @dataclass(frozen=True)
 class OrderCheck:
@@ -219,7 +232,7 @@ def decide_labels(rows: Sequence[RatedRow], rules: LabelRules) -> Decision:
     for pair in sorted(labelled):
         reason, detail = _fault(labelled[pair], gaps[pair], rules)
         if reason:
-            dropped += [_dropped(one.row, reason, detail) for one in labelled[pair]]
+            dropped += [Dropped.of(one.row, reason, detail) for one in labelled[pair]]
         else:
             kept += labelled[pair]
     known = [gap for gap in gaps.values() if gap is not None]
@@ -237,7 +250,7 @@ def unrated_conditions(
     """Lists the conditions that were written and never rated, in their order."""
     rated = {row.row_id for row in rows}
     return tuple(
-        Dropped(one.pair_id, one.sentence1, one.sentence2, one.condition, "not rated", one.intended)
+        Dropped.of(one, "not rated", one.intended)
         for one in conditions
         if row_id_of(one.pair_id, one.condition) not in rated
     )
@@ -247,16 +260,16 @@ def _label(row: RatedRow, rules: LabelRules) -> LabelledRow | Dropped:
     votes = (*row.people, *row.models) if rules.count_models else row.people
     verdicts = [vote.label for vote in votes]
     if len(verdicts) < rules.min_ratings:
-        return _dropped(row, "too few ratings", f"{len(verdicts)} of {rules.min_ratings}")
+        return Dropped.of(row, "too few ratings", f"{len(verdicts)} of {rules.min_ratings}")
     shown = "ratings " + " ".join(map(str, sorted(verdicts)))
     if row.intended is None:
-        return _dropped(row, "one condition is both high and low", shown)
+        return Dropped.of(row, "one condition is both high and low", shown)
     if verdicts.count(DOES_NOT_APPLY) >= rules.invalid_share * len(verdicts):
-        return _dropped(row, "the condition does not apply", shown)
+        return Dropped.of(row, "the condition does not apply", shown)
     labels = [verdict for verdict in verdicts if verdict != DOES_NOT_APPLY]
     label = plurality(labels) if rules.how == "majority" else median(labels)
     if label is None:
-        return _dropped(row, "no majority", shown)
+        return Dropped.of(row, "no majority", shown)
     hands = {
         name
         for vote in votes
@@ -286,7 +299,3 @@ def _fault(rows: list[LabelledRow], gap: float | None, rules: LabelRules) -> tup
     if rules.order == "drop-unordered":
         return "both conditions are rated alike", labels
     return "", ""
-
-
-def _dropped(row: RatedRow, reason: str, detail: str) -> Dropped:
-    return Dropped(row.pair_id, row.sentence1, row.sentence2, row.condition, reason, detail)

@@ -87,12 +87,10 @@ def _ends(pairs: Sequence[tuple[str, str]]) -> tuple[list[str], IntArray]:
 
 def _by_first(groups: IntArray, ends: IntArray) -> IntArray:
     """Numbers groups ``(n,)`` by the lowest sentence of their rows."""
-    lowest = ends.min(axis=1)
-    first: dict[int, int] = {}
-    for group, sentence in zip(groups.tolist(), lowest.tolist(), strict=True):
-        first[group] = min(sentence, first.get(group, sentence))
-    number = {group: place for place, group in enumerate(sorted(first, key=first.__getitem__))}
-    return np.array([number[group] for group in groups.tolist()], np.int64)
+    lowest = np.full(groups.max(initial=-1) + 1, ends.max(initial=0) + 1)
+    np.minimum.at(lowest, groups, ends.min(axis=1, initial=ends.max(initial=0)))
+    ranks: IntArray = np.argsort(np.argsort(lowest))
+    return ranks[groups]
 
 
 SPLITS = ("train", "validation", "test")  # in the order of the ratios

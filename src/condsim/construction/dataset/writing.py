@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, fields, replace
 from importlib import metadata
@@ -18,13 +18,10 @@ import numpy as np
 from condsim.construction.dataset.card import (
     HISTOGRAM,
     DatasetFacts,
-    Description,
     Labelling,
-    Source,
     data_card,
-    origins,
     pairs_by_source,
-    reasons,
+    rows_by_origin,
 )
 from condsim.construction.dataset.labels import (
     Dropped,
@@ -111,7 +108,7 @@ def build_dataset(
     decision = decide_labels(rated, labels)
     people = any(row.people for row in rated)
     return _write_dataset(
-        to_dataset_rows(decision.labelled, conditions=written),
+        _to_dataset_rows(decision.labelled, written),
         target,
         splits,
         Labelling(
@@ -146,9 +143,9 @@ def split_dataset(file: Path, target: Target, *, splits: SplitRules) -> DatasetF
     return _write_dataset(rows, target, splits, labelling, made_from=[file])
 
 
-def to_dataset_rows(
-    rows: Iterable[LabelledRow], *, conditions: Iterable[Condition] = ()
-) -> tuple[DatasetRow, ...]:
+def _to_dataset_rows(
+    rows: Iterable[LabelledRow], conditions: Iterable[Condition]
+) -> list[DatasetRow]:
     """Makes rows of a data set, not yet in a split, with the models that had a hand in each."""
     written_by: dict[str, set[str]] = defaultdict(set)
     for condition in conditions:
@@ -156,20 +153,12 @@ def to_dataset_rows(
         written_by[row_id] |= {condition.origin, condition.prefilled_by}
     made = []
     for one in rows:
-        origins = {*one.origins, *written_by.get(one.row.row_id, ())} - {HUMAN, ""}
         row = one.row
-        made.append(
-            DatasetRow(
-                row.sentence1,
-                row.sentence2,
-                row.condition,
-                one.label,
-                row.pair_id,
-                origin=", ".join(sorted(origins)) or HUMAN,
-                split="",
-            )
-        )
-    return tuple(made)
+        origins = {*one.origins, *written_by.get(row.row_id, ())} - {HUMAN, ""}
+        origin = ", ".join(sorted(origins)) or HUMAN
+        texts = (row.sentence1, row.sentence2, row.condition)
+        made.append(DatasetRow(*texts, one.label, row.pair_id, origin, split=""))
+    return made
 
 
 def _read_labelled_file(path: Path) -> tuple[tuple[DatasetRow, ...], tuple[Dropped, ...]]:
@@ -204,17 +193,9 @@ def _assemble(
         chosen = [rows[place] for place in np.flatnonzero(made.split == number).tolist()]
         generator = np.random.default_rng([rules.seed, number])
         splits[name] = [replace(row, split=name) for row in _shuffled(chosen, generator)]
-    dropped = tuple(
-        Dropped(
-            row.pair_id,
-            row.sentence1,
-            row.sentence2,
-            row.condition,
-            "its sentences are in two splits",
-            f"label {row.label:g}",
-        )
-        for row in (rows[place] for place in np.flatnonzero(made.split == -1).tolist())
-    )
+    crossing = [rows[place] for place in np.flatnonzero(made.split == -1).tolist()]
+    reason = "its sentences are in two splits"
+    dropped = tuple(Dropped.of(row, reason, f"label {row.label:g}") for row in crossing)
     return splits, dropped, made
 
 
@@ -260,12 +241,7 @@ def _write_dataset(
     replaced never mix with those of the new one.
     """
     splits, crossing, splitting = _assemble(rows, rules)
-    description = Description(
-        name=target.name or target.folder.resolve().name,
-        license=target.license,
-        sources=tuple(map(Source.parse, target.sources)),
-        made_from=revisions_of(made_from),
-    )
+    sources = dict(map(_source, target.sources))
     prepare_folder(target.folder, overwrite=target.overwrite)
     dropped = (*labelling.dropped, *crossing)
     kept = [row for split in splits.values() for row in split]
@@ -277,13 +253,16 @@ def _write_dataset(
         tasks = {name: load_csts(path, name=name) for name, path in paths.items()}
         files = {path.name: sha256_of(path) for path in paths.values()}
         facts = DatasetFacts(
-            description=description,
+            name=target.name or target.folder.resolve().name,
+            license=target.license,
+            sources=sources,
+            made_from=revisions_of(made_from),
             revision=hashlib.sha256(" ".join(files.values()).encode()).hexdigest()[:12],
             files=files,
             statistics={name: describe(task, top=0) for name, task in tasks.items()},
-            rows_by_origin=origins(kept),
+            rows_by_origin=rows_by_origin(kept),
             pairs_by_source=pairs_by_source(kept, candidates),
-            dropped=reasons(dropped),
+            dropped=dict(Counter(one.reason for one in dropped).most_common()),
             labelling=labelling,
             split_rules=rules,
             splitting=splitting,
@@ -292,6 +271,14 @@ def _write_dataset(
         _write_about(Path(unfinished), facts, tasks)
         _move_in_place(Path(unfinished), target.folder)
     return facts
+
+
+def _source(text: str) -> tuple[str, str]:
+    """Reads a source and its licence, such as ``"tickets=internal use only"``."""
+    name, _, licence = text.partition("=")
+    if not name.strip():
+        raise InputError(f"A source is written NAME=LICENCE. Got {text!r}.")
+    return name.strip(), licence.strip()
 
 
 def _write_about(folder: Path, facts: DatasetFacts, tasks: Mapping[str, Task]) -> None:
@@ -308,12 +295,12 @@ def _manifest(facts: DatasetFacts) -> dict[str, object]:
     if ratings:
         del ratings["annotators"]
     return {
-        "name": facts.description.name,
+        "name": facts.name,
         "revision": facts.revision,
         "files": dict(facts.files),
-        "made_from": dict(facts.description.made_from),
-        "license": facts.description.license,
-        "sources": [asdict(source) for source in facts.description.sources],
+        "made_from": dict(facts.made_from),
+        "license": facts.license,
+        "sources": [{"name": name, "licence": allows} for name, allows in facts.sources.items()],
         "settings": {
             "labels": asdict(made.rules) if made.rules else None,
             "splits": asdict(facts.split_rules),
