@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import yaml
@@ -14,9 +14,9 @@ from condsim.construction.dataset.quality import RatingReport
 from condsim.construction.dataset.report_tables import (
     PlainTable,
     agreement_table,
+    cell,
     leakage_tables,
     model_table,
-    number,
 )
 from condsim.construction.dataset.splits import SplitRules, Splitting
 from condsim.construction.rows import HUMAN, Candidate, DatasetRow, columns_of
@@ -68,8 +68,8 @@ class DatasetFacts:
         if ratings:
             one = ratings.agreement
             lines.append(
-                f"agreement: Fleiss' kappa {number(one.kappa.value, 3)}, Krippendorff's alpha "
-                f"(ordinal) {number(one.alpha, 3)}"
+                f"agreement: Fleiss' kappa {cell(one.kappa.value, '.3f')}, Krippendorff's alpha "
+                f"(ordinal) {cell(one.alpha, '.3f')}"
             )
         lines += [f"warning: {text}" for text in self.leakage.warnings]
         return "\n".join(lines)
@@ -93,6 +93,20 @@ def rows_by_origin(rows: Iterable[DatasetRow]) -> dict[str, int]:
 
 
 HISTOGRAM = "label-histogram.png"  # the plot beside the card
+_SPLIT_ROWS: tuple[tuple[str, str, Callable[[TaskStatistics], object]], ...] = (
+    ("rows", ",", lambda one: one.rows),
+    ("sentence pairs", ",", lambda one: one.sentence_pairs),
+    ("pairs with a high and a low row", ",", lambda one: one.high_low_pairs),
+    ("unique sentences", ",", lambda one: one.unique_sentences),
+    ("distinct conditions", ",", lambda one: one.distinct_conditions),
+    ("words in a sentence, mean", ".1f", lambda one: one.sentence_words.mean),
+    (
+        "words in a condition, mean",
+        ".1f",
+        lambda one: one.condition_words and one.condition_words.mean,
+    ),
+    ("high minus low label, mean", ".2f", lambda one: one.mean_gap),
+)
 _NOTHING_FOUND = "Nothing was found that gives labels away."
 _COLUMNS = (
     "Columns: `sentence1`, `sentence2`, `condition`, `label` as in the release of C-STS; "
@@ -172,24 +186,14 @@ def _front_matter(facts: DatasetFacts) -> str:
 def _split_table(facts: DatasetFacts) -> str:
     per_split = facts.statistics.values()
     rows = [
-        ("rows", *(f"{one.rows:,}" for one in per_split)),
-        ("sentence pairs", *(f"{one.sentence_pairs:,}" for one in per_split)),
-        ("pairs with a high and a low row", *(f"{one.high_low_pairs:,}" for one in per_split)),
-        ("unique sentences", *(f"{one.unique_sentences:,}" for one in per_split)),
-        ("distinct conditions", *(f"{one.distinct_conditions:,}" for one in per_split)),
-        ("words in a sentence, mean", *(number(one.sentence_words.mean) for one in per_split)),
-        ("words in a condition, mean", *(number(_mean_words(one)) for one in per_split)),
-        ("high minus low label, mean", *(number(one.mean_gap, 2) for one in per_split)),
+        (what, *(cell(value_of(one), form) for one in per_split))
+        for what, form, value_of in _SPLIT_ROWS
     ]
     labels = sorted({label for one in per_split for label, _ in one.label_histogram})
     for label in labels:
         shares = [dict(one.label_histogram).get(label, 0) / one.rows for one in per_split]
         rows.append((f"label {label:g}", *(f"{share:.1%}" for share in shares)))
     return _markdown(PlainTable("", ("", *facts.statistics), rows))
-
-
-def _mean_words(one: TaskStatistics) -> float | None:
-    return one.condition_words.mean if one.condition_words else None
 
 
 def _sources(facts: DatasetFacts) -> str:

@@ -39,6 +39,11 @@ class Shared:
     sentence_rows: float  # share of the rows of the second with a sentence of the first
     condition_rows: float  # share of the rows of the second whose condition is in the first
 
+    @property
+    def splits(self) -> str:
+        """Both names."""
+        return f"{self.first}, {self.second}"
+
 
 @dataclass(frozen=True)
 class BaselineScore:
@@ -49,6 +54,11 @@ class BaselineScore:
     rows: int
     spearman: Metric  # x100 with its 95 % interval; NaN if it predicts a constant
     pair_accuracy: Metric  # share x100 of the high-low pairs it orders rightly
+
+    @property
+    def scored(self) -> str:
+        """What was measured on what."""
+        return f"{self.baseline}, {self.split}"
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,20 @@ def rating_tables(report: RatingReport) -> tuple[PlainTable, ...]:
     Returns:
         Two tables, and a third where models have rated.
     """
-    tables = (agreement_table(report), annotator_table(report))
+    annotators = _table(
+        "Annotators",
+        report.annotators,
+        ("annotator", "annotator", ""),
+        ("ratings", "ratings", ","),
+        ("agrees", "agrees", ".1%"),
+        ("within 1", "within_one", ".1%"),
+        ("offset", "offset", ".2f"),
+        ("n/a", "does_not_apply", ".1%"),
+        ("seconds", "seconds", ".1f"),
+        ("remarks", "remarks", ""),
+        caption="Against the majority of the others; n/a: the condition does not apply.",
+    )
+    tables = (agreement_table(report), annotators)
     return (*tables, model_table(report)) if report.models else tables
 
 
@@ -76,35 +89,26 @@ def leakage_tables(report: LeakageReport) -> tuple[PlainTable, PlainTable]:
     Returns:
         The two tables.
     """
-    shared = [
-        (
-            f"{one.first}, {one.second}",
-            f"{one.pairs:,}",
-            f"{one.sentences:,}",
-            percent(one.sentence_rows),
-            f"{one.conditions:,}",
-            percent(one.condition_rows),
-        )
-        for one in report.shared
-    ]
-    blind = [
-        (
-            f"{one.baseline}, {one.split}",
-            f"{one.rows:,}",
-            _interval(one.spearman),
-            _interval(one.pair_accuracy),
-        )
-        for one in report.baselines
-    ]
-    return (
-        PlainTable(
-            "Texts in two splits",
-            ("in both", "pairs", "sentences", "of rows", "conditions", "of rows"),
-            shared,
-            "of rows: rows of the second split that have a text of the first.",
-        ),
-        PlainTable("Blind baselines", ("", "rows", "Spearman", "pair accuracy"), blind),
+    shared = _table(
+        "Texts in two splits",
+        report.shared,
+        ("in both", "splits", ""),
+        ("pairs", "pairs", ","),
+        ("sentences", "sentences", ","),
+        ("of rows", "sentence_rows", ".1%"),
+        ("conditions", "conditions", ","),
+        ("of rows", "condition_rows", ".1%"),
+        caption="of rows: rows of the second split that have a text of the first.",
     )
+    blind = _table(
+        "Blind baselines",
+        report.baselines,
+        ("", "scored", ""),
+        ("rows", "rows", ","),
+        ("Spearman", "spearman", ""),
+        ("pair accuracy", "pair_accuracy", ""),
+    )
+    return shared, blind
 
 
 def agreement_table(report: RatingReport) -> PlainTable:
@@ -114,84 +118,62 @@ def agreement_table(report: RatingReport) -> PlainTable:
     seconds = "-"
     if times.known:
         seconds = f"{times.median:.1f} ({times.tenth:.1f} to {times.ninetieth:.1f})"
+    verdicts = one.kappa_verdicts
     rows = [
         ("rows rated by people", f"{one.rows:,}"),
         ("ratings", f"{one.ratings:,}"),
         ("annotators", f"{one.annotators:,}"),
         ("rows by number of ratings", per_row),
         ("ratings that the condition does not apply", f"{one.does_not_apply:,}"),
-        (f"Fleiss' kappa of the labels{_of(one.kappa)}", number(one.kappa.value, 3)),
-        (
-            f'Fleiss\' kappa with "does not apply"{_of(one.kappa_verdicts)}',
-            number(one.kappa_verdicts.value, 3),
-        ),
-        (f"Krippendorff's alpha, ordinal ({one.alpha_rows:,} rows)", number(one.alpha, 3)),
-        ("Krippendorff's alpha of whether it applies", number(one.alpha_applies, 3)),
-        ("two labels of a row are equal", percent(one.exact)),
-        ("two labels of a row differ by 1 at most", percent(one.within_one)),
+        (f"Fleiss' kappa of the labels{_of(one.kappa)}", cell(one.kappa.value, ".3f")),
+        (f'Fleiss\' kappa with "does not apply"{_of(verdicts)}', cell(verdicts.value, ".3f")),
+        (f"Krippendorff's alpha, ordinal ({one.alpha_rows:,} rows)", cell(one.alpha, ".3f")),
+        ("Krippendorff's alpha of whether it applies", cell(one.alpha_applies, ".3f")),
+        ("two labels of a row are equal", cell(one.exact, ".1%")),
+        ("two labels of a row differ by 1 at most", cell(one.within_one, ".1%")),
         ("seconds for a rating, median (10 % to 90 %)", seconds),
         ("hours in all", f"{times.hours:.1f}" if times.known else "-"),
     ]
     return PlainTable("Agreement between people", ("", "value"), rows)
 
 
-def annotator_table(report: RatingReport) -> PlainTable:
-    """Lays out the work of each person."""
-    rows = [
-        (
-            one.annotator,
-            f"{one.ratings:,}",
-            percent(one.agrees),
-            percent(one.within_one),
-            number(one.offset, 2),
-            percent(one.does_not_apply),
-            number(one.seconds),
-            ", ".join(one.remarks),
-        )
-        for one in report.annotators
-    ]
-    return PlainTable(
-        "Annotators",
-        ("annotator", "ratings", "agrees", "within 1", "offset", "n/a", "seconds", "remarks"),
-        rows,
-        "Against the majority of the others; n/a: the condition does not apply.",
-    )
-
-
 def model_table(report: RatingReport) -> PlainTable:
     """Lays out how far models agree with people, and below them one person with the others."""
-    raters = [*report.models, *([report.one_person] if report.one_person else [])]
-    rows = [
-        (
-            one.rater,
-            f"{one.compared:,}",
-            number(one.spearman),
-            number(one.alpha, 3),
-            percent(one.exact),
-            percent(one.within_one),
-            number(one.offset, 2),
-            percent(one.applies),
-            f"{one.shown:,}",
-        )
-        for one in raters
-    ]
-    agree = ("Spearman", "alpha", "equal", "within 1", "offset", "applies alike")
-    return PlainTable(
+    return _table(
         "Models and people",
-        ("", "rows", *agree, "shown first"),
-        rows,
-        "Against the median of the people, of the other people for one person.",
+        [*report.models, *([report.one_person] if report.one_person else [])],
+        ("", "rater", ""),
+        ("rows", "compared", ","),
+        ("Spearman", "spearman", ".1f"),
+        ("alpha", "alpha", ".3f"),
+        ("equal", "exact", ".1%"),
+        ("within 1", "within_one", ".1%"),
+        ("offset", "offset", ".2f"),
+        ("applies alike", "applies", ".1%"),
+        ("shown first", "shown", ","),
+        caption="Against the median of the people, of the other people for one person.",
     )
 
 
-def number(value: float | None, digits: int = 1) -> str:
-    """Writes a number; a hyphen where it does not exist."""
-    return "-" if value is None or math.isnan(value) else f"{value:.{digits}f}"
+def _table(
+    title: str,
+    results: Sequence[object],
+    *columns: tuple[str, str, str],
+    caption: str | None = None,
+) -> PlainTable:
+    """Makes a row of each result; columns are head, attribute and format."""
+    rows = [tuple(cell(getattr(one, name), form) for _, name, form in columns) for one in results]
+    return PlainTable(title, tuple(head for head, _, _ in columns), rows, caption)
 
 
-def percent(share: float) -> str:
-    """Writes a share in [0, 1] as a percentage; a hyphen for NaN."""
-    return "-" if math.isnan(share) else f"{share:.1%}"
+def cell(value: object, form: str) -> str:
+    """Writes a value by a format such as ``.1f``; a hyphen where it does not exist."""
+    if isinstance(value, Metric):
+        interval = f"{value.value:.1f} [{value.low:.1f}, {value.high:.1f}]"
+        return "-" if math.isnan(value.value) else interval
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "-"
+    return ", ".join(value) if isinstance(value, tuple) else format(value, form)
 
 
 def _of(kappa: Kappa) -> str:
@@ -199,9 +181,3 @@ def _of(kappa: Kappa) -> str:
         return ""
     left_out = f", {kappa.left_out:,} others left out" if kappa.left_out else ""
     return f" ({kappa.rows:,} rows with {kappa.raters} each{left_out})"
-
-
-def _interval(metric: Metric) -> str:
-    if math.isnan(metric.value):
-        return "-"
-    return f"{metric.value:.1f} [{metric.low:.1f}, {metric.high:.1f}]"
