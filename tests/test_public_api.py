@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import condsim
+from condsim.cli import run
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -61,8 +62,29 @@ def test_default_model_scores_without_torch():
 
 
 def test_command_line_starts_without_torch():
-    loaded = modules_after("import condsim.cli.main")
+    loaded = modules_after("from condsim.cli.main import app")
     assert not loaded & {"torch", "transformers", "sentence_transformers", "sklearn", "scipy"}
+
+
+def test_score_command_imports_no_other_command():
+    loaded = modules_after(
+        "from condsim.cli import run\n"
+        "try:\n    run(['score', 'a', 'b', 'c'])\n"
+        "except SystemExit as end:\n    assert not end.code"
+    )
+    assert "condsim.cli.score" in loaded
+    other = {"condsim.cli.train", "condsim.evaluation", "condsim.prompting", "condsim.construction"}
+    assert not loaded & other
+    assert not loaded & {"condsim.settings", "yaml", "rich.progress", "torch", "sklearn"}
+
+
+@pytest.mark.parametrize("words", [["-h"], ["score", "-h"], ["data", "check", "-h"]])
+def test_short_help_is_help(words, capsys):
+    for option in (words, [*words[:-1], "--help"]):
+        with pytest.raises(SystemExit) as end:
+            run(option)
+        assert end.value.code == 0
+        assert f"{' '.join(words[:-1])} [OPTIONS]" in capsys.readouterr().out
 
 
 def test_version_is_that_of_the_project():

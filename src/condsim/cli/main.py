@@ -1,54 +1,56 @@
-"""The ``condsim`` command: registers the function of each file."""
+"""The ``condsim`` command: the module of each subcommand is imported when it is asked for."""
 
 from __future__ import annotations
 
+import importlib
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 import typer
 
-from condsim.cli import (
-    applicability,
-    average,
-    contexts,
-    data,
-    encode,
-    evaluate,
-    export,
-    info,
-    predict,
-    prompt,
-    robustness,
-    score,
-    sweep,
-    train,
-)
-from condsim.cli.build import app as build
 from condsim.cli.running import run_app
 
-app = typer.Typer(
-    name="condsim",
-    help="How similar are these two texts, with respect to X?",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
+if TYPE_CHECKING:
+    app: typer.Typer
+
+_COMMANDS = (
+    "score encode train average sweep evaluate predict prompt export info robustness".split()
 )
-app.command()(score.score)
-app.command()(encode.encode)
-app.command()(train.train)
-app.command()(average.average)
-app.command()(sweep.sweep)
-app.command()(evaluate.evaluate)
-app.command()(predict.predict)
-app.command()(prompt.prompt)
-app.command()(export.export)
-app.command()(info.info)
-app.command()(robustness.robustness)
-app.add_typer(
-    applicability.app,
-    name="applicability",
-    help="Whether a condition applies to two sentences.",
-)
-app.add_typer(build, name="build", help="Build a conditional-similarity data set of your own.")
-app.add_typer(contexts.app, name="contexts", help="Learn similarity from raw text, no labels.")
-app.add_typer(data.app, name="data", help="Look at data files.")
+_GROUPS = {
+    "applicability": "Whether a condition applies to two sentences.",
+    "build": "Build a conditional-similarity data set of your own.",
+    "contexts": "Learn similarity from raw text, no labels.",
+    "data": "Look at data files.",
+}
+
+
+def __getattr__(name: str) -> typer.Typer:
+    """Makes ``app``, the command line with all commands, on first use."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = made = _app_of((*_COMMANDS, *_GROUPS))
+    return made
+
+
+def _app_of(names: Iterable[str]) -> typer.Typer:
+    """Makes a command line with some of the commands."""
+    app = typer.Typer(
+        name="condsim",
+        help="How similar are these two texts, with respect to X?",
+        no_args_is_help=True,
+        rich_markup_mode="markdown",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(lambda: None)  # makes a group of one command a group
+    for name in names:
+        module = importlib.import_module(f"condsim.cli.{name}")
+        if name in _GROUPS:
+            app.add_typer(module.app, name=name, help=_GROUPS[name])
+        else:
+            app.command()(getattr(module, name))
+    return app
 
 
 def run(arguments: list[str] | None = None) -> None:
@@ -56,4 +58,6 @@ def run(arguments: list[str] | None = None) -> None:
 
     Exit status: 0 done, 2 the input breaks a rule (one line on stderr), 130 interrupted.
     """
-    run_app(app, arguments)
+    asked = (sys.argv[1:] if arguments is None else arguments)[:1]
+    known = (*_COMMANDS, *_GROUPS)
+    run_app(_app_of(asked if asked and asked[0] in known else known), arguments)
