@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -126,9 +127,13 @@ def _build(
     if progress is not None:
         every = count_bytes(every, progress, unpacked_bytes(files))
     paragraphs = _counted(every, taken, counts)
-    with CorpusWriter(folder, chunk_sentences=settings.chunk_sentences, counts=counts) as writer:
+    with ExitStack() as stack:
+        writer = CorpusWriter(
+            folder, stack, chunk_sentences=settings.chunk_sentences, counts=counts
+        )
         for sentences in split_sentences(paragraphs, settings, counts):
             writer.write(sentences)
+        writer.finish()
     if not counts.sentences:
         dropped = ", ".join(f"{reason} {count}" for reason, count in counts.dropped.items())
         raise InputError(

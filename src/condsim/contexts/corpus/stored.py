@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,24 +23,26 @@ SENTENCES = "sentences.arrow"
 NAMES = "names.arrow"
 DOCUMENTS = "documents.npy"
 CHUNK_STARTS = "chunk_starts.npy"
+WHAT = "corpus"
+FORMAT = 1
 
 
 class CorpusWriter:
-    """Writes sentences, documents and chunks to a folder."""
+    """Writes sentences, documents and chunks to files of a folder, which the stack closes."""
 
-    def __init__(self, folder: Path, *, chunk_sentences: int, counts: CorpusCounts) -> None:
+    def __init__(
+        self, folder: Path, files: ExitStack, *, chunk_sentences: int, counts: CorpusCounts
+    ) -> None:
         self._chunk_sentences = chunk_sentences
         self._counts = counts
         self._content = hashlib.sha256()
         self._document = -1  # as read; the written ones have no gaps
         self._document_size = 0
         self._chunk_size = 0
-        with ExitStack() as stack:
-            self._sentences = stack.enter_context(TextWriter(folder / SENTENCES))
-            self._names = stack.enter_context(TextWriter(folder / NAMES))
-            self._documents = stack.enter_context(ArrayWriter(folder / DOCUMENTS, np.int32))
-            self._chunks = stack.enter_context(ArrayWriter(folder / CHUNK_STARTS, np.int64))
-            self._files = stack.pop_all()
+        self._sentences = files.enter_context(TextWriter(folder / SENTENCES))
+        self._names = files.enter_context(TextWriter(folder / NAMES))
+        self._documents = files.enter_context(ArrayWriter(folder / DOCUMENTS, np.int32))
+        self._chunks = files.enter_context(ArrayWriter(folder / CHUNK_STARTS, np.int64))
 
     @property
     def content(self) -> str:
@@ -77,26 +78,14 @@ class CorpusWriter:
         self._documents.append(np.array(documents, dtype=np.int32))
         self._chunks.append(np.array(starts, dtype=np.int64))
 
-    def __enter__(self) -> CorpusWriter:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def finish(self) -> None:
+        """Writes what follows the last sentence."""
         self._end_document()
         self._chunks.append(np.array([self._counts.sentences], dtype=np.int64))
-        self._files.__exit__(kind, error, trace)
 
     def _end_document(self) -> None:
         self._counts.single_sentence_documents += self._document_size == 1
         self._document_size = 0
-
-
-WHAT = "corpus"
-FORMAT = 1
 
 
 class Corpus:
@@ -130,7 +119,8 @@ class Corpus:
             self.settings = CorpusSettings.model_validate(manifest["settings"])
             self.counts = CorpusCounts(**manifest["counts"])
         except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"Cannot read the corpus in {folder}: {error}.") from error
+            why = " ".join(str(error).split())
+            raise InputError(f"Cannot read the corpus in {folder}: {why}.") from error
         self.documents = open_array(folder / DOCUMENTS, np.int32)
         self.chunk_starts = open_array(folder / CHUNK_STARTS, np.int64)
         self._texts = TextReader(folder / SENTENCES)

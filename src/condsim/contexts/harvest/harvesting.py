@@ -23,21 +23,10 @@ from condsim.contexts.harvest.stored import (
     HarvestSettings,
 )
 from condsim.contexts.index import TfidfIndex
+from condsim.contexts.scoring import OriginScorer
 from condsim.errors import InputError, require
 from condsim.files import replacing
 from condsim.kept import sole_process
-from condsim.types import FloatArray
-
-
-class PairScorer(Protocol):
-    """What scores pairs, such as `condsim.contexts.OriginScorer`."""
-
-    @property
-    def without_contexts(self) -> int:
-        """Sentences so far for which no context was retrieved."""
-
-    def cosines(self, sentences1: list[str], sentences2: list[str]) -> FloatArray:
-        """Cosines of Eq. 4, ``(n,)``."""
 
 
 class Origin(Protocol):
@@ -56,7 +45,7 @@ class Origin(Protocol):
         """The index of its single-sentence documents, if there are any."""
 
     @property
-    def scorer(self) -> PairScorer:
+    def scorer(self) -> OriginScorer:
         """The origin model."""
 
 
