@@ -32,6 +32,12 @@ def test_recipe_that_comes_along_is_read_and_written_back(path: Path, tmp_path):
     surrogate_recipe(recipe.surrogate, name=recipe.name, files=files, backbone=tmp_path)
 
 
+def test_recipe_written_by_an_earlier_version_loads_unchanged(tmp_path):
+    old = Path(__file__).with_name("written_before_pydantic.yaml")
+    save_contexts_recipe(load_contexts_recipe(old), tmp_path / "again.yaml")
+    assert (tmp_path / "again.yaml").read_text() == old.read_text()
+
+
 def test_recipe_names_are_there():
     assert {path.stem for path in RECIPES} == {"tiny", "openstax", "captions", "paper"}
 
