@@ -81,7 +81,7 @@ def test_linear_head_ranks_contexts_alike_for_every_sentence_and_mlp_does_not():
 def test_settings_out_of_range_is_an_error():
     with pytest.raises(ValueError, match="'left' and 'right'"):
         CoherenceSettings(left=0, right=0)
-    with pytest.raises(ValueError, match=r"greater than or equal to 1"):
+    with pytest.raises(ValueError, match=r"must be at least 1"):
         CoherenceSettings(epochs=0)
 
 
