@@ -21,7 +21,6 @@ from condsim.contexts.harvest import (
 )
 from condsim.contexts.index import TfidfIndex
 from condsim.errors import InputError
-from condsim.settings import validated
 
 TRAIN, DEV, TEST = range(3)
 
@@ -233,4 +232,4 @@ def test_single_index_of_documents_with_no_word_in_common_finds_nothing(tmp_path
 @pytest.mark.parametrize("shares", [(0.5, 0.5, 0.5), (-0.5, 1.0, 0.5)])
 def test_pair_mix_that_is_none_raises(shares: tuple[float, float, float]):
     with pytest.raises(InputError, match=r"at least 0 and add up to 1. Got"):
-        validated(PairMix, dict(zip(KINDS, shares, strict=True)), what="mix", source="here")
+        PairMix(**dict(zip(KINDS, shares, strict=True)))

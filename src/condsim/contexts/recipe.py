@@ -31,6 +31,8 @@ class VocabularySettings(Settings):
         lowercase: Whether case is ignored.
     """
 
+    what = "vocabulary"
+
     size: Annotated[int, Field(ge=len(SPECIAL_TOKENS) + 256)] = 8_000
     lowercase: bool = True
 
@@ -41,6 +43,8 @@ class IndexSettings(Settings):
     Attributes:
         min_df: Fewest chunks of a term.
     """
+
+    what = "index"
 
     min_df: Annotated[int, Field(ge=1)] = 2
 
@@ -55,6 +59,8 @@ class ScoringSettings(Settings):
         batch_size: Pairs scored together; decides memory and speed, not the scores.
         memory_gb: Gigabytes of encoder states kept for contexts that come up again; likewise.
     """
+
+    what = "scoring"
 
     center: Literal["none", "context", "pmi"] = "pmi"
     references: Annotated[int, Field(ge=1)] = 8
@@ -76,6 +82,8 @@ class SurrogateSettings(Settings):
             of similar company similar vectors, or ``random``.
         train: Keys of the training recipe to set (`condsim.training.Recipe`), such as ``epochs``.
     """
+
+    what = "surrogate"
 
     encoder: Literal["bi-encoder", "cross-encoder"] = "bi-encoder"
     backbone: str | None = None
@@ -107,6 +115,8 @@ class ContextsRecipe(Settings):
         harvest: The scored pairs.
         surrogate: The encoder that learns from them.
     """
+
+    what = "contexts recipe"
 
     name: str
     inputs: list[str]

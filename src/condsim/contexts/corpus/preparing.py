@@ -34,7 +34,6 @@ from condsim.contexts.corpus.stored import FORMAT, WHAT, Corpus, CorpusWriter
 from condsim.errors import InputError
 from condsim.files import sha256_of
 from condsim.kept import build_once, changed_values, read_manifest, write_manifest
-from condsim.settings import validated
 from condsim.types import BoolArray
 
 
@@ -90,18 +89,17 @@ def prepare_corpus(
             something else, or cannot be written.
         MissingExtraError: If the ``contexts`` extra is not installed.
     """
-    values = {
-        "language": language,
-        "chunk_sentences": chunk_sentences,
-        "min_words": min_words,
-        "max_words": max_words,
-        "max_words_total": max_words_total,
-        "seed": seed,
-        "documents": documents,
-        "text_field": text_field,
-        "caption_field": caption_field,
-    }
-    settings = validated(CorpusSettings, values, what="corpus", source="prepare_corpus")
+    settings = CorpusSettings(
+        language=language,
+        chunk_sentences=chunk_sentences,
+        min_words=min_words,
+        max_words=max_words,
+        max_words_total=max_words_total,
+        seed=seed,
+        documents=documents,
+        text_field=text_field,
+        caption_field=caption_field,
+    )
     files = find_inputs(inputs)
     found = read_manifest(output, what=WHAT)
     hashes = [sha256_of(file) for file in files]

@@ -36,6 +36,8 @@ class CorpusSettings(Settings):
         caption_field: Name of the column of TSV that holds one sentence a row.
     """
 
+    what = "corpus"
+
     language: str = "en"
     chunk_sentences: Annotated[int, Field(ge=1)] = 10
     min_words: Annotated[int, Field(ge=1)] = 3

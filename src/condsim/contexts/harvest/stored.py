@@ -37,6 +37,8 @@ class PairMix(Settings):
         random: The partner is any sentence.
     """
 
+    what = "mix"
+
     tfidf: float = 0.4
     document: float = 0.3
     random: float = 0.3
@@ -67,6 +69,8 @@ class HarvestSettings(Settings):
         mix: Shares of the kinds of pairs.
         seed: Seed of the draw.
     """
+
+    what = "harvest"
 
     pairs: Annotated[int, Field(ge=1)] = 100_000
     shard_pairs: Annotated[int, Field(ge=1)] = 1_000
