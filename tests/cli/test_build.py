@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from condsim.cli.build.commands import app
+from condsim.cli.build import app
 from condsim.construction import Candidate, read_manifest, read_rows
 from condsim.errors import InputError
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import defaultdict
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +11,12 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from condsim.cli.build.commands import app
+from condsim.cli.build import app
 from condsim.construction import (
     Candidate,
     Condition,
     DatasetRow,
     Rating,
-    columns_of,
     pair_id_of,
     row_id_of,
     write_rows,
@@ -25,6 +24,7 @@ from condsim.construction import (
 from condsim.errors import InputError
 from condsim.tasks import load_csts, pair_rows
 
+COLUMNS = [field.name for field in fields(DatasetRow)]
 CONDITIONS = {"high": "The place", "low": "The animal"}
 
 
@@ -112,7 +112,7 @@ def test_dataset_folder_has_every_row_once_or_its_reason(made):
         "not rated",
         "the other row of the pair was dropped",
     }
-    assert all(list(row) == list(columns_of(DatasetRow)) for row in splits["train"])
+    assert all(list(row) == COLUMNS for row in splits["train"])
     assert {row["split"] for row in splits["test"]} == {"test"}
     assert "left out:" in output
     assert "Fleiss' kappa 0." in output
@@ -197,7 +197,7 @@ def test_dataset_is_loaded_by_datasets(inputs, tmp_path, monkeypatch, file_forma
     )
     loaded = datasets.load_dataset(str(tmp_path / "set"), cache_dir=str(tmp_path / "cache"))
     assert list(loaded) == ["train", "validation", "test"]
-    assert loaded["train"].column_names == list(columns_of(DatasetRow))
+    assert loaded["train"].column_names == COLUMNS
     assert {one.dtype for one in loaded["test"].features.values()} == {"string", "float32"}
     assert loaded["train"].num_rows == len(load_csts(tmp_path / "set" / f"train.{file_format}"))
 

@@ -92,7 +92,7 @@ def token(people):
 @pytest.fixture
 def condsim(url, token, monkeypatch):
     """Runs ``condsim build ...`` and gives its output; the token is never in it."""
-    from condsim.cli.build.commands import app
+    from condsim.cli.build import app
 
     monkeypatch.setenv(TOKEN, token)
 
@@ -207,7 +207,7 @@ def _rate(url, token, people, condsim, folder):
 
 
 def _train(folder, tmp_path, tiny_backbone):
-    from condsim.cli.build.commands import app
+    from condsim.cli.build import app
     from condsim.training import Recipe, fit
 
     made = tmp_path / "dataset"

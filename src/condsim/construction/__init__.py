@@ -1,14 +1,13 @@
 """Building a conditional-similarity data set of one's own, the way C-STS was built.
 
-One step a file, each with rows on disk before and after (`condsim.construction.rows`):
+Each step has rows on disk before and after:
 
-1. ``images``, ``text_vectors``: items with captions to one embedding an item (C-STS §2.2.1).
-2. ``candidates``: near items, and every pair of their captions.
-3. ``filters``: pairs that are neither too alike nor too far apart (C-STS A.2, Table 6).
-4. ``annotation``: qualification, conditions and verification in Label Studio (§2.2.2).
-5. ``agreement``, ``splits``, ``dataset``: ratings to a data set that condsim trains on.
+1. ``candidates``: items with captions to near items, every pair of their captions, and those that
+   are neither too alike nor too far apart (C-STS §2.2.1, A.2, Table 6).
+2. ``annotation``: qualification, conditions and verification in Label Studio (§2.2.2).
+3. ``dataset``: ratings to a data set that condsim trains on.
 
-Needs ``pip install 'condsim[build]'``.
+``weak`` makes labels without people. Needs ``pip install 'condsim[build]'``.
 """
 
 from __future__ import annotations
@@ -53,9 +52,7 @@ if TYPE_CHECKING:
     )
     from condsim.construction.dataset import (
         LabelRules as LabelRules,
-        LeakageReport as LeakageReport,
         PlainTable as PlainTable,
-        RatingReport as RatingReport,
         SplitRules as SplitRules,
         Target as Target,
         build_dataset as build_dataset,
@@ -70,24 +67,20 @@ if TYPE_CHECKING:
         split_dataset as split_dataset,
         split_rows as split_rows,
     )
+    from condsim.construction.row_files import (
+        plain_values as plain_values,
+        read_manifest as read_manifest,
+        read_rows as read_rows,
+        write_rows as write_rows,
+    )
     from condsim.construction.rows import (
         Candidate as Candidate,
         Condition as Condition,
         DatasetRow as DatasetRow,
         Rating as Rating,
         TableRow as TableRow,
-        columns_of as columns_of,
         pair_id_of as pair_id_of,
         row_id_of as row_id_of,
-    )
-    from condsim.construction.tables import (
-        manifest_of as manifest_of,
-        plain_values as plain_values,
-        read_manifest as read_manifest,
-        read_rows as read_rows,
-        revisions_of as revisions_of,
-        write_manifest as write_manifest,
-        write_rows as write_rows,
     )
     from condsim.construction.weak import (
         ANSWER_TOKENS as ANSWER_TOKENS,
@@ -121,15 +114,12 @@ __getattr__, __dir__, __all__ = face(
             "read_stop_words read_texts"
         ),
         "dataset": (
-            "LabelRules LeakageReport PlainTable RatingReport SplitRules Target build_dataset "
+            "LabelRules PlainTable SplitRules Target build_dataset "
             "collect_votes decide_labels find_leakage fleiss_kappa krippendorff_alpha "
             "leakage_tables rating_tables report_ratings split_dataset split_rows"
         ),
-        "rows": "Candidate Condition DatasetRow Rating TableRow columns_of pair_id_of row_id_of",
-        "tables": (
-            "manifest_of plain_values read_manifest read_rows revisions_of write_manifest "
-            "write_rows"
-        ),
+        "rows": "Candidate Condition DatasetRow Rating TableRow pair_id_of row_id_of",
+        "row_files": "plain_values read_manifest read_rows write_rows",
         "weak": (
             "ANSWER_TOKENS AgreementReport Answerer Coverage FunctionAnswerer ModelAnswerer "
             "REGISTRY TrainingRow WeakReport WeakSettings agreement answer_file build_weak "

@@ -6,7 +6,7 @@ two sentences  + condition   + label    what `condsim train` reads
 ```
 
 One frozen dataclass a row; its fields are the columns of the file, in order. How they are read and
-written is in `condsim.construction.tables`.
+written is in `condsim.construction.row_files`.
 """
 
 from __future__ import annotations
@@ -167,18 +167,7 @@ class DatasetRow(TableRow):
 
 
 def columns_of(kind: type[TableRow]) -> tuple[str, ...]:
-    """Names the columns of a file of such rows.
-
-    Args:
-        kind: The type of the rows.
-
-    Returns:
-        The names of its fields, in order.
-
-    Example:
-        >>> columns_of(Candidate)[4:6]
-        ('sentence1', 'sentence2')
-    """
+    """Names the columns of a file of such rows."""
     return tuple(field.name for field in fields(kind))
 
 

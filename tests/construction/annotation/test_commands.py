@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
-from condsim.cli.build.commands import app
+from condsim.cli.build import app
 from condsim.construction.annotation import TOKEN
 from condsim.errors import CondSimError
 

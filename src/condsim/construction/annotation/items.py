@@ -10,6 +10,7 @@ from pathlib import Path
 
 from condsim.construction.annotation.hints import NO_HINTS
 from condsim.construction.annotation.stages import Item, Stage
+from condsim.construction.row_files import read_rows
 from condsim.construction.rows import (
     DOES_NOT_APPLY,
     HUMAN,
@@ -18,7 +19,6 @@ from condsim.construction.rows import (
     pair_id_of,
     row_id_of,
 )
-from condsim.construction.tables import read_rows
 from condsim.errors import InputError
 
 

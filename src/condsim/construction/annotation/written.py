@@ -12,8 +12,8 @@ from condsim.construction.annotation.hints import hints_of
 from condsim.construction.annotation.outcome import outcome_of
 from condsim.construction.annotation.stages import Answer, Item, Stage
 from condsim.construction.annotation.store import Annotation, AnnotationStore
+from condsim.construction.row_files import write_manifest, write_rows
 from condsim.construction.rows import HUMAN, Condition, Intended, Rating
-from condsim.construction.tables import write_manifest, write_rows
 
 
 class WrittenFile(NamedTuple):

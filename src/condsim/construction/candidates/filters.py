@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from condsim.construction.candidates.embedding import TextEncoder
 from condsim.construction.candidates.measures import Measures, read_stop_words, text_facts
+from condsim.construction.row_files import write_manifest, write_rows
 from condsim.construction.rows import Candidate, pair_id_of
-from condsim.construction.tables import write_manifest, write_rows
 from condsim.errors import InputError, unknown_name
 from condsim.files import sha256_of
 from condsim.tasks import iter_rows, stem_of

@@ -24,7 +24,7 @@ from condsim.construction.candidates.items import Collection
 from condsim.construction.candidates.measures import read_stop_words, text_facts
 from condsim.construction.candidates.neighbours import EXACT_UP_TO, nearest_pairs
 from condsim.construction.candidates.parts import PartMaker, cut, join_parts, read_counts
-from condsim.construction.tables import manifest_of, read_manifest, write_manifest
+from condsim.construction.row_files import manifest_of, read_manifest, write_manifest
 from condsim.errors import InputError, require
 from condsim.kept import sole_process
 from condsim.progress import Progress

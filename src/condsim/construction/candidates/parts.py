@@ -16,8 +16,8 @@ from condsim.construction.candidates.filters import FilterCounts, FilterSettings
 from condsim.construction.candidates.items import Collection
 from condsim.construction.candidates.measures import TextFacts, ranges
 from condsim.construction.candidates.neighbours import ItemPairs
+from condsim.construction.row_files import parquet_schema
 from condsim.construction.rows import Candidate, pair_id_of
-from condsim.construction.tables import parquet_schema
 from condsim.errors import require
 from condsim.files import replacing
 from condsim.types import FloatArray

@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from condsim.construction.dataset.splits import sentence_key
-from condsim.construction.tables import plain_values
+from condsim.construction.row_files import plain_values
 from condsim.errors import InputError
 from condsim.evaluation import FEWEST_ROWS, Metric, evaluate
 from condsim.scorers import ConditionOnlyScorer, SentencesOnlyScorer

@@ -18,8 +18,8 @@ from condsim.construction.dataset.agreement import (
     one_person_agreement,
 )
 from condsim.construction.dataset.labels import RatedRow, plurality
+from condsim.construction.row_files import plain_values
 from condsim.construction.rows import DOES_NOT_APPLY, Rating
-from condsim.construction.tables import plain_values
 
 # When an annotator gets a remark.
 ENOUGH = 20  # ratings, or there are too few to tell

@@ -35,6 +35,7 @@ from condsim.construction.dataset.leakage import find_leakage
 from condsim.construction.dataset.quality import report_ratings
 from condsim.construction.dataset.report_tables import label_histogram
 from condsim.construction.dataset.splits import SPLITS, SplitRules, Splitting, split_rows
+from condsim.construction.row_files import read_rows, revisions_of, write_rows
 from condsim.construction.rows import (
     HUMAN,
     Candidate,
@@ -44,7 +45,6 @@ from condsim.construction.rows import (
     pair_id_of,
     row_id_of,
 )
-from condsim.construction.tables import read_rows, revisions_of, write_rows
 from condsim.errors import InputError
 from condsim.evaluation import write_json
 from condsim.files import replacing, sha256_of

@@ -8,7 +8,7 @@ from dataclasses import asdict, astuple, dataclass
 from itertools import chain
 from pathlib import Path
 
-from condsim.construction.tables import revisions_of, write_rows
+from condsim.construction.row_files import revisions_of, write_rows
 from condsim.construction.weak.draw import Drawing, absent_rows
 from condsim.construction.weak.functions import LabellingFunction
 from condsim.construction.weak.pool import Pool, WeakSettings, excluded_keys, near_pairs, read_pool

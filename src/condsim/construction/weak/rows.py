@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from condsim import __version__
+from condsim.construction.row_files import revisions_of, write_manifest
 from condsim.construction.rows import TableRow
-from condsim.construction.tables import revisions_of, write_manifest
 from condsim.files import sha256_of
 
 

@@ -14,8 +14,8 @@ from typing import Protocol
 
 import numpy as np
 
+from condsim.construction.row_files import counted, in_blocks, write_rows
 from condsim.construction.rows import TableRow
-from condsim.construction.tables import counted, in_blocks, write_rows
 from condsim.construction.weak.rows import TrainingRow, write_provenance
 from condsim.errors import InputError
 from condsim.files import check_not_input

@@ -1,19 +1,19 @@
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from condsim.construction import (
     Candidate,
     Rating,
-    columns_of,
-    manifest_of,
     read_manifest,
     read_rows,
-    write_manifest,
     write_rows,
 )
 from condsim.errors import InputError
 
+COLUMNS = [field.name for field in dataclasses.fields(Rating)]
 RATINGS = [
     Rating("p-1", "p", 'A "quoted", text', "two\nlines", "c", "high", "ann", -1),
     Rating("p-2", "p", "a", "b", "c", "low", "ann", 3, 1.5, "some model", "2026-01-01T00:00:00Z"),
@@ -57,9 +57,7 @@ def test_rows_of_named_columns_are_read(tmp_path):
     ],
 )
 def test_rows_bad_cell_named_by_file_row_and_column(tmp_path, column, value, message):
-    cells = dict(
-        zip(columns_of(Rating), "r p a b c high ann 3 1 human t m human".split(), strict=True)
-    )
+    cells = dict(zip(COLUMNS, "r p a b c high ann 3 1 human t m human".split(), strict=True))
     cells[column] = value
     path = tmp_path / "ratings.csv"
     path.write_text(",".join(cells) + "\n" + ",".join(cells.values()) + "\n")
@@ -70,9 +68,9 @@ def test_rows_bad_cell_named_by_file_row_and_column(tmp_path, column, value, mes
 def test_manifest_lies_beside_its_file(tmp_path):
     path = tmp_path / "pairs.parquet"
     assert read_manifest(path) is None
-    write_manifest(path, {"rows": 3})
-    assert manifest_of(path) == tmp_path / "pairs.manifest.json"
+    manifest = tmp_path / "pairs.manifest.json"
+    manifest.write_text('{"rows": 3}')
     assert read_manifest(path) == {"rows": 3}
-    manifest_of(path).write_text("{")
+    manifest.write_text("{")
     with pytest.raises(InputError, match=r"pairs\.manifest\.json cannot be read"):
         read_manifest(path)
