@@ -60,7 +60,7 @@ def test_with_answers_no_answer_leaves_the_row_alone_and_no_label_leaves_it_out(
 def test_with_answers_blocks_of_any_size_give_the_same(monkeypatch):
     rows = [PEOPLE, MOOD, PEOPLE._replace(condition="The number of dogs."), PEOPLE]
     whole = list(with_answers(rows, FunctionAnswerer(), seed=3))
-    monkeypatch.setattr("condsim.construction.tables.BLOCK", 3)
+    monkeypatch.setattr("condsim.construction.row_files.BLOCK", 3)
     assert list(with_answers(rows, FunctionAnswerer(), seed=3)) == whole
 
 
