@@ -38,7 +38,7 @@ def robustness(
         Path | None, typer.Option(help="Also write the result as JSON.", show_default=False)
     ] = None,
 ) -> None:
-    """Measure how much scores change when a condition is reworded and means the same.
+    """Measure how much scores change when a condition is reworded without changing its meaning.
 
     For each sentence pair and each `condition_group` of the file: the standard deviation of the
     score (0 to 1) over its wordings. Mean and 95th percentile are printed with 95 % intervals, per

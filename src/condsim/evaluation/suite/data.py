@@ -7,8 +7,8 @@ import logging
 import os
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -139,7 +139,7 @@ class SuiteTask:
     train: Task | None = None
     averaged: bool = False
     published: bool = True
-    names: tuple[str, ...] = field(default=())
+    names: tuple[str, ...] = ()
 
     @property
     def revision(self) -> str:
@@ -215,20 +215,22 @@ def _sts(year: int) -> _Loader:
         folder = there.sts_year(year)
         if folder is None:
             return []
-        subsets = [task.labelled() for task in load_sts_year(folder, year=year)]
-        task = join_tasks(subsets, name=f"STS{year % 100}")
-        return [
-            SuiteTask(
-                f"sts{year % 100}",
-                task.name,
-                task,
-                subsets=tuple(map(len, subsets)),
-                names=tuple(subset.name for subset in subsets),
-                averaged=True,
-            )
-        ]
+        name = f"STS{year % 100}"
+        return [_joined(name, load_sts_year(folder, year=year), averaged=True)]
 
     return load
+
+
+def _joined(name: str, subsets: Iterable[Task], *, averaged: bool = False) -> SuiteTask:
+    parts = [task.labelled() for task in subsets]
+    return SuiteTask(
+        name.lower(),
+        name,
+        join_tasks(parts, name=name),
+        subsets=tuple(map(len, parts)),
+        names=tuple(part.name for part in parts),
+        averaged=averaged,
+    )
 
 
 def _stsb(split: Literal["dev", "test"]) -> _Loader:
@@ -270,10 +272,7 @@ def _afs(there: DataFolder, _: Path | None) -> list[SuiteTask]:
     folder = there.folder_of("ArgPairs_*.csv")
     if folder is None:
         return []
-    topics = [task.labelled() for task in load_afs_topics(folder)]
-    task = join_tasks(topics, name="AFS")
-    sizes, names = tuple(map(len, topics)), tuple(topic.name for topic in topics)
-    return [SuiteTask("afs", task.name, task, subsets=sizes, names=names)]
+    return [_joined("AFS", load_afs_topics(folder))]
 
 
 def _cxc(there: DataFolder, _: Path | None) -> list[SuiteTask]:
@@ -285,16 +284,13 @@ def _cxc(there: DataFolder, _: Path | None) -> list[SuiteTask]:
 
 
 def _sections(there: DataFolder, cache: Path | None) -> list[SuiteTask]:
-    path = there.file("test.csv", of="section") or there.file("test.csv", of="triplet")
-    if path is not None:
+    if path := there.file("test.csv", of="section") or there.file("test.csv", of="triplet"):
         return [_triplets(load_triplets(path), title="Wiki sections", published=True)]
-    path = there.file("sections-dev.tsv")
-    if path is not None:
+    if path := there.file("sections-dev.tsv"):
         return [_triplets(load_triplets(path), title="Sections", published=False)]
-    text = there.file("openstax.txt.gz", "sections.txt.gz", "sections.txt")
-    if text is None:
-        return []
-    return [_triplets(_drawn(text, cache), title="Sections", published=False)]
+    if text := there.file("openstax.txt.gz", "sections.txt.gz", "sections.txt"):
+        return [_triplets(_drawn(text, cache), title="Sections", published=False)]
+    return []
 
 
 def _triplets(triplets: Triplets, *, title: str, published: bool) -> SuiteTask:

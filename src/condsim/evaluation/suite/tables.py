@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from condsim.errors import require
-from condsim.evaluation.statistics import Metric
 from condsim.evaluation.suite.published import PUBLISHED, PublishedRow
 from condsim.evaluation.suite.result import AVERAGE, SuiteReport, SuiteRow
 from condsim.files import replacing
@@ -60,7 +59,9 @@ def suite_markdown(report: SuiteReport, *, published: bool = True) -> str:
     lines = [f"| Model | {' | '.join(heads)} |", "|---|" + "---:|" * len(heads)]
     for row in report.rows:
         name = _escape(row.name) if row.baseline else f"**{_escape(row.name)}**"
-        cells = [_flat_cell(report, row, key) for key in report.keys]
+        cells = [
+            _escape(_cell(report, row, key, " [{0.low:.1f}, {0.high:.1f}]")) for key in report.keys
+        ]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     if published:
         for line in _published(report, report.keys):
@@ -111,32 +112,17 @@ def _table(report: SuiteReport, keys: Sequence[str], *, published: bool) -> Tabl
     return table
 
 
-def _cell(report: SuiteReport, row: SuiteRow, key: str) -> str:
-    """A figure with its mark, and its interval on the next line."""
-    figure = report.main_metric(row, key)
-    if figure is None:
+def _cell(
+    report: SuiteReport, row: SuiteRow, key: str, interval: str = "\n{0.low:.1f}…{0.high:.1f}"
+) -> str:
+    """The metric of a row with its mark and its interval."""
+    metric = report.main_metric(row, key)
+    if metric is None:
         return ""
-    text = _figure(figure.value) + _mark(row, key)
-    if not math.isnan(figure.low):
-        text += f"\n{figure.low:.1f}…{figure.high:.1f}"
-    return text
-
-
-def _flat_cell(report: SuiteReport, row: SuiteRow, key: str) -> str:
-    """A figure with its mark and interval on one line."""
-    figure = report.main_metric(row, key)
-    if figure is None:
-        return ""
-    return _figure(figure.value) + _escape(_mark(row, key)) + _interval(figure)
-
-
-def _interval(figure: Metric) -> str:
-    return "" if math.isnan(figure.low) else f" [{figure.low:.1f}, {figure.high:.1f}]"
-
-
-def _mark(row: SuiteRow, key: str) -> str:
     compared = row.comparison.get(key)
-    return _MARK if compared is not None and compared.p_value < SIGNIFICANT else ""
+    mark = _MARK if compared is not None and compared.p_value < SIGNIFICANT else ""
+    value = "-" if math.isnan(metric.value) else f"{metric.value:.2f}"
+    return value + mark + ("" if math.isnan(metric.low) else interval.format(metric))
 
 
 def _published(report: SuiteReport, keys: Sequence[str]) -> Iterator[PublishedRow]:
@@ -189,10 +175,6 @@ def suite_notes(report: SuiteReport) -> Iterator[str]:
     )
 
 
-def _figure(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.2f}"
-
-
 def _escape(text: str) -> str:
     """Text that cannot break out of a Markdown table, and no emphasis."""
     return text.replace("|", "\\|").replace("*", "\\*").replace("\n", " ")
@@ -202,7 +184,7 @@ _DARK = 0.45  # share of the colour scale from which on text is black
 
 
 def heat_map(report: SuiteReport, path: Path, *, published: bool = False) -> None:
-    """Draws figures as colours with the numbers in them: a row a scorer, a column a data set.
+    """Draws metrics as colours with the numbers in them: a row a scorer, a column a data set.
 
     Args:
         report: The report.
