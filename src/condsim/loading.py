@@ -27,11 +27,7 @@ from condsim.scorers import (
     CONTEXTS_FILE,
     DEFAULT_FOLDER,
     MODEL_FILE,
-    UNFITTED_BASELINES,
     OnnxScorer,
-    baseline,
-    load_hub_model,
-    load_trained,
     packaged_folder,
     revision_of,
 )
@@ -98,6 +94,8 @@ def load_scorer(model: str | Path | None = None, *, device: str | None = None) -
             from condsim.contexts import open_pipeline
 
             return open_pipeline(folder).scorer
+        from condsim.scorers import load_trained
+
         return load_trained(folder, device=device)
     if folder.suffix in _SETTINGS and folder.is_file():
         from condsim.prompting import load_settings, open_prompt_scorer
@@ -110,6 +108,8 @@ def load_scorer(model: str | Path | None = None, *, device: str | None = None) -
             f"There is no model folder {str(model)!r}. Give a folder, the name of a model on the "
             "Hub (owner/name), or nothing for the bundled model."
         )
+    from condsim.scorers import load_hub_model
+
     return load_hub_model(model, device=device)
 
 
@@ -130,6 +130,8 @@ class NamedScorer:
         if prefix is not None:
             return PREFIXES[prefix](rest)
         if self._is_baseline:
+            from condsim.scorers import baseline
+
             return baseline(self.source)
         if packaged_folder(self.source) is None:
             return load_scorer(self.source)
@@ -149,6 +151,8 @@ class NamedScorer:
 
     @property
     def _is_baseline(self) -> bool:
+        from condsim.scorers import UNFITTED_BASELINES
+
         return self.source in UNFITTED_BASELINES and not Path(self.source).exists()
 
 

@@ -102,14 +102,7 @@ class ApplicabilityHead:
         return int(self.probe.size)
 
     def probability(self, rows: Embedded) -> FloatArray:
-        """Says how likely the condition applies.
-
-        Args:
-            rows: Embeddings of n rows.
-
-        Returns:
-            Probabilities in [0, 1], ``(n,)``.
-        """
+        """Gives the probabilities that the conditions apply, ``(n,)``."""
         logits = features(rows) @ self.weights + self.bias
         return (0.5 * (1 + np.tanh(logits / 2))).astype(np.float32)  # logistic, never overflows
 
@@ -132,14 +125,7 @@ class ApplicabilityHead:
             )
 
     def save(self, path: Path | str) -> None:
-        """Writes the head as JSON; an earlier file of that name is replaced in one step.
-
-        Args:
-            path: The file; in a model folder, `FILE_NAME`.
-
-        Raises:
-            InputError: If the folder does not exist.
-        """
+        """Writes the head as JSON in one step; in a model folder, the file is `FILE_NAME`."""
         content = {
             "format": FORMAT,
             "model": self.model,

@@ -37,14 +37,7 @@ class CrossEncoderScorer(PairScorer):
         calibration: Calibration | None = None,
         batch_size: int = 32,
     ) -> None:
-        """Wraps a loaded model.
-
-        Args:
-            model: A cross-encoder with one output.
-            name: Short name, shown in tables.
-            order: Whether the sentences or the condition come first.
-            calibration: From the output to a score in [0, 1]; if None, scores are the outputs.
-            batch_size: Rows scored at once.
+        """Wraps a loaded model with one output; scores ``batch_size`` rows at once.
 
         Raises:
             InputError: If the order is unknown.

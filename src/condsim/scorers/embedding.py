@@ -123,19 +123,7 @@ class EmbeddingScorer(PairScorer):
         return float(found[0]) if rows.single else found
 
     def embedded(self, sentences1: Texts, sentences2: Texts, conditions: Texts) -> Embedded:
-        """Embeds rows in all the ways an applicability head looks at.
-
-        Args:
-            sentences1: See `applicability`.
-            sentences2: See `applicability`.
-            conditions: See `applicability`.
-
-        Returns:
-            Five embeddings of each of n rows.
-
-        Raises:
-            InputError: See `applicability`.
-        """
+        """Embeds rows in the five ways an applicability head needs; see `applicability`."""
         rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
         return self._embedded(rows, slice(None))
 

@@ -124,16 +124,7 @@ def check_scale(scale: str) -> None:
 
 
 def rescaled(raw: FloatArray, calibration: Calibration | None, scale: Scale) -> FloatArray:
-    """Puts raw similarities on a scale.
-
-    Args:
-        raw: What the model gives, ``(n,)``.
-        calibration: The model's map to [0, 1]; if None, ``unit`` is the raw similarity as it is.
-        scale: The scale.
-
-    Returns:
-        Scores on that scale, ``(n,)``.
-    """
+    """Puts raw similarities ``(n,)`` on a scale; without calibration, ``unit`` is the raw one."""
     if scale == "raw":
         return raw
     unit = raw if calibration is None else calibration.apply(raw)
@@ -208,8 +199,7 @@ def token_batches(lengths: IntArray, *, tokens: int) -> Iterator[IntArray]:
         tokens: Most tokens of a batch once its texts are padded to the longest, 1 or more.
 
     Yields:
-        Places of the texts of one batch, shortest first; a text that is longer than the limit is
-        alone.
+        Indices of the texts of one batch, shortest first; a text above the limit is alone.
     """
     order = np.argsort(lengths, kind="stable")
     start = 0

@@ -133,14 +133,7 @@ class Settings:
     condsim: str = __version__
 
     def save(self, folder: Path | str) -> None:
-        """Writes ``condsim.json``.
-
-        Args:
-            folder: The model folder; it must exist.
-
-        Raises:
-            InputError: If the folder does not exist.
-        """
+        """Writes ``condsim.json``; raises `InputError` if the folder does not exist."""
         content = {"format": FORMAT} | {one.name: getattr(self, one.name) for one in fields(self)}
         content["calibration"] = self.calibration and self.calibration.to_dict()
         content["facts"] = dict(self.facts)
@@ -149,13 +142,7 @@ class Settings:
 
     @classmethod
     def load(cls, folder: Path | str) -> Settings:
-        """Reads ``condsim.json``.
-
-        Args:
-            folder: The model folder.
-
-        Returns:
-            The settings. Unknown keys are ignored.
+        """Reads the ``condsim.json`` of a model folder; ignores unknown keys.
 
         Raises:
             ModelError: If the file is missing, damaged, of a newer format or breaks a rule.

@@ -1,9 +1,7 @@
-"""A year of STS 2012-2016: its subsets in order, each a task of its own.
-
-How a year's correlation is made of them is `condsim.evaluation.statistics.correlation`.
+"""STS 2012-2016: how similar two sentences are, from 0 to 5; each subset of a year is a task.
 
 STS-B was put together from these sets: 4,745 of the 5,749 rows of its train file are also among the
-12,544 test rows here. What was trained on STS-B is not to be measured on STS 2012-2016.
+12,544 test rows here. Do not measure a model that was trained on STS-B on STS 2012-2016.
 """
 
 from __future__ import annotations
@@ -11,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -210,7 +209,8 @@ def load_sts_year(folder: Path | str, *, year: int | None = None) -> tuple[Task,
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder. Give the folder with the subsets of a year.")
-    found = _subsets(folder)
+    named = ((subset_of(path), path) for path in sorted(folder.iterdir()) if path.is_file())
+    found = {subset: path for subset, path in named if subset is not None}
     if year is None:
         year = _year_of(folder, found)
     elif year not in STS_COUNTS:
@@ -261,26 +261,16 @@ def join_tasks(tasks: Sequence[Task], *, name: str) -> Task:
                 "Tasks can be joined only if all have conditions or none has. "
                 f"{first.name} and {task.name} differ."
             )
-    conditions = (
-        None
-        if first.conditions is None
-        else tuple(text for task in tasks for text in task.conditions or ())
-    )
+    conditions = tuple(chain.from_iterable(task.conditions or () for task in tasks))
     return Task(
         name=name,
         revision=hashlib.sha256(" ".join(t.revision for t in tasks).encode()).hexdigest()[:12],
-        sentences1=tuple(text for task in tasks for text in task.sentences1),
-        sentences2=tuple(text for task in tasks for text in task.sentences2),
-        conditions=conditions,
+        sentences1=tuple(chain.from_iterable(task.sentences1 for task in tasks)),
+        sentences2=tuple(chain.from_iterable(task.sentences2 for task in tasks)),
+        conditions=None if first.conditions is None else conditions,
         labels=np.concatenate([task.labels for task in tasks]),
         label_range=first.label_range,
     )
-
-
-def _subsets(folder: Path) -> dict[tuple[int | None, str], Path]:
-    """The files of the folder by year, if their name tells it, and subset."""
-    named = ((subset_of(path), path) for path in sorted(folder.iterdir()) if path.is_file())
-    return {subset: path for subset, path in named if subset is not None}
 
 
 def _year_of(folder: Path, found: dict[tuple[int | None, str], Path]) -> int:

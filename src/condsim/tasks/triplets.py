@@ -149,11 +149,7 @@ def load_triplets(path: Path | str, *, name: str | None = None) -> Triplets:
 
 
 def write_triplets(triplets: Triplets, path: Path) -> None:
-    """Writes triplets so that `load_triplets` reads them back, in one step.
-
-    Args:
-        triplets: The triplets; runs of white space in a text become one space.
-        path: A ``.tsv`` file.
+    """Writes triplets to a ``.tsv`` file, in one step; runs of white space become one space.
 
     Raises:
         InputError: If the name ends in anything else, or the folder does not exist.

@@ -68,15 +68,7 @@ class BertScoreScorer:
         sentences2: Sequence[str],
         conditions: Sequence[str] | None = None,
     ) -> FloatArray:
-        """Scores each pair.
-
-        Args:
-            sentences1: First sentences, length n.
-            sentences2: Second sentences, length n.
-            conditions: Not looked at.
-
-        Returns:
-            F1, ``(n,)`` float32, at most 1; the two sentences may change places.
+        """Gives F1 of each pair, ``(n,)``, at most 1; the two sentences may change places.
 
         Raises:
             InputError: If a text is empty or no str, or the lengths differ.

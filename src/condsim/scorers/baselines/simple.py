@@ -30,16 +30,7 @@ class WordOverlapScorer:
         sentences2: Sequence[str],
         conditions: Sequence[str] | None,
     ) -> FloatArray:
-        """Scores each pair.
-
-        Args:
-            sentences1: First sentences, length n.
-            sentences2: Second sentences, length n.
-            conditions: Not looked at.
-
-        Returns:
-            Shared words over all words, in [0, 1], ``(n,)``; 0 if neither sentence has a word.
-        """
+        """Gives shared words over all words, in [0, 1], ``(n,)``; 0 where there are none."""
         overlaps = []
         for sentence1, sentence2 in zip(sentences1, sentences2, strict=True):
             words1, words2 = set(_words(sentence1)), set(_words(sentence2))
@@ -98,15 +89,7 @@ class _RidgeScorer(ABC, Generic[Document]):
         sentences2: Sequence[str],
         conditions: Sequence[str] | None,
     ) -> FloatArray:
-        """Predicts the gold similarity of each row.
-
-        Args:
-            sentences1: First sentences, length n.
-            sentences2: Second sentences, length n.
-            conditions: Conditions, length n, or None.
-
-        Returns:
-            Predictions, cut to [0, 1], ``(n,)``.
+        """Predicts the gold similarity of each row, cut to [0, 1], ``(n,)``.
 
         Raises:
             InputError: If the scorer has not been fitted.

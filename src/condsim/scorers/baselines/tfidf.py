@@ -77,15 +77,7 @@ class TfIdfCosineScorer:
         sentences2: Sequence[str],
         conditions: Sequence[str] | None,
     ) -> FloatArray:
-        """Scores each pair.
-
-        Args:
-            sentences1: First sentences, length n.
-            sentences2: Second sentences, length n.
-            conditions: Not looked at.
-
-        Returns:
-            Cosines in [0, 1], ``(n,)``; 0 if a sentence has no word.
+        """Gives cosines in [0, 1], ``(n,)``; 0 if a sentence has no word.
 
         Raises:
             InputError: If what the idf is from has no text.

@@ -107,25 +107,12 @@ def suffix_of(path: Path) -> str:
 
 
 def stem_of(path: Path) -> str:
-    """Names the data of a file.
-
-    Args:
-        path: The file.
-
-    Returns:
-        Its name without the suffix, that of ``pairs.csv.gz`` without both.
-    """
+    """Names the data of a file: its name without the suffix, or without both of ``.csv.gz``."""
     return path.with_suffix("").stem if path.suffix.lower() == ".gz" else path.stem
 
 
 def text_lines(path: Path) -> Iterator[str]:
-    """Streams the lines of a text file, perhaps gzipped.
-
-    Args:
-        path: The file.
-
-    Returns:
-        Iterator over the lines with their ends (LF or CRLF), without a byte-order mark.
+    """Streams the lines of a text file, perhaps gzipped, with their ends (LF or CRLF).
 
     Raises:
         InputError: If there is no such file, or it is empty or no UTF-8. The call itself reports

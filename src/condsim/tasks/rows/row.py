@@ -22,17 +22,7 @@ _NO_RECORD: Mapping[str, object] = MappingProxyType({})
 def place(
     path: Path, *, row: int | None = None, line: int | None = None, column: str | None = None
 ) -> str:
-    """Names a place in a file for an error message.
-
-    Args:
-        path: The file.
-        row: Data row, from 1.
-        line: Physical line, from 1.
-        column: Name of the column.
-
-    Returns:
-        Text such as ``pairs.csv, row 3 (line 4), column 'label'``.
-    """
+    """Names a place in a file, such as ``pairs.csv, row 3 (line 4), column 'label'``."""
     text = str(path)
     if row is not None:
         text += f", row {row}" + (f" (line {line})" if line is not None else "")
@@ -42,14 +32,7 @@ def place(
 
 
 def shown(value: object) -> str:
-    """Shows a value in an error message.
-
-    Args:
-        value: Any value of a file.
-
-    Returns:
-        Its `repr`, cut to 60 characters.
-    """
+    """Gives the `repr` of a value for an error message, cut to 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -77,17 +60,7 @@ class Row(NamedTuple):
         return place(self.path, row=self.number, line=self.line, column=column)
 
     def text(self, column: str) -> str:
-        """Gives a cell that must be text.
-
-        Args:
-            column: One of the wanted columns.
-
-        Returns:
-            The text, not empty.
-
-        Raises:
-            InputError: If it is empty or no text.
-        """
+        """Gives a cell that must be text; raises `InputError` if it is empty or no text."""
         value = self.cells[column]
         if isinstance(value, str) and value:
             return value
@@ -103,9 +76,6 @@ class Row(NamedTuple):
             column: One of the wanted columns.
             label_range: Lowest and highest valid score.
             fix: What to do about an invalid score, one sentence.
-
-        Returns:
-            The score.
 
         Raises:
             InputError: If it is no number or out of the range.
