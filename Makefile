@@ -8,7 +8,7 @@ PIP := $(BIN)/pip --disable-pip-version-check
 WORKERS ?= $(shell nproc)
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: demo test test-all check docs bench clean test-services
+.PHONY: demo test test-all check docs reference bench clean test-services
 
 # .venv is created by venv; the stamps record what has been installed into it.
 $(BIN)/python:
@@ -37,6 +37,10 @@ test: $(VENV)/.dev
 
 test-all: $(VENV)/.dev
 	$(PYTEST)
+
+# The pages that the code can tell: api.md and recipe.md.
+reference: $(VENV)/.dev
+	$(BIN)/python docs/reference.py
 
 # The site, into site/; a broken link fails.
 docs: $(VENV)/.dev

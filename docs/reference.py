@@ -1,0 +1,122 @@
+"""Writes the pages that the code itself can tell: api.md and recipe.md.
+
+Run it as ``python docs/reference.py``; a test compares the pages with the code.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import condsim
+
+FOLDER = Path(__file__).parent
+PACKAGES = {
+    "tasks": "Reading data. Needs no extra.",
+    "scorers": "Models and baselines as scorers. Encoders need `condsim[train]`.",
+    "loading": "From a name or folder to a scorer.",
+    "evaluation": "Measuring scorers. Plots need `condsim[train]`.",
+    "encoders": "Building encoders. Needs `condsim[train]`.",
+    "losses": "Objectives. Needs `condsim[train]`.",
+    "training": "Recipes, training, sweeps, export. Needs `condsim[train]`.",
+    "prompting": "Language models as scorers. Needs `condsim[llm]`.",
+    "contexts": "Similarity from plain text. Needs `condsim[contexts]`.",
+    "construction": "Building data sets. Needs `condsim[build]`.",
+    "applicability": "Training applicability heads. Needs `condsim[train]`.",
+    "mteb_bridge": "condsim and mteb. Needs `condsim[mteb]`.",
+}
+START = """# Python names
+
+`import condsim` loads nothing heavy: each name is imported on first use, and none needs torch or a network
+until you ask for a trained model folder or a Hub name. A missing extra is one line that says what to install.
+
+Import from the packages on this page. Modules below them are internal and move without notice.
+
+"""
+
+
+def names_of(package: str) -> list[str]:
+    """Public names of a package, or of a module at the root."""
+    module = importlib.import_module(package)
+    found = getattr(module, "__all__", None) or [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", "") == package
+    ]
+    return sorted(found, key=str.lower)
+
+
+def summary_of(value: object) -> str:
+    """The first line of a docstring; nothing for constants and type aliases."""
+    if not (inspect.isclass(value) or inspect.isroutine(value)):
+        return ""
+    return (inspect.getdoc(value) or "").partition("\n")[0].replace("|", r"\|").replace("``", "`")
+
+
+def table(package: str) -> Iterator[str]:
+    """Rows of the table of a package."""
+    module = importlib.import_module(package)
+    yield "| name | what it is |"
+    yield "|---|---|"
+    for name in names_of(package):
+        yield f"| `{name}` | {summary_of(getattr(module, name))} |".replace("|  |", "| |")
+
+
+def api_page() -> str:
+    """The page of Python names."""
+    lines = ["## condsim", "", *table("condsim")]
+    for name, about in PACKAGES.items():
+        lines += ["", f"## condsim.{name}", "", about, "", *table(f"condsim.{name}")]
+    return START + "\n".join(lines) + "\n"
+
+
+def attributes_of(kind: type) -> dict[str, str]:
+    """Descriptions in the ``Attributes:`` section of a class, by field."""
+    text = inspect.getdoc(kind) or ""
+    section = text.partition("Attributes:\n")[2].partition("\n\n")[0]
+    found = re.findall(r"^    (\w+): (.*(?:\n {5,}.*)*)", section, re.MULTILINE)
+    return {name: " ".join(line.split()).replace("``", "`") for name, line in found}
+
+
+def kind_of(annotation: object) -> str:
+    """A type as a reader of YAML writes it."""
+    text = annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    text = re.sub(r"\b(?:typing|collections\.abc|condsim(?:\.\w+)+)\.", "", text)
+    if literal := re.search(r"Literal\[(.*?)\]", text):
+        text = text.replace(literal[0], literal[1].replace("'", "`"))
+    return text.replace("|", r"\|").replace("NoneType", "None")
+
+
+def recipe_page() -> str:
+    """The page of recipe keys."""
+    from condsim.training import Recipe
+
+    lines = [
+        "# Recipe keys",
+        "",
+        "A recipe is one YAML file: everything that decides a training run ([training](training.md)). An unknown key "
+        "or a wrong value is an error that names it. `--set key=value` changes a key on the command line.",
+        "",
+        "| key | type | default | what it is |",
+        "|---|---|---|---|",
+    ]
+    about = attributes_of(Recipe)
+    for name, field in Recipe.model_fields.items():
+        if field.is_required():
+            default = "required"
+        else:
+            value = field.get_default(call_default_factory=True)
+            default = "" if value is None else f"`{value}`"
+        lines.append(f"| `{name}` | {kind_of(field.annotation)} | {default} | {about[name]} |")
+    return "\n".join(lines).replace("|  |", "| |") + "\n"
+
+
+PAGES = {"api.md": api_page, "recipe.md": recipe_page}
+
+if __name__ == "__main__":
+    for file, make in PAGES.items():
+        (FOLDER / file).write_text(make(), encoding="utf-8")
+    print(f"condsim {condsim.__version__}: {', '.join(PAGES)}")  # noqa: T201
