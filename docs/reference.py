@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import condsim
 
@@ -30,8 +33,9 @@ PACKAGES = {
 }
 START = """# Python names
 
-`import condsim` loads nothing heavy: each name is imported on first use, and none needs torch or a network
-until you ask for a trained model folder or a Hub name. A missing extra is one line that says what to install.
+`import condsim` loads nothing heavy: each name is imported on first use, and none needs torch or a
+network until you ask for a trained model folder or a Hub name. A missing extra is one line that
+says what to install.
 
 Import from the packages on this page. Modules below them are internal and move without notice.
 
@@ -81,13 +85,16 @@ def attributes_of(kind: type) -> dict[str, str]:
     return {name: " ".join(line.split()).replace("``", "`") for name, line in found}
 
 
-def kind_of(annotation: object) -> str:
-    """A type as a reader of YAML writes it."""
-    text = annotation.__name__ if isinstance(annotation, type) else str(annotation)
-    text = re.sub(r"\b(?:typing|collections\.abc|condsim(?:\.\w+)+)\.", "", text)
-    if literal := re.search(r"Literal\[(.*?)\]", text):
-        text = text.replace(literal[0], literal[1].replace("'", "`"))
-    return text.replace("|", r"\|").replace("NoneType", "None")
+def kind_of(hint: Any) -> str:  # noqa: ANN401  (any annotation)
+    """A type as a writer of YAML sees it."""
+    if get_origin(hint) is Annotated:
+        return kind_of(get_args(hint)[0])
+    if get_origin(hint) is Literal:
+        return ", ".join(f"`{value}`" for value in get_args(hint))
+    if get_origin(hint) in (Union, UnionType):
+        return " or ".join(kind_of(part) for part in get_args(hint))
+    known = {bool: "true or false", float: "number", int: "integer", str: "text", NoneType: "null"}
+    return known.get(hint, "mapping")
 
 
 def recipe_page() -> str:
@@ -97,20 +104,21 @@ def recipe_page() -> str:
     lines = [
         "# Recipe keys",
         "",
-        "A recipe is one YAML file: everything that decides a training run ([training](training.md)). An unknown key "
-        "or a wrong value is an error that names it. `--set key=value` changes a key on the command line.",
+        "A recipe is one YAML file: everything that decides a training run "
+        "([training](training.md)). An unknown key or a wrong value is an error that names it. "
+        "`--set key=value` changes a key on the command line.",
         "",
         "| key | type | default | what it is |",
         "|---|---|---|---|",
     ]
-    about = attributes_of(Recipe)
+    about, hints = attributes_of(Recipe), get_type_hints(Recipe, include_extras=True)
     for name, field in Recipe.model_fields.items():
         if field.is_required():
             default = "required"
         else:
             value = field.get_default(call_default_factory=True)
-            default = "" if value is None else f"`{value}`"
-        lines.append(f"| `{name}` | {kind_of(field.annotation)} | {default} | {about[name]} |")
+            default = f"`{json.dumps(value).strip(chr(34))}`"
+        lines.append(f"| `{name}` | {kind_of(hints[name])} | {default} | {about[name]} |")
     return "\n".join(lines).replace("|  |", "| |") + "\n"
 
 
