@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from condsim.contexts.scoring import Selection, Weights, diverse, select
+from condsim.contexts.scoring import ContextSelector, Selection, Weights, diverse
 from condsim.errors import InputError
 from condsim.settings import validated
 
@@ -63,14 +63,13 @@ class Terms:
 
 def sets(sentences: list[str], terms: Terms | None = None, **options: Any) -> Any:
     weights = options.pop("weights", Weights(centre=4))
-    return select(
-        sentences,
+    return ContextSelector(
         corpus=Corpus(),
         index=Index(),
         scorer=terms or Terms(),
         selection=Selection(**options),
         weights=weights,
-    )
+    ).select(sentences)
 
 
 def test_select_two_step_takes_the_best_of_each_chunk():
@@ -123,14 +122,13 @@ def test_select_random_contexts_are_not_from_where_the_sentence_stands():
         def search(self, sentences: Sequence[str], *, top_n: int = 20_000) -> list[Any]:
             return [(np.array([6]), np.ones(1, np.float32)) for _ in sentences]
 
-    (found,) = select(
-        ["word30"],  # digits do not count, so it stands at 30 to 34
+    (found,) = ContextSelector(
         corpus=Corpus(),
         index=OwnChunkAlone(),
         scorer=Terms(),
         selection=Selection(size=100),
         weights=Weights(centre=4),
-    )
+    ).select(["word30"])  # digits do not count, so it stands at 30 to 34
     assert found.random
     assert found.own.tolist() == [30, 31, 32, 33, 34]
     assert sorted(found.centres.tolist()) == [*range(20), *range(45, 60)]
@@ -142,14 +140,13 @@ def test_select_leaves_out_contexts_from_where_the_sentence_stands():
             return ["It stands here." if row == 30 else chr(97 + row) for row in ids]
 
     def found(sentence: str) -> Any:
-        (one,) = select(
-            [sentence],
+        (one,) = ContextSelector(
             corpus=Known(),
             index=Index(),
             scorer=Terms(),
             selection=Selection(size=12, candidates=5),
             weights=Weights(centre=4),
-        )
+        ).select([sentence])
         return one
 
     inside, outside = found("it stands  HERE"), found("It stood there.")
@@ -163,14 +160,13 @@ def test_select_like_left_neighbours_are_left_out():
         def sentences(self, ids: Any) -> list[str]:
             return ["the same words" for _ in ids]
 
-    found = select(
-        ["abc"],
+    found = ContextSelector(
         corpus=Alike(),
         index=Index(),
         scorer=Terms(),
         selection=Selection(size=5),
         weights=Weights(centre=4),
-    )
+    ).select(["abc"])
     # One with that left neighbour, and of each other chunk the first sentence, which has none.
     assert found[0].centres.tolist() == [59, 50, 45]
 

@@ -23,6 +23,7 @@ from condsim.contexts.generator import GeneratorSettings
 from condsim.contexts.weights import (
     BEST,
     CHECKPOINT,
+    Evaluations,
     copy_weights,
     load_weights,
     read_tensors,
@@ -58,19 +59,12 @@ class TrainingWork(Protocol):
 
 @dataclass(frozen=True)
 class TrainingSummary:
-    """How a training went.
-
-    Attributes:
-        steps: Steps taken.
-        seconds: Time taken, that of earlier processes of the training included.
-        tokens_per_second: Tokens trained on in a second by this process, evaluations included.
-        evaluations: Step and quality of each evaluation.
-    """
+    """How a training went."""
 
     steps: int
-    seconds: float
-    tokens_per_second: float
-    evaluations: tuple[tuple[int, float], ...]
+    seconds: float  # of earlier processes too
+    tokens_per_second: float  # of this process, evaluations included
+    evaluations: Evaluations
 
 
 def train_model(

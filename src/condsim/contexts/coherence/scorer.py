@@ -29,28 +29,19 @@ class CoherenceScorer:
 
     The vectors of all sentences of the corpus, and what each context adds to the units of the
     head, are computed once and kept beside the model as float16.
-
-    Attributes:
-        vectors: Sentence vectors of the corpus, ``(n, 2 * hidden)``.
     """
 
     def __init__(
-        self,
-        model: CoherenceModel,
-        vocabulary: Vocabulary,
-        vectors: NDArray[np.float16],
-        contexts: NDArray[np.float16],
+        self, model: CoherenceModel, vocabulary: Vocabulary, contexts: NDArray[np.float16]
     ) -> None:
         """Makes a scorer of loaded parts; see :meth:`open`.
 
         Args:
             model: The trained model.
             vocabulary: Its tokenizer.
-            vectors: Sentence vectors of the corpus, ``(n, 2 * hidden)``.
-            contexts: What the context around each adds, ``(n, width)``.
+            contexts: What the context around each sentence of the corpus adds, ``(n, width)``.
         """
-        self._model, self._vocabulary = model.eval(), vocabulary
-        self.vectors, self._contexts = vectors, contexts
+        self._model, self._vocabulary, self._contexts = model.eval(), vocabulary, contexts
 
     @classmethod
     def open(
@@ -90,7 +81,7 @@ class CoherenceScorer:
 
         vectors = rows(folder / "vectors.npy", encode)
         contexts = rows(folder / "contexts.npy", partial(_contexts, model, vectors, corpus))
-        return cls(model, vocabulary, vectors, contexts)
+        return cls(model, vocabulary, contexts)
 
     def encode(self, sentences: Sequence[str]) -> FloatArray:
         """Computes sentence vectors.

@@ -36,19 +36,12 @@ from condsim.types import BoolArray, IntArray
 
 @dataclass(frozen=True)
 class Passages:
-    """Runs of consecutive centres of one document, and the sentences around them.
+    """Runs of consecutive centres of one document and the sentences around them, each ``(r,)``."""
 
-    Attributes:
-        first: First centre of each passage, ``(r,)``.
-        last: One past its last centre, ``(r,)``.
-        low: Its first sentence: up to ``left`` before the first centre, ``(r,)``.
-        high: One past its last sentence, ``(r,)``.
-    """
-
-    first: IntArray
-    last: IntArray
-    low: IntArray
-    high: IntArray
+    first: IntArray  # first centre
+    last: IntArray  # one past the last centre
+    low: IntArray  # first sentence: up to `left` before the first centre
+    high: IntArray  # one past the last sentence
 
     def __len__(self) -> int:
         return len(self.first)
@@ -62,11 +55,11 @@ class Passages:
     def of_documents(
         cls, starts: IntArray, chosen: BoolArray, *, most: int, left: int, right: int
     ) -> Passages:
-        """Cuts documents into passages of about equal length.
+        """Cuts documents of two sentences or more into passages of about equal length.
 
         Args:
             starts: First sentence of each document, and n, ``(d + 1,)``.
-            chosen: Which documents, ``(d,)``; those of one sentence are left out.
+            chosen: Which documents, ``(d,)``.
             most: Centres of a passage at most.
             left: Sentences before a centre.
             right: Sentences after it.
@@ -93,22 +86,13 @@ class Passages:
 
 @dataclass(frozen=True)
 class Batch:
-    """Sentences of some passages, each once, and which of them make up examples.
+    """Sentences of some passages, each once, and the rows of them that make up k examples."""
 
-    Attributes:
-        sentences: Rows of the corpus, ``(b,)``.
-        neighbours: For each centre the rows of ``sentences`` around it, ``(k, left + right)``; -1
-            where the document ends.
-        centres: Row of the centre, ``(k,)``.
-        replacements: Row of the sentence put in its place, ``(k,)``.
-        same_document: Whether the replacement is from the same document, ``(k,)``.
-    """
-
-    sentences: IntArray
-    neighbours: IntArray
-    centres: IntArray
-    replacements: IntArray
-    same_document: BoolArray
+    sentences: IntArray  # (b,), rows of the corpus
+    neighbours: IntArray  # (k, left + right), -1 where the document ends
+    centres: IntArray  # (k,)
+    replacements: IntArray  # (k,), what is put in the centre's place
+    same_document: BoolArray  # (k,), whether the replacement is from the same document
 
 
 def batch_of(
@@ -238,11 +222,10 @@ class CoherenceWork:
         return self.accuracy()[0]
 
     def accuracy(self) -> tuple[float, float, float, int]:
-        """Accuracy on held-out documents, each with the same replacements at every call.
+        """Accuracy on held-out documents, with the same replacements at every call.
 
         Returns:
-            Overall, with replacements from the same document and from another one; and the number
-            of examples.
+            Overall, with replacements from the same document, from another one; and the examples.
         """
         settings = self._model.settings
         random = np.random.default_rng((settings.seed, 3))

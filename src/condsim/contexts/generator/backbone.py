@@ -14,7 +14,6 @@ from condsim.contexts.corpus import Vocabulary
 from condsim.contexts.generator.items import ItemBuilder
 from condsim.contexts.generator.model import ContextGenerator
 from condsim.contexts.generator.settings import SHAPES, GeneratorSettings
-from condsim.contexts.weights import best_device
 from condsim.errors import InputError, ModelError
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def new_generator(settings: GeneratorSettings, vocabulary: Vocabulary) -> Contex
         torch.manual_seed(settings.seed)
         pretrained = settings.backbone is not None
         backbone = _pretrained(settings) if pretrained else _scratch(settings, vocabulary)
-        generator = _wrap(settings, backbone, vocabulary)
+        generator = ContextGenerator(backbone, settings, vocabulary)
         if not pretrained:
             for added in (generator.places, generator.tasks):
                 nn.init.normal_(added, std=added.shape[1] ** -0.5)
@@ -59,7 +58,7 @@ def saved_generator(
     except (OSError, ValueError) as error:
         raise ModelError(f"{config} holds no model: {error}. Train it anew.") from error
     loaded = AutoModelForSeq2SeqLM.from_config(read)  # type: ignore[no-untyped-call]
-    return _wrap(settings, cast("PreTrainedModel", loaded), vocabulary)
+    return ContextGenerator(cast("PreTrainedModel", loaded), settings, vocabulary)
 
 
 def backbone_vocabulary(settings: GeneratorSettings, folder: Path) -> Vocabulary:
@@ -140,20 +139,6 @@ def _pretrained(settings: GeneratorSettings) -> PreTrainedModel:
             f"{settings.positions}: lower 'max_tokens', or use encoder 'apart'."
         )
     return backbone
-
-
-def _wrap(
-    settings: GeneratorSettings, backbone: PreTrainedModel, vocabulary: Vocabulary
-) -> ContextGenerator:
-    if best_device().type == "cpu":  # there, for sentences, plain products beat the fused kernel
-        backbone.set_attn_implementation("eager")
-    return ContextGenerator(
-        backbone,
-        places=settings.places,
-        pad=vocabulary.pad_id,
-        start=vocabulary.start_id,
-        copy=settings.copy,
-    )
 
 
 def _check(

@@ -24,15 +24,11 @@ _PLACE_BITS = 8
 class Units:
     """What is encoded: each unit once.
 
-    Attributes:
-        tokens: Token ids of each unit.
-        places: Place of each token's sentence in the context, 0 for the leftmost.
-        keys: A number that stands for a unit of one sentence of the corpus at one place; -1 for any
-            other unit.
+    A key stands for one sentence of the corpus at one place; it is -1 for any other unit.
     """
 
     tokens: list[IntArray] = field(default_factory=list)
-    places: list[IntArray] = field(default_factory=list)
+    places: list[IntArray] = field(default_factory=list)  # of each token's sentence, from the left
     keys: list[int] = field(default_factory=list)
 
     def __len__(self) -> int:
@@ -41,17 +37,11 @@ class Units:
 
 @dataclass
 class Items:
-    """What is generated.
+    """What is generated."""
 
-    Attributes:
-        tasks: Number of each item's task in `GENERATOR_TASKS`.
-        units: The units that each item is generated from.
-        targets: Token ids of each target, its end token included.
-    """
-
-    tasks: list[int] = field(default_factory=list)
-    units: list[tuple[int, ...]] = field(default_factory=list)
-    targets: list[IntArray] = field(default_factory=list)
+    tasks: list[int] = field(default_factory=list)  # places in `GENERATOR_TASKS`
+    units: list[tuple[int, ...]] = field(default_factory=list)  # that each is generated from
+    targets: list[IntArray] = field(default_factory=list)  # token ids, end token included
 
     def __len__(self) -> int:
         return len(self.tasks)
@@ -75,13 +65,7 @@ class ItemBuilder:
         self.units, self.items = Units(), Items()
 
     def add(self, task: GeneratorTask, centre: int, around: Sequence[int]) -> bool:
-        """Adds an item, if there is anything to generate.
-
-        Args:
-            task: What is generated.
-            centre: Number of the sentence at the centre.
-            around: Numbers of those around it, -1 for none.
-        """
+        """Adds an item, if there is anything to generate; -1 in ``around`` is no sentence."""
         left = self._left
         places = [*range(left), *range(left + 1, len(around) + 1)]
         near = list(zip(around, places, strict=True))

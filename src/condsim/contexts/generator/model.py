@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from condsim.contexts.corpus import spans
+from condsim.contexts.corpus import Vocabulary, spans
 from condsim.contexts.generator.items import Items, Units, length_groups, ragged
 from condsim.contexts.generator.probabilities import (
     Copied,
@@ -31,7 +31,8 @@ from condsim.contexts.generator.probabilities import (
     mean_cross_entropy,
     target_log_probabilities,
 )
-from condsim.contexts.generator.settings import GENERATOR_TASKS
+from condsim.contexts.generator.settings import GENERATOR_TASKS, GeneratorSettings
+from condsim.contexts.weights import best_device
 from condsim.types import IntArray
 
 if TYPE_CHECKING:
@@ -44,21 +45,13 @@ _TOKENS = 8_192  # of a pass at most
 
 @dataclass(frozen=True)
 class Memory:
-    """Encoder states of units.
+    """Encoder states of the tokens of u units, and a last row for padding."""
 
-    Attributes:
-        states: States of all tokens in order, and a last row for padding, ``(t + 1, d)``.
-        starts: First row of each unit, ``(u,)``.
-        lengths: Rows of each unit, ``(u,)``.
-        tokens: Token of each row, ``(t + 1,)``.
-        keys: What a copy is looked for by, ``(t + 1, 64)``; None for a model that does not copy.
-    """
-
-    states: Tensor
-    starts: IntArray
-    lengths: IntArray
-    tokens: Tensor
-    keys: Tensor | None
+    states: Tensor  # (t + 1, d)
+    starts: IntArray  # (u,), first row of each unit
+    lengths: IntArray  # (u,)
+    tokens: Tensor  # (t + 1,)
+    keys: Tensor | None  # (t + 1, 64), by which copies are found; None if the model does not copy
 
     def rows(self, units: Sequence[tuple[int, ...]]) -> IntArray:
         """Rows of ``states`` of the units of each item, ``(b, longest)``, padded with its last."""
@@ -91,13 +84,7 @@ class StateStore:
         return self._states[torch.from_numpy(rows).to(self._states.device)]
 
     def keep(self, keys: Sequence[int], lengths: IntArray, states: Tensor) -> None:
-        """Keeps units as long as there is room.
-
-        Args:
-            keys: Those of `Units`; -1 is not kept.
-            lengths: Tokens of each, ``(u,)``.
-            states: States of all tokens in that order, ``(t, d)``.
-        """
+        """Keeps units while there is room: the states, ``(t, d)``, of all their tokens in order."""
         if not len(self._states):
             rows = self._bytes // (states.shape[1] * states.element_size())
             self._states = states.new_empty(rows, states.shape[1])
@@ -116,16 +103,18 @@ class ContextGenerator(nn.Module):
     """A sequence-to-sequence model over the sentences of a context."""
 
     def __init__(
-        self, backbone: PreTrainedModel, *, places: int, pad: int, start: int, copy: bool
+        self, backbone: PreTrainedModel, settings: GeneratorSettings, vocabulary: Vocabulary
     ) -> None:
         super().__init__()
+        if best_device().type == "cpu":  # for sentences plain products beat its fused kernel
+            backbone.set_attn_implementation("eager")
         self.backbone = backbone
         size = cast("nn.Embedding", backbone.get_input_embeddings()).embedding_dim
         # Zero at first: a pre-trained backbone starts as what it is.
-        self.places = nn.Parameter(torch.zeros(places, size))
+        self.places = nn.Parameter(torch.zeros(settings.places, size))
         self.tasks = nn.Parameter(torch.zeros(len(GENERATOR_TASKS), size))
-        self.copy = CopyHead(size) if copy else None
-        self._pad, self._start = pad, start
+        self.copy = CopyHead(size) if settings.copy else None
+        self._pad, self._start = vocabulary.pad_id, vocabulary.start_id
 
     @property
     def device(self) -> torch.device:

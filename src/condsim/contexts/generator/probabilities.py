@@ -33,15 +33,10 @@ _GATE = -2.0  # at first an eighth of the probability is for copies
 
 
 class Copied(NamedTuple):
-    """What a target token's log-probability is mixed from.
+    """What a target token's log-probability is mixed from, each ``(...)`` float32."""
 
-    Attributes:
-        own: Log of the share of the output words, log(1 - g), ``(...)`` float32.
-        copied: Log-probability of the token as a copy, log g included, ``(...)`` float32.
-    """
-
-    own: Tensor
-    copied: Tensor
+    own: Tensor  # log of the share of the output words, log(1 - g)
+    copied: Tensor  # log-probability of the token as a copy, log g included
 
     def mixed(self, scores: Tensor) -> Tensor:
         """Log-probabilities, ``(...)`` float32, of those among the output words, ``(...)``."""
@@ -61,17 +56,14 @@ class CopyHead(nn.Module):
     def forward(
         self, hidden: Tensor, keys: Tensor, given: Tensor, attended: Tensor, wanted: Tensor
     ) -> Copied:
-        """Looks for the target tokens among the given ones.
+        """Looks for the target tokens, ``(b, t)``, among the given ones, ``(b, s)``.
 
         Args:
             hidden: Decoder states, ``(b, t, d)``.
             keys: Keys of the given tokens, ``(b, s, 64)``.
-            given: The given tokens, ``(b, s)``.
-            attended: Which of them are not padding, ``(b, s)``.
-            wanted: Target tokens, ``(b, t)``.
-
-        Returns:
-            What their log-probabilities are mixed from, ``(b, t)``.
+            given: The given tokens.
+            attended: Which of them are not padding.
+            wanted: Target tokens.
         """
         scores = (self.query(hidden) * _KEY_SIZE**-0.5) @ keys.transpose(1, 2)
         scores = scores.float().masked_fill(~attended[:, None], float("-inf"))
@@ -87,16 +79,13 @@ class CopyHead(nn.Module):
 def target_log_probabilities(
     hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor
 ) -> Tensor:
-    """Computes log softmax(hidden @ weight.T + bias) at the targets; no gradient.
+    """Computes log softmax(hidden @ weight.T + bias) at the targets, ``(n,)`` float32; no gradient.
 
     Args:
         hidden: Decoder states, ``(n, d)``.
         weight: Output embeddings, ``(vocabulary, d)``, of the same number format.
         bias: ``(vocabulary,)`` or None.
         targets: Token ids, ``(n,)``.
-
-    Returns:
-        Log-probabilities, ``(n,)`` float32, at most 0 but for rounding.
     """
     gold = (hidden.float() * weight[targets].float()).sum(dim=-1)
     if bias is not None:

@@ -22,20 +22,12 @@ AtLeast1 = Annotated[int, Field(ge=1)]
 
 
 class Shape(NamedTuple):
-    """Sizes of a Transformer.
+    """Sizes of a Transformer, and the peak learning rate that suits it."""
 
-    Attributes:
-        width: Size of embeddings and states.
-        layers: Layers of the encoder, and of the decoder.
-        inner: Units of a feed-forward layer.
-        heads: Attention heads, of 64 units each.
-        learning_rate: Peak that suits it.
-    """
-
-    width: int
-    layers: int
-    inner: int
-    heads: int
+    width: int  # of embeddings and states
+    layers: int  # of the encoder, and of the decoder
+    inner: int  # units of a feed-forward layer
+    heads: int  # of 64 units each
     learning_rate: float
 
 
@@ -113,14 +105,7 @@ class GeneratorSettings(Settings):
     def models_for(
         self, tasks: Collection[str] = GENERATOR_TASKS
     ) -> dict[str, tuple[GeneratorTask, ...]]:
-        """What each model does, by the name of its folder, where some tasks are needed.
-
-        Args:
-            tasks: The tasks; other names are left out. One model for all always does all.
-
-        Returns:
-            The tasks by name of the model.
-        """
+        """The tasks of each model that is needed for some, by the name of the model's folder."""
         if self.models == "one":
             return {ALL: GENERATOR_TASKS}
         return {task: (task,) for task in GENERATOR_TASKS if task in tasks}

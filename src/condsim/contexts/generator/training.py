@@ -71,11 +71,8 @@ class GeneratorData:
         """The centres that have anything to generate."""
         if task == "centre":
             return centres
-        documents = np.asarray(self.corpus.documents)
-        other = centres + (-1 if task == "left" else 1)
-        inside = (other >= 0) & (other < len(documents))
-        other = np.where(inside, other, centres)
-        found: IntArray = centres[inside & (documents[other] == documents[centres])]
+        sides = self.corpus.neighbours(centres, left=1, right=1)
+        found: IntArray = centres[sides[:, 0 if task == "left" else 1] >= 0]
         return found
 
     def items(self, tasks: tuple[GeneratorTask, ...], centres: IntArray) -> tuple[Units, Items]:
@@ -145,9 +142,7 @@ class GeneratorWork:
     def held_out_loss(self, task: GeneratorTask, *, shift: int = 0) -> float:
         """Negative log-probability of a target token of held-out documents, in nats.
 
-        Args:
-            task: The task.
-            shift: How many examples further the given sentences are taken from.
+        With a shift each is generated from the sentences given for an example so much further on.
         """
         centres = self._data.with_target(task, self._data.held_out)
         total, count = 0.0, 0
@@ -180,36 +175,24 @@ class GeneratorWork:
 class TaskReport(Settings, allow_inf_nan=True):
     """Negative log-probability of a target token of held-out documents, in nats; lower is better.
 
-    Attributes:
-        loss: The generator's.
-        unigram_loss: That of word frequencies alone.
-        other_context_loss: The generator's when it is given the sentences of another example: if
-            that is no higher than ``loss``, it has learned nothing from what it is given.
+    Given the sentences of another example, the loss is higher if the generator has learned to use
+    what it is given.
     """
 
     loss: float
-    unigram_loss: float
-    other_context_loss: float
+    unigram_loss: float  # of word frequencies alone
+    other_context_loss: float  # of the generator, given the sentences of another example
 
 
 class ModelReport(Settings, allow_inf_nan=True):
-    """How one model was trained, and how good it is.
-
-    Attributes:
-        tasks: Its quality by task.
-        parameters: Number of its weights.
-        steps: Training steps.
-        seconds: Time of the training.
-        tokens_per_second: Tokens, given and generated, trained on in a second.
-        evaluations: Step and mean held-out log-probability of each evaluation.
-    """
+    """How one model was trained, and how good it is."""
 
     tasks: dict[GeneratorTask, TaskReport]
     parameters: int
     steps: int
     seconds: float
-    tokens_per_second: float
-    evaluations: Evaluations
+    tokens_per_second: float  # given and generated
+    evaluations: Evaluations  # by mean held-out log-probability
 
 
 class _DocumentCounts(Settings):
@@ -249,11 +232,6 @@ class GeneratorReport(_DocumentCounts):
     def tasks(self) -> dict[GeneratorTask, TaskReport]:
         """Quality by task, whichever model does it."""
         return {task: part for model in self.models.values() for task, part in model.tasks.items()}
-
-    @property
-    def seconds(self) -> float:
-        """Time of the training of all models."""
-        return sum(model.seconds for model in self.models.values())
 
     def summary(self) -> str:
         """Says in one line how good the generators are.

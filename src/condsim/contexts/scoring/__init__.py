@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     )
     from condsim.contexts.scoring.origin import TOKENS as TOKENS, OriginScorer as OriginScorer
     from condsim.contexts.scoring.selection import (
+        ContextSelector as ContextSelector,
         Selection as Selection,
         chunk_rows as chunk_rows,
         diverse as diverse,
-        select as select,
     )
     from condsim.contexts.scoring.terms import ContextTerms as ContextTerms
 
@@ -35,7 +35,7 @@ __getattr__, __dir__, __all__ = face(
         "cost": "Cost cost_of expected_distinct",
         "equations": "Center PairTerms TERMS Weights context_scores similarity",
         "origin": "OriginScorer TOKENS",
-        "selection": "Selection chunk_rows diverse select",
+        "selection": "ContextSelector Selection chunk_rows diverse",
         "terms": "ContextTerms",
     },
     extra="contexts",

@@ -1,4 +1,4 @@
-"""What scoring by contexts costs, said before it is done: it is easily hours."""
+"""What scoring by contexts costs, counted beforehand: it is easily hours."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def cost_of(
         corpus: Sentences of the corpus, which bounds the contexts there are.
         selection: How context sets are made.
         weights: λ of Eq. 3: terms of weight 0 cost nothing.
-        center: What is taken off the scores (`condsim.contexts.scoring.equations.Center`).
+        center: What is taken off the scores (`condsim.contexts.Center`).
         references: Sentences or contexts that a mean is taken over.
         tokens_per_sequence: Mean length of a target.
 

@@ -16,12 +16,7 @@ from condsim.contexts.corpus import Corpus
 from condsim.contexts.index import TfidfIndex
 from condsim.contexts.scoring.cost import Cost, cost_of
 from condsim.contexts.scoring.equations import OF_SENTENCES, Center, PairTerms, Weights, similarity
-from condsim.contexts.scoring.selection import (
-    ContextSet,
-    Selection,
-    far_from,
-    select,
-)
+from condsim.contexts.scoring.selection import ContextSelector, ContextSet, Selection, far_from
 from condsim.contexts.scoring.terms import ContextMeans, TermScorer
 from condsim.errors import InputError, unknown_name
 from condsim.kept import KeptScores
@@ -29,12 +24,10 @@ from condsim.scorers import Calibration, PairScorer, Rows, Scale, rescaled
 from condsim.types import FloatArray, IntArray
 
 TOKENS = 25.0
-"""Tokens of a target, about, for the cost that is said beforehand."""
-TRIAL = 1_500
-"""Sequences of each model that are scored to time it: as many as pass through it together."""
+"""Tokens of a target, about, for the cost that is logged beforehand."""
 
-_QUIET = 30.0  # seconds between two lines that say how far it is
-
+_TRIAL = 1_500  # sequences of each model that are scored to time it, as many as it takes at once
+_QUIET = 30.0  # seconds between two lines of progress
 _LINEAR = Calibration(raw=(-1.0, 1.0), score=(0.0, 1.0))
 _LOGGER = logging.getLogger("condsim.contexts")
 
@@ -43,8 +36,8 @@ class OriginScorer(PairScorer):
     """Scores pairs of sentences by the contexts of a corpus; no label was seen on the way.
 
     The raw score is the cosine of Eq. 4, in [-1, 1]. Contexts know of no condition, so there must
-    be none. What scoring will cost, and every half minute how far it is, is logged as information
-    by ``condsim.contexts``.
+    be none. The logger ``condsim.contexts`` gives the cost of scoring beforehand, and its progress
+    every half minute.
 
     Attributes:
         name: Name of the scorer.
@@ -78,7 +71,7 @@ class OriginScorer(PairScorer):
             terms: Computes the terms of Eq. 3.
             selection: How context sets are made; the paper's by default.
             weights: λ of Eq. 3, for the choice of contexts and for the score; all 1 by default.
-            center: See `condsim.contexts.scoring.equations.Center`.
+            center: See `condsim.contexts.Center`.
             references: Contexts of the corpus that a sentence's mean term is taken over, and
                 sentences that a context's is.
             batch_size: Pairs scored together; encoder states are shared among them.
@@ -100,9 +93,9 @@ class OriginScorer(PairScorer):
         self.revision = revision
         self.calibration = _LINEAR
         self.without_contexts = 0
-        self._corpus, self._index, self._terms = corpus, index, terms
-        self._selection = selection or Selection()
-        self._weights = weights or Weights()
+        self._corpus, self._terms = corpus, terms
+        self._selection, self._weights = selection or Selection(), weights or Weights()
+        self._selector = ContextSelector(corpus, index, terms, self._selection, self._weights)
         self._center: Center = center
         self._batch_size = batch_size
         self._references = references
@@ -194,7 +187,7 @@ class OriginScorer(PairScorer):
             references=self._references,
             tokens_per_sequence=TOKENS,
         )
-        if counted.sequences <= 10 * counted.models * TRIAL:
+        if counted.sequences <= 10 * counted.models * _TRIAL:
             return counted  # done before a trial would pay
         if self._rate is None:
             self._rate = self._timed()
@@ -205,7 +198,7 @@ class OriginScorer(PairScorer):
         random = np.random.default_rng(0)
         contexts = np.flatnonzero(self._corpus.has_context)
         size = min(2 * self._selection.size, len(contexts))
-        count = min(-(-TRIAL // size), len(self._corpus))
+        count = min(-(-_TRIAL // size), len(self._corpus))
         sentences = self._corpus.sentences(random.choice(len(self._corpus), count, replace=False))
         centres = [random.choice(contexts, size, replace=False) for _ in sentences]
         names = [name for name in self._weights.used if name != "coherence"]
@@ -237,14 +230,7 @@ class OriginScorer(PairScorer):
         """Chooses the contexts of sentences, and computes their means over reference contexts."""
         if not sentences:
             return
-        sets = select(
-            sentences,
-            corpus=self._corpus,
-            index=self._index,
-            scorer=self._terms,
-            selection=self._selection,
-            weights=self._weights,
-        )
+        sets = self._selector.select(sentences)
         self.without_contexts += sum(one.random for one in sets)
         means: list[dict[str, FloatArray]] = [{} for _ in sentences]
         if self._off_sentences:

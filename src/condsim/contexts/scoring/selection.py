@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -125,97 +125,95 @@ class Selection(Settings):
 
 @dataclass(frozen=True, eq=False)
 class ContextSet:
-    """The contexts of one sentence, best first.
+    """The contexts of one sentence, best first."""
 
-    Attributes:
-        centres: Their centres, ``(k,)``; fewer than were asked for if the corpus has no more.
-        terms: The sentence's terms in them, each ``(k,)``.
-        random: Whether they are random because no chunk shares a word with the sentence.
-        own: Where the sentence itself stands in the corpus, ``(j,)``.
-    """
-
-    centres: IntArray
-    terms: Mapping[str, FloatArray]
-    random: bool = False
-    own: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
+    centres: IntArray  # (k,)
+    terms: Mapping[str, FloatArray]  # of the sentence in them, each (k,)
+    own: IntArray  # (j,), where the sentence itself stands in the corpus
+    random: bool  # because no chunk shares a word with the sentence
 
 
-def select(
-    sentences: Sequence[str],
-    *,
-    corpus: Corpus,
-    index: TfidfIndex,
-    scorer: TermScorer,
-    selection: Selection,
-    weights: Weights,
-) -> list[ContextSet]:
+@dataclass(frozen=True, eq=False)
+class ContextSelector:
     """Makes the context sets of sentences."""
-    if selection.strategy == "random":
-        nowhere = np.zeros(0, np.int64)  # few random contexts would be from where it stands
-        pools = [_random(sentence, corpus, selection, nowhere) for sentence in sentences]
-        terms = scorer.terms(sentences, pools, weights.used)
-        return [ContextSet(pool, found) for pool, found in zip(pools, terms, strict=True)]
-    pools, own = _pools(sentences, corpus, index, selection)
-    without = [not len(pool) for pool in pools]
-    pools = _most_coherent(sentences, pools, scorer, corpus, selection, weights)
-    for place in np.flatnonzero(without).tolist():
-        pools[place] = _random(sentences[place], corpus, selection, own[place])
-    terms = scorer.terms(sentences, pools, weights.used)
-    return [
-        ContextSet(pool, found, random=True, own=rows)
-        if random
-        else replace(_best(pool, found, corpus, selection, weights), own=rows)
-        for pool, found, random, rows in zip(pools, terms, without, own, strict=True)
-    ]
 
+    corpus: Corpus
+    index: TfidfIndex
+    scorer: TermScorer
+    selection: Selection
+    weights: Weights
 
-def _pools(
-    sentences: Sequence[str], corpus: Corpus, index: TfidfIndex, selection: Selection
-) -> tuple[list[IntArray], list[IntArray]]:
-    """The contexts of retrieved chunks that are far from the sentence, and where it stands."""
-    pools, own = [], []
-    found = index.search(sentences, top_n=selection.chunks)
-    for sentence, (chunks, _) in zip(sentences, found, strict=True):
-        pool, rows = chunk_rows(chunks, corpus), own_rows(sentence, chunks, corpus)
-        pools.append(pool[far_from(rows, pool)])
-        own.append(rows)
-    return pools, own
+    def select(self, sentences: Sequence[str]) -> list[ContextSet]:
+        """Chooses the contexts of each sentence."""
+        if self.selection.strategy == "random":
+            own = [np.zeros(0, np.int64)] * len(sentences)  # few would be from where it stands
+            pools = list(map(self._random, sentences, own))
+            without = [False] * len(sentences)
+        else:
+            pools, own = self._retrieved(sentences)
+            without = [not len(pool) for pool in pools]
+            pools = self._most_coherent(sentences, pools)
+            for place in np.flatnonzero(without).tolist():
+                pools[place] = self._random(sentences[place], own[place])
+        sets = []
+        found = self.scorer.terms(sentences, pools, self.weights.used)
+        for pool, terms, rows, random in zip(pools, found, own, without, strict=True):
+            order: Any = slice(None)
+            if self.selection.strategy != "random" and not random:
+                order = self._best(pool, terms)
+            chosen = {name: values[order] for name, values in terms.items()}
+            sets.append(ContextSet(pool[order], chosen, rows, random))
+        return sets
 
+    def _retrieved(self, sentences: Sequence[str]) -> tuple[list[IntArray], list[IntArray]]:
+        """The contexts of retrieved chunks that are far from the sentence, and where it stands."""
+        pools, own = [], []
+        found = self.index.search(sentences, top_n=self.selection.chunks)
+        for sentence, (chunks, _) in zip(sentences, found, strict=True):
+            pool, rows = chunk_rows(chunks, self.corpus), own_rows(sentence, chunks, self.corpus)
+            pools.append(pool[far_from(rows, pool)])
+            own.append(rows)
+        return pools, own
 
-def _random(sentence: str, corpus: Corpus, selection: Selection, own: IntArray) -> IntArray:
-    """Centres drawn for a sentence, far from where it stands and whatever the others are."""
-    digest = hashlib.sha256(sentence.encode("utf-8", "surrogatepass")).digest()
-    random = np.random.default_rng([selection.seed, int.from_bytes(digest[:8], "big")])
-    centres = np.flatnonzero(corpus.has_context)
-    centres = centres[far_from(own, centres)]
-    size = min(selection.size, len(centres))
-    return random.choice(centres, size=size, replace=False).astype(np.int64)
+    def _random(self, sentence: str, own: IntArray) -> IntArray:
+        """Centres drawn for a sentence, far from where it stands and whatever the others are."""
+        digest = hashlib.sha256(sentence.encode("utf-8", "surrogatepass")).digest()
+        random = np.random.default_rng([self.selection.seed, int.from_bytes(digest[:8], "big")])
+        centres = np.flatnonzero(self.corpus.has_context)
+        centres = centres[far_from(own, centres)]
+        size = min(self.selection.size, len(centres))
+        return random.choice(centres, size=size, replace=False).astype(np.int64)
 
+    def _most_coherent(self, sentences: Sequence[str], pools: Sequence[IntArray]) -> list[IntArray]:
+        """Keeps the most coherent contexts, best first; as retrieved if coherence is unused."""
+        if "coherence" in self.weights.used:
+            found = self.scorer.terms(sentences, pools, ("coherence",))
+            pools = [
+                pool[_descending(terms["coherence"])]
+                for pool, terms in zip(pools, found, strict=True)
+            ]
+        count = round(self.selection.candidates * self.selection.size)
+        kept = []
+        for pool in pools:
+            if self.selection.strategy == "two-step" and len(pool):
+                chunks = self.corpus.chunk_of(pool)  # one of each is chosen in the end
+                most = math.ceil(count / len(np.unique(chunks)))
+                pool = pool[_rank_in_group(chunks) < most]
+            kept.append(pool[:count])
+        return kept
 
-def _most_coherent(
-    sentences: Sequence[str],
-    pools: Sequence[IntArray],
-    scorer: TermScorer,
-    corpus: Corpus,
-    selection: Selection,
-    weights: Weights,
-) -> list[IntArray]:
-    """Keeps the most coherent contexts, best first; in retrieval's order if coherence is unused."""
-    if "coherence" in weights.used:
-        found = scorer.terms(sentences, pools, ("coherence",))
-        orders = [_descending(terms["coherence"]) for terms in found]
-    else:
-        orders = [np.arange(len(pool)) for pool in pools]
-    count = round(selection.candidates * selection.size)
-    kept = []
-    for pool, order in zip(pools, orders, strict=True):
-        ordered = pool[order]
-        if selection.strategy == "two-step" and len(pool):  # one of a chunk is chosen in the end
-            chunks = corpus.chunk_of(ordered)
-            most = math.ceil(count / len(np.unique(chunks)))
-            ordered = ordered[_rank_in_group(chunks) < most]
-        kept.append(ordered[:count])
-    return kept
+    def _best(self, pool: IntArray, terms: Mapping[str, FloatArray]) -> IntArray:
+        """Places of the best candidates by Eq. 3, chosen one at a time."""
+        order = _descending(context_scores(terms, self.weights))
+        if self.selection.strategy == "two-step":
+            ordered = pool[order]
+            before = self.corpus.neighbours(ordered, left=1, right=0)[:, 0]
+            nearest = np.full(len(ordered), "", dtype=object)
+            nearest[before >= 0] = self.corpus.sentences(before[before >= 0])
+            size, likeness = self.selection.size, self.selection.likeness
+            chunks = self.corpus.chunk_of(ordered)
+            order = order[diverse(chunks, nearest.tolist(), count=size, likeness=likeness)]
+        return order[: self.selection.size]
 
 
 def _rank_in_group(groups: IntArray) -> IntArray:
@@ -225,32 +223,6 @@ def _rank_in_group(groups: IntArray) -> IntArray:
     ranks = np.empty(len(groups), dtype=np.int64)
     ranks[order] = np.arange(len(groups)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return ranks
-
-
-def _best(
-    pool: IntArray,
-    terms: Mapping[str, FloatArray],
-    corpus: Corpus,
-    selection: Selection,
-    weights: Weights,
-) -> ContextSet:
-    """Chooses from the candidates by Eq. 3, one at a time."""
-    order = _descending(context_scores(terms, weights))
-    if selection.strategy == "two-step":
-        ordered = pool[order]
-        before = corpus.neighbours(ordered, left=1, right=0)[:, 0]
-        texts = corpus.sentences(before[before >= 0])
-        nearest = np.full(len(ordered), "", dtype=object)
-        nearest[before >= 0] = texts
-        chosen = diverse(
-            corpus.chunk_of(ordered),
-            nearest.tolist(),
-            count=selection.size,
-            likeness=selection.likeness,
-        )
-        order = order[chosen]
-    order = order[: selection.size]
-    return ContextSet(pool[order], {name: values[order] for name, values in terms.items()})
 
 
 def _descending(scores: FloatArray) -> IntArray:
