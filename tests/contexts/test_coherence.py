@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from condsim.contexts.coherence import CoherenceModel, CoherenceSettings, Passages, batch_of
+from condsim.errors import InputError
 
 TOKENS = [np.array(ids) for ids in ([5, 6, 7, 8, 9], [3], [4, 4, 2], [9, 8, 7], [2, 6], [1, 5, 3])]
 
@@ -79,9 +80,9 @@ def test_linear_head_ranks_contexts_alike_for_every_sentence_and_mlp_does_not():
 
 
 def test_settings_out_of_range_is_an_error():
-    with pytest.raises(ValueError, match="'left' and 'right'"):
+    with pytest.raises(InputError, match="'left' and 'right'"):
         CoherenceSettings(left=0, right=0)
-    with pytest.raises(ValueError, match=r"must be at least 1"):
+    with pytest.raises(InputError, match=r"'epochs' must be at least 1\. Got 0"):
         CoherenceSettings(epochs=0)
 
 
