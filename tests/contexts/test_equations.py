@@ -5,7 +5,6 @@ import pytest
 
 from condsim.contexts.scoring import TERMS, PairTerms, Weights, context_scores, similarity
 from condsim.errors import InputError
-from condsim.settings import validated
 
 
 def test_context_scores_four_terms_is_the_weighted_mean():
@@ -46,7 +45,12 @@ def test_weights_zero_terms_are_not_used():
 @pytest.mark.parametrize("values", [(0, 0, 0, 0), (-1, 1, 1, 1)])
 def test_weights_that_leave_nothing_raise(values: tuple[float, ...]):
     with pytest.raises(InputError, match=r"must be at least 0 and one of them above 0"):
-        validated(Weights, dict(zip(TERMS, values, strict=True)), what="weights", source="here")
+        Weights(**dict(zip(TERMS, values, strict=True)))
+
+
+def test_weights_that_are_no_number_raise():
+    with pytest.raises(InputError, match="Weights key 'left' must be a number"):
+        Weights(left=float("nan"))
 
 
 def test_similarity_is_the_cosine_worked_by_hand():

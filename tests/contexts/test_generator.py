@@ -183,5 +183,5 @@ def test_large_is_transformer_large():
 
 def test_settings_out_of_range_is_an_error():
     for key, least in (("left", 1), ("max_tokens", 2)):
-        with pytest.raises(InputError, match=f"'{key}' must be at least {least}"):
+        with pytest.raises(InputError, match=f"Generators key '{key}' must be at least {least}"):
             GeneratorSettings(**{key: least - 1})

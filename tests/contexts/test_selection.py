@@ -8,7 +8,6 @@ import pytest
 
 from condsim.contexts.scoring import ContextSelector, Selection, Weights, diverse
 from condsim.errors import InputError
-from condsim.settings import validated
 
 ROWS, CHUNK = 60, 5
 
@@ -182,7 +181,7 @@ def test_select_like_left_neighbours_are_left_out():
 )
 def test_selection_bad_values_raise(options: dict[str, Any], message: str):
     with pytest.raises(InputError, match=message):
-        validated(Selection, options, what="selection", source="here")
+        Selection(**options)
 
 
 def test_diverse_one_context_for_each_chunk():

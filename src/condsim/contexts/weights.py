@@ -139,7 +139,7 @@ def open_finished(
             f"The tokenizer in {folder / VOCABULARY} is not the one the {kind} model was trained "
             "with. Train the model anew."
         )
-    return validated(settings, record, what=kind, source=str(folder)), vocabulary
+    return validated(settings, record, what=settings.what, source=str(folder)), vocabulary
 
 
 def read_report(kind: type[ModelSettings], folder: Path) -> ModelSettings:

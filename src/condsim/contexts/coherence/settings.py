@@ -21,6 +21,8 @@ class CoherenceSettings(Settings):
     it ranks contexts the same for every sentence. ``mlp`` has one hidden layer.
     """
 
+    what = "coherence"
+
     head: Head = "mlp"
     left: Annotated[int, Field(ge=0)] = 2  # sentences before the centre
     right: Annotated[int, Field(ge=0)] = 2  # sentences after it

@@ -73,6 +73,8 @@ class GeneratorSettings(Settings):
         precision: Number format of the products in training.
     """
 
+    what = "generators"
+
     size: Size = "tiny"
     backbone: str | None = None
     models: Literal["three", "one"] = "three"

@@ -29,6 +29,8 @@ class Weights(Settings):
         right: λ4.
     """
 
+    what = "weights"
+
     coherence: float = 1.0
     centre: float = 1.0
     left: float = 1.0

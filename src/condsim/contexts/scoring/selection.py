@@ -115,6 +115,8 @@ class Selection(Settings):
         seed: Seed of random contexts.
     """
 
+    what = "selection"
+
     strategy: Literal["two-step", "random", "no-diversity"] = "two-step"
     size: Annotated[int, Field(ge=1)] = 500
     chunks: Annotated[int, Field(ge=1)] = 20_000
