@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 NO_HINTS = "None so far. Hints never block: edit what you agree with."
 """What a page shows where there are none."""
@@ -50,13 +49,6 @@ class HintRule:
     text: str  # what the annotator is told
     pattern: str  # a doubtful condition matches this; case does not count
     needed: str | None = None  # then it is doubtful only where a sentence does not match this
-
-
-class Hint(NamedTuple):
-    """A condition that may break a rule."""
-
-    rule: int
-    text: str
 
 
 def _missing(what: str, attribute: str, values: str) -> HintRule:
@@ -103,15 +95,15 @@ HINT_RULES = (
 """The rules in the order in which hints are given."""
 
 
-def hints_of(condition: str, sentence1: str, sentence2: str) -> tuple[Hint, ...]:
-    """Finds what may be wrong with a condition.
+def hints_of(condition: str, sentence1: str, sentence2: str) -> tuple[HintRule, ...]:
+    """Finds the rules that a condition may break.
 
     Example:
         >>> [hint.rule for hint in hints_of("The activity.", "A man skis.", "A dog runs.")]
         [5]
     """
     text = " ".join(condition.split())
-    found: dict[int, Hint] = {}
+    found: dict[int, HintRule] = {}
     for rule in HINT_RULES:
         if rule.rule in found or not _compiled(rule.pattern).search(text):
             continue
@@ -119,7 +111,7 @@ def hints_of(condition: str, sentence1: str, sentence2: str) -> tuple[Hint, ...]
         if needed is None or not all(
             _compiled(needed).search(sentence) for sentence in (sentence1, sentence2)
         ):
-            found[rule.rule] = Hint(rule.rule, rule.text)
+            found[rule.rule] = rule
     return tuple(found.values())
 
 

@@ -63,24 +63,15 @@ class FilterCounts:
     """How many pairs were seen, rejected and kept.
 
     A pair that breaks several rules counts at each of them, so the rejections do not add up.
-
-    Attributes:
-        pairs: Sentence pairs seen.
-        same_text: Pairs of a sentence with itself.
-        max_iou: Pairs that this filter rejects; likewise the next three.
-        min_text_cosine: See above.
-        min_length_ratio: See above.
-        min_length: See above.
-        passed: Pairs that no rule rejects.
     """
 
-    pairs: int = 0
-    same_text: int = 0
-    max_iou: int = 0
+    pairs: int = 0  # seen
+    same_text: int = 0  # pairs of a sentence with itself
+    max_iou: int = 0  # rejected by this filter; likewise the next three
     min_text_cosine: int = 0
     min_length_ratio: int = 0
     min_length: int = 0
-    passed: int = 0
+    passed: int = 0  # rejected by no rule
 
     def add(self, other: FilterCounts) -> None:
         """Adds the counts of further pairs."""

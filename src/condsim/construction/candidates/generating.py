@@ -62,24 +62,14 @@ class CandidateSettings:
 
 @dataclass(frozen=True)
 class CandidateReport:
-    """What came of a run.
-
-    Attributes:
-        items: Number of items.
-        captions: Number of captions.
-        repeated_captions: Rows of the source that repeat a caption of the same item.
-        item_pairs: Pairs of near items.
-        counts: Pairs of captions seen, rejected by each filter and passed.
-        repeated: Pairs that passed and have the texts of an earlier pair.
-        written: Pairs written.
-    """
+    """What came of a run."""
 
     items: int
     captions: int
-    repeated_captions: int
-    item_pairs: int
-    counts: FilterCounts
-    repeated: int
+    repeated_captions: int  # rows of the source that repeat a caption of the same item
+    item_pairs: int  # pairs of near items
+    counts: FilterCounts  # pairs of captions seen, rejected by each filter and passed
+    repeated: int  # pairs that passed and have the texts of an earlier pair
     written: int
 
 

@@ -7,13 +7,6 @@ from typing import TYPE_CHECKING
 from condsim.lazy import face
 
 if TYPE_CHECKING:
-    from condsim.construction.dataset.agreement import (
-        fleiss_kappa as fleiss_kappa,
-        krippendorff_alpha as krippendorff_alpha,
-        measure_agreement as measure_agreement,
-        model_agreement as model_agreement,
-        one_person_agreement as one_person_agreement,
-    )
     from condsim.construction.dataset.labels import (
         LabelRules as LabelRules,
         collect_votes as collect_votes,
@@ -27,6 +20,11 @@ if TYPE_CHECKING:
     from condsim.construction.dataset.quality import (
         RatingReport as RatingReport,
         annotator_quality as annotator_quality,
+        fleiss_kappa as fleiss_kappa,
+        krippendorff_alpha as krippendorff_alpha,
+        measure_agreement as measure_agreement,
+        model_agreement as model_agreement,
+        one_person_agreement as one_person_agreement,
         report_ratings as report_ratings,
         time_per_rating as time_per_rating,
     )
@@ -51,12 +49,12 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = face(
     __name__,
     {
-        "agreement": (
-            "fleiss_kappa krippendorff_alpha measure_agreement model_agreement one_person_agreement"
-        ),
         "labels": "LabelRules collect_votes decide_labels unrated_conditions",
         "leakage": "LeakageReport find_leakage",
-        "quality": "RatingReport annotator_quality report_ratings time_per_rating",
+        "quality": (
+            "RatingReport annotator_quality fleiss_kappa krippendorff_alpha measure_agreement "
+            "model_agreement one_person_agreement report_ratings time_per_rating"
+        ),
         "report_tables": "PlainTable leakage_tables rating_tables",
         "splits": "SplitRules pair_groups sentence_groups sentence_key split_rows",
         "writing": "Target build_dataset split_dataset",

@@ -1,4 +1,4 @@
-"""All that can be said of a file of ratings before it becomes a data set."""
+"""What ratings are worth: how far people agree, how good each is, and how far models agree."""
 
 from __future__ import annotations
 
@@ -7,19 +7,245 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from condsim.construction.dataset.agreement import (
-    AgainstPeople,
-    Agreement,
-    measure_agreement,
-    model_agreement,
-    one_person_agreement,
-)
-from condsim.construction.dataset.labels import RatedRow, plurality
+from condsim.construction.dataset.labels import LABELS, RatedRow, plurality, vote_counts
 from condsim.construction.row_files import plain_values
 from condsim.construction.rows import DOES_NOT_APPLY, Rating
+from condsim.errors import InputError, require
+from condsim.evaluation import spearman
+from condsim.types import IntArray
+
+Distance = Literal["nominal", "ordinal"]
+
+
+@dataclass(frozen=True)
+class Kappa:
+    """Fleiss' kappa, which needs the same number of ratings of every row."""
+
+    value: float  # at most 1 (all agree), 0 is chance; NaN without two ratings or two labels
+    raters: int  # ratings of each row counted: what most rows with two or more have
+    rows: int  # counted
+    left_out: int  # rows with another number of ratings
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far people agree; alpha is Krippendorff's, at most 1, 0 is chance."""
+
+    rows: int  # that people rated
+    ratings: int
+    annotators: int
+    does_not_apply: int  # ratings that say the condition does not apply
+    ratings_per_row: tuple[tuple[int, int], ...]  # (number of ratings, rows that have it)
+    kappa: Kappa  # of the labels 1 to 5, without "does not apply"
+    kappa_verdicts: Kappa  # with "does not apply" as a sixth label
+    alpha: float  # of the labels 1 to 5, ordinal; NaN where it does not exist
+    alpha_rows: int  # rows with two labels or more
+    alpha_applies: float  # of whether the condition applies
+    exact: float  # share of two labels of one row that are equal; NaN without such labels
+    within_one: float  # share that differ by 1 at most
+
+
+def measure_agreement(rows: Sequence[RatedRow]) -> Agreement:
+    """Measures how far the people agree; ratings of models take no part."""
+    rated = [row.people for row in rows if row.people]
+    if not rated:
+        raise InputError(
+            "Agreement is measured between people, and none of the ratings has the origin 'human'."
+        )
+    verdicts = vote_counts(rated)  # (rows, 6)
+    labels = verdicts[:, 1:]  # (rows, 5)
+    applies = np.stack([verdicts[:, 0], labels.sum(axis=1)], axis=1)  # (rows, 2)
+    exact, within_one = _pairwise(labels)
+    return Agreement(
+        rows=len(rated),
+        ratings=int(verdicts.sum()),
+        annotators=len({rating.annotator for votes in rated for rating in votes}),
+        does_not_apply=int(verdicts[:, 0].sum()),
+        ratings_per_row=tuple(sorted(Counter(verdicts.sum(axis=1).tolist()).items())),
+        kappa=fleiss_kappa(labels),
+        kappa_verdicts=fleiss_kappa(verdicts),
+        alpha=krippendorff_alpha(labels, distance="ordinal"),
+        alpha_rows=int((labels.sum(axis=1) >= 2).sum()),
+        alpha_applies=krippendorff_alpha(applies, distance="nominal"),
+        exact=exact,
+        within_one=within_one,
+    )
+
+
+def fleiss_kappa(counts: ArrayLike) -> Kappa:
+    """Computes Fleiss' kappa over the rows with the most common number of ratings.
+
+    Fleiss, "Measuring nominal scale agreement among many raters", 1971. Of equally common numbers
+    the larger is taken.
+
+    Args:
+        counts: How often each row was given each label, whole numbers ``(n, labels)``.
+
+    Returns:
+        The value, and which rows it is of.
+
+    Raises:
+        InputError: If the counts are negative or of another shape.
+        MissingExtraError: If statsmodels is not installed.
+    """
+    table = _table(counts)
+    ratings = table.sum(axis=1)
+    frequent = Counter(ratings[ratings >= 2].tolist())
+    if not frequent:
+        return Kappa(math.nan, raters=0, rows=0, left_out=len(table))
+    raters, rows = max(frequent.items(), key=lambda item: (item[1], item[0]))
+    counted = table[ratings == raters]
+    value = math.nan
+    if _several_values(counted):
+        library = require("statsmodels.stats.inter_rater", extra="build")
+        value = float(library.fleiss_kappa(counted))
+    return Kappa(value, raters=int(raters), rows=rows, left_out=len(table) - rows)
+
+
+def krippendorff_alpha(counts: ArrayLike, *, distance: Distance = "ordinal") -> float:
+    """Computes Krippendorff's alpha; rows may have any number of ratings.
+
+    Krippendorff, "Computing Krippendorff's alpha-reliability", 2011. Rows with fewer than two
+    ratings say nothing of agreement and are left out.
+
+    Args:
+        counts: How often each row was given each label, whole numbers ``(n, labels)``; for the
+            ordinal distance the labels are in their order.
+        distance: Whether labels are ordered.
+
+    Returns:
+        At most 1 (all agree); 0 is chance, NaN where it does not exist.
+
+    Raises:
+        InputError: If the counts are negative or of another shape.
+        MissingExtraError: If krippendorff is not installed.
+    """
+    table = _table(counts)
+    table = table[table.sum(axis=1) >= 2]
+    if not _several_values(table):
+        return math.nan
+    library = require("krippendorff", extra="build")
+    return float(library.alpha(value_counts=table, level_of_measurement=distance))
+
+
+def _table(counts: ArrayLike) -> IntArray:
+    table = np.asarray(counts, dtype=np.int64)
+    if table.ndim != 2 or (table.size and table.min() < 0):
+        raise InputError(
+            "Counts of ratings must be whole numbers of 0 or more, (rows, labels). Got the shape "
+            f"{table.shape}."
+        )
+    return table
+
+
+def _several_values(table: IntArray) -> bool:
+    """Whether the ratings are not all the same: chance agreement would be certain."""
+    return int((table.sum(axis=0) > 0).sum()) >= 2
+
+
+def _pairwise(labels: IntArray) -> tuple[float, float]:
+    """Share of two labels of one row, ``(n, 5)``, that are equal, and that are at most 1 apart."""
+    ratings = labels.sum(axis=1)
+    pairs = int((ratings * (ratings - 1)).sum()) // 2
+    if not pairs:
+        return math.nan, math.nan
+    equal = int((labels * (labels - 1)).sum()) // 2
+    near = int((labels[:, :-1] * labels[:, 1:]).sum())
+    return equal / pairs, (equal + near) / pairs
+
+
+@dataclass(frozen=True)
+class AgainstPeople:
+    """Ratings against the median of what people say of the same rows.
+
+    Where at least half of the people say that the condition does not apply, so does their verdict.
+    Shares are in [0, 1]; ``alpha`` and ``exact`` count the rows where the median is a whole label.
+    """
+
+    rater: str  # a model, "MODEL, not shown" for people not shown its rating, or "one person"
+    rows: int  # both have rated
+    compared: int  # rows with a label from both
+    spearman: float  # x100; NaN if one side is constant
+    alpha: float  # Krippendorff's, ordinal; NaN where it does not exist
+    exact: float  # share where both are equal
+    within_one: float  # share where both differ by 1 at most
+    offset: float  # mean of the rater's label minus that of people
+    applies: float  # share of all rows on which both agree whether the condition applies
+    shown: int = 0  # ratings by people who were shown the model's first
+
+
+def model_agreement(rows: Sequence[RatedRow]) -> tuple[AgainstPeople, ...]:
+    """Measures each model that rated against the people.
+
+    Whoever is shown a model's rating tends to leave it, so a model whose ratings were shown is
+    also measured against the others, where there are any.
+    """
+    of_model: dict[str, list[tuple[int, tuple[Rating, ...]]]] = defaultdict(list)
+    for row in rows:
+        if row.people:
+            for rating in row.models:
+                of_model[rating.origin].append((rating.label, row.people))
+    measured = []
+    for name in sorted(of_model):
+        rated = of_model[name]
+        others = [
+            (label, [one for one in people if one.prefilled_by != name]) for label, people in rated
+        ]
+        shown = sum(len(people) for _, people in rated) - sum(len(free) for _, free in others)
+        both = [(label, _verdict(people)) for label, people in rated]
+        measured.append(_against(name, both, shown=shown))
+        free = [(label, _verdict(people)) for label, people in others if people]
+        if shown and free:
+            measured.append(_against(f"{name}, not shown", free))
+    return tuple(measured)
+
+
+def one_person_agreement(rows: Sequence[RatedRow], *, beside_models: bool) -> AgainstPeople | None:
+    """Measures every person against the others in the same way: what a model is held to."""
+    compared = [
+        (rating.label, _verdict([other for other in row.people if other is not rating]))
+        for row in rows
+        if len(row.people) >= 2 and (row.models or not beside_models)
+        for rating in row.people
+    ]
+    return _against("one person", compared) if compared else None
+
+
+def _verdict(votes: Sequence[Rating]) -> float:
+    """The median label; `DOES_NOT_APPLY` where at least half say so."""
+    labels = [vote.label for vote in votes if vote.label != DOES_NOT_APPLY]
+    return median(labels) if 2 * len(labels) > len(votes) else DOES_NOT_APPLY
+
+
+def _against(name: str, both: list[tuple[int, float]], *, shown: int = 0) -> AgainstPeople:
+    given, people = np.array(both, dtype=np.float64).T  # (rows,), (rows,)
+    applies = (given != DOES_NOT_APPLY) & (people != DOES_NOT_APPLY)
+    neither = (given == DOES_NOT_APPLY) & (people == DOES_NOT_APPLY)
+    given, people = given[applies], people[applies]
+    compared = int(applies.sum())
+    apart = given - people
+    whole = people == np.round(people)
+    counts = np.zeros((int(whole.sum()), len(LABELS)), np.int64)
+    for labels in (given, people):
+        counts[np.arange(len(counts)), labels[whole].astype(np.int64) - 1] += 1
+    return AgainstPeople(
+        rater=name,
+        rows=len(both),
+        compared=compared,
+        spearman=100 * spearman(given, people) if compared else math.nan,
+        alpha=krippendorff_alpha(counts),
+        exact=float((apart[whole] == 0).mean()) if whole.any() else math.nan,
+        within_one=float((np.abs(apart) <= 1).mean()) if compared else math.nan,
+        offset=float(apart.mean()) if compared else math.nan,
+        applies=float((applies | neither).mean()),
+        shown=shown,
+    )
+
 
 # When an annotator gets a remark.
 ENOUGH = 20  # ratings, or there are too few to tell

@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condsim.construction.dataset.agreement import Kappa
 from condsim.construction.dataset.labels import LABELS
 from condsim.construction.dataset.leakage import LeakageReport
-from condsim.construction.dataset.quality import RatingReport
+from condsim.construction.dataset.quality import Kappa, RatingReport
 from condsim.errors import require
 from condsim.evaluation import Metric
 from condsim.files import replacing
