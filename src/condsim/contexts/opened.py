@@ -1,4 +1,4 @@
-"""The folder of a run as an origin model: what is finished is opened, nothing is made."""
+"""A finished run as an origin model: its stages are opened, nothing is made."""
 
 from __future__ import annotations
 

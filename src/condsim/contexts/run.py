@@ -1,4 +1,4 @@
-"""From raw text to a surrogate in one go: stages in folders, each made once."""
+"""A run from raw text to a surrogate: stages in folders, each made once."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _USED_BY = {  # the file that shows that a section of the recipe was used, so it
 
 
 class Pipeline:
-    """The stages of a run. Asking for one makes those before it; what is on disk is opened.
+    """The stages of a run. Each makes those it needs and opens what is already on disk.
 
     Attributes:
         folder: Folder of the run.
@@ -82,7 +82,7 @@ class Pipeline:
         until: Stage = "surrogate",
         progress: Progress = silent,
     ) -> None:
-        """Checks all that can be checked beforehand; nothing is written.
+        """Checks all that can be checked in advance; writes nothing.
 
         Args:
             folder: Folder of the run.
@@ -195,7 +195,7 @@ class Pipeline:
 
     @cached_property
     def origin(self) -> OpenedRun:
-        """The origin model (stages 5 and 6), which the folder of the run is from now on."""
+        """The origin model (stages 5 and 6); from now on the folder of the run is one."""
         _ = self.corpus, self.index, self.coherence, self.generators
         return OpenedRun(self.folder, self.recipe, progress=self._progress)
 
@@ -251,7 +251,7 @@ class Pipeline:
         return run
 
     def _tokens(self) -> CorpusTokens:
-        """The corpus as tokens, which a new backbone asks for."""
+        """The corpus as tokens, for a new backbone."""
         self._progress("token vectors", 0, 0)
         return CorpusTokens.build(self.corpus, self.vocabulary)
 
@@ -297,7 +297,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def _check_unchanged(folder: Path, wanted: ContextsRecipe, *, until: Stage) -> None:
-    """Refuses a recipe that differs in what the folder was made by."""
+    """Refuses a recipe that differs from the one that made the folder."""
     kept = load_contexts_recipe(folder / RECIPE)
     changed = [
         section

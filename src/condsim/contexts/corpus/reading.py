@@ -25,19 +25,12 @@ _PARQUET_RATIO = 3  # text to file size, about
 
 
 class Paragraph(NamedTuple):
-    """A paragraph of a document.
+    """A paragraph of a document."""
 
-    Attributes:
-        document: Number of the document, counted from 0 over all input files.
-        name: Title or id of the document, or its file and number.
-        text: The paragraph; may be empty.
-        is_sentence: Whether it is one sentence and must not be split.
-    """
-
-    document: int
-    name: str
-    text: str
-    is_sentence: bool = False
+    document: int  # from 0 over all input files
+    name: str  # of the document: its title or id, or its file and number
+    text: str  # may be empty
+    is_sentence: bool = False  # whether it must not be split
 
 
 # What one file's reader yields: number of the document within the file, its name, text.

@@ -61,23 +61,16 @@ _AT_ONCE = 1 << 15  # sentences looked up together
 
 
 class Sentence(NamedTuple):
-    """A sentence on its way into the corpus.
+    """A sentence on its way into the corpus."""
 
-    Attributes:
-        document: Number of its document among those read.
-        name: Name of the document.
-        text: The sentence, runs of white space made one space.
-        words: Its number of words.
-    """
-
-    document: int
-    name: str
-    text: str
-    words: int
+    document: int  # number among those read
+    name: str  # of the document
+    text: str  # runs of white space made one space
+    words: int  # their number
 
 
 def near_duplicate_key(sentence: str) -> bytes:
-    """Eight bytes for the words of a sentence; ignores case, punctuation, spaces and digits."""
+    """Eight bytes for the words of a sentence; ignores case, punctuation, spaces and numbers."""
     letters = _DIGITS.sub("0", _NO_LETTER.sub("", sentence.casefold()))
     return blake2b(letters.encode(), digest_size=8).digest() if letters else b""
 

@@ -65,26 +65,15 @@ class CorpusSettings(Settings):
 
 @dataclass
 class CorpusCounts:
-    """What a corpus holds and what was left out of it.
+    """What a corpus holds and what was left out of it."""
 
-    Attributes:
-        documents: Documents with at least one sentence.
-        chunks: Chunks of consecutive sentences.
-        sentences: Sentences kept.
-        words: Words of these.
-        single_sentence_documents: Documents of one sentence: their contexts have no neighbours.
-        documents_read: Documents of the input files that were taken.
-        documents_left: Documents not taken because of ``max_words_total``.
-        dropped: Number of sentences dropped, by reason.
-    """
-
-    documents: int = 0
+    documents: int = 0  # with at least one sentence
     chunks: int = 0
     sentences: int = 0
     words: int = 0
     single_sentence_documents: int = 0
-    documents_read: int = 0
-    documents_left: int = 0
+    documents_read: int = 0  # taken of the input files
+    documents_left: int = 0  # not taken because of max_words_total
     dropped: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))
 
     def summary(self) -> str:

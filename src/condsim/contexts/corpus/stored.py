@@ -91,15 +91,15 @@ class CorpusWriter:
 class Corpus:
     """Sentences of documents in order, memory-mapped.
 
-    A sentence is named by its row. A *context* is named by the sentence it surrounds, its centre,
-    which is no part of it. A *chunk* is a run of consecutive sentences of one document.
+    A sentence is identified by its row, a *context* by the sentence it surrounds, its centre, which
+    is not part of it. A *chunk* is a run of consecutive sentences of one document.
 
     Attributes:
-        folder: Where it lies.
+        folder: Its folder.
         revision: 12 hexadecimal digits that stand for its input files, settings and sentences.
         settings: What it was made with.
         counts: What it holds and what was left out.
-        documents: Document of each sentence, ``(n,)``, from 0 and never falling; memory-mapped.
+        documents: Document of each sentence, ``(n,)``, non-decreasing from 0; memory-mapped.
         chunk_starts: First sentence of each chunk, then n: ``(m + 1,)``; memory-mapped.
     """
 
@@ -130,7 +130,7 @@ class Corpus:
 
     @classmethod
     def open(cls, folder: Path) -> Corpus:
-        """Opens a corpus; nothing of its text is read before it is asked for.
+        """Opens a corpus; its text is read on demand.
 
         Args:
             folder: The folder that :func:`prepare_corpus` wrote.
@@ -165,7 +165,7 @@ class Corpus:
         return self._texts.take(ids)
 
     def document_names(self, ids: IntArray) -> list[str]:
-        """Titles or ids of documents; where they had none, the file's name and a number.
+        """Titles or ids of documents; without one, the name of the file and a number.
 
         Args:
             ids: Numbers of documents, ``(k,)``.
@@ -190,7 +190,7 @@ class Corpus:
         return np.searchsorted(self.chunk_starts, ids, side="right").astype(np.int64) - 1
 
     def neighbours(self, centres: IntArray, *, left: int = 2, right: int = 2) -> IntArray:
-        """The sentences around others: the contexts that these are the centres of.
+        """The sentences around some centres: their contexts.
 
         A document of one sentence has none: all are -1.
 
@@ -211,7 +211,7 @@ class Corpus:
 
     @cached_property
     def has_context(self) -> BoolArray:
-        """Which sentences have another beside them, so that they are centres, ``(n,)``."""
+        """Which sentences have a neighbour, so that they are centres of a context, ``(n,)``."""
         documents = np.asarray(self.documents)
         same = documents[1:] == documents[:-1]
         found: BoolArray = np.append(same, False) | np.append(False, same)
@@ -220,10 +220,10 @@ class Corpus:
     def chunk_texts(self) -> Iterator[str]:
         """Reads all chunks in order, each as its sentences with a space between.
 
-        A document of one sentence has no context to be found, so its chunk has no text.
+        The chunk of a single-sentence document has no text: there is no context to find in it.
 
         Yields:
-            One text a chunk; no more than some thousand sentences are held at once.
+            One text a chunk; some thousand sentences are in memory at once.
         """
         starts = self.chunk_starts
         centres = self.has_context

@@ -1,7 +1,7 @@
 """Drawing the sentence pairs of a harvest: alike, near each other, or any two (READING.md, §3.4).
 
-The paper scores 100 M pairs and does not say how they are drawn. Random pairs alone are nearly all
-unlike, so a surrogate would see no alike ones; hence a mix.
+The paper scores 100 M pairs and does not say how it draws them. Nearly all random pairs are unlike,
+so a surrogate would see no alike ones; hence a mix.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def single_sentence_rows(corpus: Corpus) -> IntArray:
 
 
 class _SingleSentences:
-    """The documents of one sentence as an index is built of them: each is a chunk of its own."""
+    """The documents of one sentence, each a chunk of its own, to build an index of."""
 
     def __init__(self, corpus: Corpus) -> None:
         self.revision = corpus.revision
@@ -51,13 +51,13 @@ class _SingleSentences:
         self.rows = single_sentence_rows(corpus)
 
     def chunk_texts(self) -> Iterator[str]:
-        """Reads them."""
+        """Reads the sentences."""
         for start in range(0, len(self.rows), _BLOCK):
             yield from self._corpus.sentences(self.rows[start : start + _BLOCK])
 
 
 def build_single_index(corpus: Corpus, index: Path, *, min_df: int) -> TfidfIndex | None:
-    """Builds the index of the single-sentence documents, or opens it; None if under two."""
+    """Builds or opens the index of the single-sentence documents; None if fewer than two."""
     texts = _SingleSentences(corpus)
     if len(texts.rows) < 2:
         return None
@@ -185,7 +185,7 @@ class PairDrawer:
             yield self._partners(one, near[near >= 0])
 
     def _partners(self, first: np.int64, ids: IntArray) -> IntArray:
-        """Those of some sentences that are of the same split, and another one."""
+        """The given sentences without the first one and those of other splits."""
         others: IntArray = ids[(self._splits[ids] == self._splits[first]) & (ids != first)]
         return others
 

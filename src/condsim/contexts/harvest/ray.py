@@ -27,7 +27,7 @@ class RayEngine:
         cpus: float = 1,
         gpus: float = 0,
     ) -> None:
-        """Checks what was asked for; connects when it is used.
+        """Checks the numbers; connects on first use.
 
         Args:
             address: Address of the cluster (``"auto"``: the one this machine is part of); a local
@@ -50,7 +50,7 @@ class RayEngine:
         self._each = {"num_cpus": cpus, "num_gpus": gpus}
 
     def check(self) -> None:
-        """Connects to the cluster once, to see before long work that it is there.
+        """Connects to the cluster once, so that a mistake shows before long work.
 
         Raises:
             InputError: If it cannot be reached or has no room for a worker.
@@ -61,7 +61,7 @@ class RayEngine:
     def __call__(
         self, made: Harvest, opener: Callable[[], Origin], numbers: list[int]
     ) -> Iterator[int]:
-        """Writes the shards of those numbers; a shard whose worker dies is written by another.
+        """Writes the shards of some numbers; if a worker dies, another writes its shard.
 
         Args:
             made: The harvest.
@@ -69,11 +69,10 @@ class RayEngine:
             numbers: Numbers of the shards.
 
         Yields:
-            Each number when its shard is there, in any order.
+            Each number when its shard is written, in any order.
 
         Raises:
-            InputError: If the cluster cannot be reached, or a worker cannot open the models or
-                write a shard.
+            InputError: If the cluster cannot be reached or a worker fails.
         """
         made = replace(made, folder=made.folder.resolve())  # workers have directories of their own
         with _connected(self._address) as ray:
@@ -87,7 +86,7 @@ class RayEngine:
                     ray.kill(actor)
 
     def _room(self, ray: Any) -> int:  # noqa: ANN401  (a module)
-        """How many workers there will be."""
+        """The number of workers."""
         there = ray.cluster_resources()
         names = {"num_cpus": "CPU", "num_gpus": "GPU"}
         fit = min(
@@ -104,7 +103,7 @@ class RayEngine:
 
 @contextmanager
 def _connected(address: str | None) -> Iterator[Any]:
-    """Gives Ray, connected; a connection that was there already stays."""
+    """Connects to Ray; an existing connection stays."""
     ray = require("ray", extra="ray")
     if ray.is_initialized():
         yield ray
@@ -128,7 +127,7 @@ def _connected(address: str | None) -> Iterator[Any]:
 
 
 def _shared(ray: Any, actors: list[Any], numbers: list[int]) -> Iterator[int]:  # noqa: ANN401
-    """Gives each worker the next shard when it is done with one."""
+    """Gives each worker the next shard when it has finished one."""
     from ray.util import ActorPool
 
     pool = ActorPool(actors)
@@ -142,7 +141,7 @@ def _shared(ray: Any, actors: list[Any], numbers: list[int]) -> Iterator[int]:  
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong in a worker: the error it raised, or the last line of what Ray says."""
+    """Why a worker failed: the error it raised, or the last line of Ray's message."""
     cause = getattr(error, "cause", None)
     if isinstance(cause, CondSimError):
         return str(cause)

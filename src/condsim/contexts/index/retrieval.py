@@ -36,11 +36,11 @@ _BLOCK = 1 << 13  # chunks whose common terms are multiplied at once, to stay in
 
 
 class Chunks(Protocol):
-    """What an index is built of: a ``Corpus``, or anything else that has its chunks."""
+    """What an index is built of: a ``Corpus``, or another source of chunks."""
 
     @property
     def revision(self) -> str:
-        """Stands for its content."""
+        """A hash of the content."""
 
     def chunk_texts(self) -> Iterator[str]:
         """The chunks in order."""
@@ -56,7 +56,7 @@ class TfidfIndex:
     the others' postings are added one list after the other.
 
     Attributes:
-        folder: Where it lies.
+        folder: Its folder.
         revision: Revision of the corpus it was built from.
         min_df: Fewest chunks of a term.
     """
@@ -119,7 +119,7 @@ class TfidfIndex:
         may_be_empty: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> TfidfIndex:
-        """Builds the index of a corpus, or opens it where it is built already.
+        """Builds the index of a corpus, or opens the existing one.
 
         Chunks are read once, as a stream. Memory holds the distinct words and some hundred
         megabytes of entries; the disk, while it is built, ten bytes for each distinct term of each
@@ -128,8 +128,8 @@ class TfidfIndex:
         Args:
             corpus: The corpus.
             folder: Folder of the index.
-            min_df: Fewest chunks of a term; terms of fewer are left out. With 1 the index is some
-                two times as large, for terms that find one chunk each.
+            min_df: Fewest chunks of a term. With 1 the index is about twice as large, for terms
+                that find one chunk each.
             may_be_empty: Whether an index in which nothing can be found is allowed.
             progress: Called with the number of chunks read.
 
