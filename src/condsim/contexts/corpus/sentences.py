@@ -70,7 +70,7 @@ class Sentence(NamedTuple):
 
 
 def near_duplicate_key(sentence: str) -> bytes:
-    """Eight bytes for the words of a sentence; ignores case, punctuation, spaces and numbers."""
+    """Eight bytes for the words of a sentence; ignores case, punctuation and values of numbers."""
     letters = _DIGITS.sub("0", _NO_LETTER.sub("", sentence.casefold()))
     return blake2b(letters.encode(), digest_size=8).digest() if letters else b""
 
