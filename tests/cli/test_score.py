@@ -16,7 +16,7 @@ import typer
 from pyarrow import parquet
 from typer.testing import CliRunner
 
-from condsim.cli import score as module
+from condsim.cli import run, score as module
 from condsim.cli.score import score
 from condsim.errors import InputError, ModelError
 from condsim.loading import load_scorer
@@ -352,6 +352,7 @@ def test_score_output_of_unknown_suffix_refused(tmp_path, numbers):
         (("--file", "x.csv", "--table", "--output", "y.csv"), "not both"),
         (("--file", "none.csv"), "no such file"),
         (("", *ROW[1:]), "must have text"),
+        (("half \ud800", *ROW[1:]), "must be valid Unicode"),
     ],
 )
 def test_score_arguments_that_do_not_fit_refused(arguments, message):
@@ -368,3 +369,16 @@ def test_score_unknown_model_refused(tmp_path):
 
 def test_score_help_shows_examples():
     assert "condsim score --file pairs.csv" in invoke("--help").stdout
+
+
+@pytest.mark.parametrize("option", ["--table", "--no-table"])
+def test_score_output_that_cannot_hold_a_character_is_one_line(
+    tmp_path, numbers, monkeypatch, capsys, option
+):
+    file = tmp_path / "in.csv"
+    file.write_text("sentence1,sentence2,condition\nŁ.,B.,aspect 1\n", "utf-8")
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding="cp1252"))
+    with pytest.raises(SystemExit) as end:
+        run(["score", "--file", str(file), option])
+    assert end.value.code == 2
+    assert "The output is in cp1252, which has no '\\u0141'" in capsys.readouterr().err

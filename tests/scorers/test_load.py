@@ -150,3 +150,10 @@ def test_load_name_that_the_hub_does_not_give_refused(monkeypatch):
     monkeypatch.setattr(sentence_transformers, "SentenceTransformer", refuse)
     with pytest.raises(ModelError, match=r"no folder 'owner/name', and the Hub .* to be had$"):
         load_scorer("owner/name")
+
+
+@pytest.mark.parametrize("model", [3, b"model", "x" * 9999, "~nobody-of-that-name/model"])
+def test_load_what_names_no_model_refused_in_one_line(model):
+    with pytest.raises(ModelError) as caught:
+        load_scorer(model)
+    assert len(str(caught.value)) < 300

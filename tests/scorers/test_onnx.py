@@ -203,3 +203,20 @@ def test_bundled_same_sentence_scores_above_another(bundled):
     same = bundled.score("A dog runs.", "A dog runs.", "the animal")
     other = bundled.score("A dog runs.", "A parrot sits in a cage.", "the animal")
     assert same > other
+
+
+def test_score_embeddings_that_are_not_finite_refused(monkeypatch):
+    model = OnnxScorer(DEFAULT_FOLDER)
+    embed = model._embed
+    monkeypatch.setattr(model, "_embed", lambda texts: embed(texts) * np.float32("nan"))
+    for call in (model.score, lambda *texts: model.encode(texts[0], texts[2])):
+        with pytest.raises(ModelError, match="not finite numbers; the model is damaged"):
+            call("a", "b", "c")
+
+
+def test_load_dimension_of_another_model_refused(tmp_path):
+    shutil.copytree(DEFAULT_FOLDER, tmp_path / "model")
+    settings = tmp_path / "model" / "condsim.json"
+    settings.write_text(settings.read_text().replace('"dimension": 384', '"dimension": 385'))
+    with pytest.raises(ModelError, match=r"'dimension' is 385; that of its model\.onnx is 384"):
+        OnnxScorer(tmp_path / "model")

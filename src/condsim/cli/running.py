@@ -25,6 +25,13 @@ def run_app(app: typer.Typer, arguments: list[str] | None = None) -> None:
     except CondSimError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
+    except UnicodeEncodeError as error:
+        missing = ascii(error.object[error.start])
+        sys.stderr.write(
+            f"error: The output is in {sys.stdout.encoding}, which has no {missing}. Set "
+            "PYTHONIOENCODING to utf-8, or write to a file with --output.\n"
+        )
+        sys.exit(2)
 
 
 @contextmanager

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
         column_names as column_names,
         iter_rows as iter_rows,
         iter_stream as iter_stream,
-        place as place,
         shown as shown,
         stem_of as stem_of,
         suffix_of as suffix_of,
@@ -94,7 +93,7 @@ __getattr__, __dir__, __all__ = face(
         "pairs": "Fold Pairing cross_validation draw_folds pair_rows",
         "rewordings": "BUNDLED_REWORDINGS Rewordings load_rewordings",
         "rows": (
-            "Cell Row check_file column_names iter_rows iter_stream place shown stem_of suffix_of "
+            "Cell Row check_file column_names iter_rows iter_stream shown stem_of suffix_of "
             "text_lines"
         ),
         "sections": "SectionTriplets draw_section_triplets",
