@@ -46,12 +46,16 @@ def digest(content: Mapping[str, object]) -> str:
 
 
 @contextmanager
-def locked(path: Path, *, busy: str | None = None) -> Iterator[None]:
+def locked(path: Path, *, busy: str | None = None, wait: bool = True) -> Iterator[bool]:
     """Holds a lock file; the lock dies with its process.
 
     Args:
         path: The lock file; its folder is made.
         busy: The error if another process holds the lock; None waits instead.
+        wait: Whether to wait then; otherwise the block runs without the lock.
+
+    Yields:
+        Whether the lock is held.
 
     Raises:
         InputError: If another process holds the lock, or the file cannot be written.
@@ -60,14 +64,17 @@ def locked(path: Path, *, busy: str | None = None) -> Iterator[None]:
     filelock = require("filelock", extra="train")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = filelock.FileLock(path, timeout=-1 if busy is None else 0)
+        lock = filelock.FileLock(path, timeout=-1 if wait and busy is None else 0)
         lock.acquire()
     except filelock.Timeout as error:
-        raise InputError(str(busy)) from error
+        if busy is not None:
+            raise InputError(busy) from error
+        yield False
+        return
     except OSError as error:
         raise InputError(f"Cannot write to {path.parent}: {error.strerror or error}.") from error
     try:
-        yield
+        yield True
     finally:
         lock.release()
 

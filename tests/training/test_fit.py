@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import condsim
+from condsim.cli.main import run
 from condsim.errors import InputError
 from condsim.evaluation import Report
 from condsim.tasks import load_csts
@@ -193,11 +194,11 @@ def test_train_command_two_processes_write_one_folder(tmp_path, tiny_recipe):
     assert (tmp_path / "run" / "report.json").is_file()
 
 
-def test_train_command_bad_recipe_is_one_line_and_status_2(tmp_path):
+def test_train_command_bad_recipe_is_one_line_and_status_2(tmp_path, capsys):
     (tmp_path / "r.yaml").write_text("name: a\ntrain: t.csv\ndev: d.csv\nepoch: 3\n")
-    done = subprocess.run(
-        command(tmp_path / "r.yaml", tmp_path / "out"), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert "Unknown recipe key 'epoch'" in done.stderr
+    with pytest.raises(SystemExit) as stopped:
+        run(["train", str(tmp_path / "r.yaml"), "--output", str(tmp_path / "out")])
+    assert stopped.value.code == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "Unknown recipe key 'epoch'" in error

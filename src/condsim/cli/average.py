@@ -30,5 +30,5 @@ def average(
     from condsim.training import average_models
 
     report = average_models(runs, output, name=name, float16=float16)
-    figure = report.model.metrics["spearman"]
-    typer.echo(f"{output}: dev Spearman {figure.value:.1f} [{figure.low:.1f}, {figure.high:.1f}]")
+    dev = report.model.metrics["spearman"]
+    typer.echo(f"{output}: dev Spearman {dev.value:.1f} [{dev.low:.1f}, {dev.high:.1f}]")

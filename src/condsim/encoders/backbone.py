@@ -24,11 +24,7 @@ from condsim.files import sha256_of
 
 @contextmanager
 def without_progress_bars() -> Iterator[None]:
-    """Turns off the bars that transformers shows for every file it reads or writes.
-
-    Yields:
-        Nothing; the bars are as before afterwards.
-    """
+    """Turns off the bars that transformers shows for every file it reads or writes."""
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
@@ -137,14 +133,7 @@ def load_backbone(
 
 
 def dropout_of(config: PretrainedConfig) -> float:
-    """The hidden dropout rate of a backbone.
-
-    Args:
-        config: The backbone's config.
-
-    Returns:
-        A rate in [0, 1); 0.1 if the family names none.
-    """
+    """The hidden dropout rate of a backbone, in [0, 1); 0.1 if its family names none."""
     for key in _HIDDEN_DROPOUT:
         if isinstance(rate := getattr(config, key, None), int | float):
             return float(rate)
@@ -152,17 +141,7 @@ def dropout_of(config: PretrainedConfig) -> float:
 
 
 def activation_of(config: PretrainedConfig) -> nn.Module:
-    """The activation of a backbone's feed-forward layers.
-
-    Args:
-        config: The backbone's config.
-
-    Returns:
-        A new activation module.
-
-    Raises:
-        ModelError: If it is none of the known ones.
-    """
+    """The activation of a backbone's feed-forward layers, or ModelError if it is unknown."""
     for key in ("hidden_act", "hidden_activation", "activation", "activation_function"):
         if isinstance(name := getattr(config, key, None), str):
             if name in _ACTIVATIONS:

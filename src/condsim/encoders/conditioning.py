@@ -12,14 +12,7 @@ Order = Literal["condition-first", "sentence-first"]
 
 
 def check_order(order: str) -> None:
-    """Refuses an order that is not one of the two.
-
-    Args:
-        order: The name given.
-
-    Raises:
-        InputError: If it is unknown.
-    """
+    """Raises an InputError unless the order is one of the two."""
     if order not in get_args(Order):
         raise unknown_name("order", order, get_args(Order))
 

@@ -61,11 +61,7 @@ class StoredSentences:
     """
 
     def __init__(self, model: SentenceTransformer, vectors: FloatArray) -> None:
-        """Takes vectors that were made before.
-
-        Args:
-            model: The tri-encoder that made them, such as `load_tri_encoder` gives.
-            vectors: See the attribute.
+        """Takes vectors that were made before, and the tri-encoder that made them.
 
         Raises:
             InputError: If the model is no tri-encoder, or the vectors are not (n, d) of its d.
@@ -84,15 +80,7 @@ class StoredSentences:
     def encode(
         cls, model: SentenceTransformer, sentences: Sequence[str], *, batch_size: int = 64
     ) -> StoredSentences:
-        """Reads sentences.
-
-        Args:
-            model: The tri-encoder.
-            sentences: The sentences, length n.
-            batch_size: Sentences at a time.
-
-        Returns:
-            Their vectors.
+        """Reads sentences, length n, with a tri-encoder.
 
         Raises:
             InputError: If the model is no tri-encoder.
@@ -110,9 +98,6 @@ class StoredSentences:
     def under(self, condition: str) -> FloatArray:
         """Gives the embeddings under a condition; only the condition is read.
 
-        Args:
-            condition: The condition.
-
         Returns:
             (n, dimension of the model) float32, each of length 1, as the model's own ``encode``
             gives them.
@@ -120,15 +105,7 @@ class StoredSentences:
         return _fused(self._model, self.vectors, _condition(self._model, condition))
 
     def similarities(self, sentence: str, condition: str) -> FloatArray:
-        """Compares all sentences with one.
-
-        Args:
-            sentence: Another sentence.
-            condition: The condition.
-
-        Returns:
-            Cosines, (n,) float32.
-        """
+        """Compares all sentences with another one under a condition: cosines, (n,) float32."""
         asked = _condition(self._model, condition)
         query = _fused(self._model, _sentences(self._model, [sentence]), asked)  # (1, dim)
         found: FloatArray = _fused(self._model, self.vectors, asked) @ query[0]

@@ -58,10 +58,7 @@ def tokenise(
 
 
 def distinct_rows(tokens: Tensor) -> tuple[Tensor, Tensor]:
-    """Finds the distinct rows of a matrix.
-
-    Args:
-        tokens: (n, length) of integers.
+    """Finds the distinct rows of a matrix of integers, (n, length).
 
     Returns:
         For each distinct row the number of the first row that equals it, (distinct,); and for each
@@ -148,9 +145,8 @@ class TriEncoder(InputModule):
 
         Args:
             inputs: Pairs of texts in the module's order, length n.
-            prompt: Must be empty: a conditional sentence takes no prompt.
+            prompt: Must be empty: a conditional sentence takes no prompt; ``task`` is ignored.
             max_length: Longest text in tokens; that of the backbone if None.
-            task: Ignored.
 
         Returns:
             ``input_ids`` and ``attention_mask``, (n, sentence length), and ``condition_tokens`` and
@@ -173,14 +169,7 @@ class TriEncoder(InputModule):
         }
 
     def forward(self, features: dict[str, Any], **_: object) -> dict[str, Any]:
-        """Encodes each distinct text once and fuses them row by row.
-
-        Args:
-            features: What ``preprocess`` returns, or two such batches one after the other.
-
-        Returns:
-            The same dict with ``sentence_embedding``, (n, d).
-        """
+        """Adds ``sentence_embedding``, (n, d), to what ``preprocess`` returns."""
         sentences = self.sentence_vectors(features["input_ids"], features["attention_mask"])
         conditions = self.condition_vectors(
             features["condition_tokens"], features["condition_mask"]
@@ -189,40 +178,20 @@ class TriEncoder(InputModule):
         return features
 
     def sentence_vectors(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """Encodes sentences on their own, with no condition.
-
-        Args:
-            tokens: Token ids, (n, length).
-            mask: 1 for a token and 0 for padding, (n, length).
-
-        Returns:
-            (n, d).
-        """
+        """Encodes sentences on their own, (n, d), from token ids and their mask, (n, length)."""
         pooled, row_of = self._encode_distinct(tokens, mask)  # (distinct, d), (n,)
         features = self.sentence_layer({"sentence_embedding": pooled})
         vectors: Tensor = features["sentence_embedding"]
         return vectors.index_select(0, row_of)
 
     def condition_vectors(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """Encodes conditions on their own.
-
-        Args:
-            tokens: Token ids, (n, length).
-            mask: 1 for a token and 0 for padding, (n, length).
-
-        Returns:
-            (n, d).
-        """
+        """Encodes conditions on their own, (n, d), from token ids and their mask, (n, length)."""
         pooled, row_of = self._encode_distinct(tokens, mask)  # (distinct, d), (n,)
         vectors: Tensor = self.condition_layer(pooled)
         return vectors.index_select(0, row_of)
 
     def fuse(self, sentences: Tensor, conditions: Tensor) -> Tensor:
-        """Makes one vector of a sentence and its condition.
-
-        Args:
-            sentences: Of ``sentence_vectors``, (n, d).
-            conditions: Of ``condition_vectors``, (n, d), or one for all, (1, d).
+        """Fuses sentences, (n, d), and conditions, (n, d) or one for all, (1, d).
 
         Returns:
             (n, d), or (n, rank) for ``low-rank``.
@@ -233,13 +202,7 @@ class TriEncoder(InputModule):
     def save(
         self, output_path: str, *args: object, safe_serialization: bool = True, **_: object
     ) -> None:
-        """Writes the backbone as a transformers checkpoint, and beside it what this module adds.
-
-        Args:
-            output_path: The folder.
-            args: Unused.
-            safe_serialization: Passed to the backbone; the added layers are always safetensors.
-        """
+        """Writes the backbone as a transformers checkpoint, and beside it what this module adds."""
         self.transformer.save(output_path, safe_serialization=safe_serialization)
         self.save_config(output_path)
         save_file(self._own_weights(), Path(output_path, _WEIGHTS_FILE))
@@ -303,11 +266,7 @@ class TriEncoder(InputModule):
         return module
 
     def on_model_ready(self, model: BaseModel) -> None:
-        """Gives the model card pairs to encode, where the library's own examples are sentences.
-
-        Args:
-            model: The model that this module is part of.
-        """
+        """Gives the model card pairs to encode, where the library's own examples are sentences."""
         if isinstance(model.model_card_data, BaseModelCardData):
             model.model_card_data.usage_examples = conditional_sentences(
                 ["A man throws a ball.", "A girl kicks a ball.", "Two dogs run in a park."],

@@ -27,11 +27,7 @@ class ProjectionHead(nn.Module):
     """
 
     def __init__(self, dimension: int) -> None:
-        """Makes the head.
-
-        Args:
-            dimension: Dimension of the embeddings, in and out.
-        """
+        """Makes the head for embeddings of a dimension, which is also that of the projections."""
         super().__init__()
         self.layers = nn.Sequential(
             nn.Linear(dimension, dimension), nn.ReLU(), nn.Linear(dimension, dimension)
@@ -40,14 +36,7 @@ class ProjectionHead(nn.Module):
         self._parallel: tuple[DistributedDataParallel, ...] = ()
 
     def forward(self, embeddings: list[Tensor]) -> list[Tensor]:
-        """Projects several batches in one pass.
-
-        Args:
-            embeddings: Embeddings, ``(rows, dim)`` each.
-
-        Returns:
-            Their projections in float32, ``(rows, dim)`` each.
-        """
+        """Projects several batches, ``(rows, dim)`` each, in one pass; the result is float32."""
         layers: nn.Module = self.layers
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             if not self._parallel:

@@ -81,8 +81,7 @@ class CrossEncoderSimilarityLoss(nn.Module):
             inputs: The two text columns, ``rows`` texts each.
             labels: ``(rows,)`` or ``(rows, 2)``, see :meth:`Targets.from_labels`; a list of rows is
                 what the cross-encoder's collator makes of a list column.
-            prompt: Passed to the model's preprocessing.
-            task: Passed to the model's preprocessing.
+            prompt: Passed to the model's preprocessing, as is ``task``.
 
         Returns:
             A float32 scalar per objective with a weight above 0, multiplied by its weight.

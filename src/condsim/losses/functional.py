@@ -185,16 +185,7 @@ def ranknet_loss(similarities: Tensor, labels: Tensor, *, scale: float = 20.0) -
     ``mean(log(1 + exp(scale · (s_j - s_i))))`` over the rows i, j with label_i > label_j. CoSENT
     takes the logarithm of their sum, so the worst pair rules it; here each counts by itself.
 
-    Args:
-        similarities: Predicted similarity of each row, ``(rows,)``.
-        labels: Gold similarity of each row, ``(rows,)``; only the order matters.
-        scale: Inverse temperature, above 0.
-
-    Returns:
-        A scalar, at least 0; 0 when all labels are equal.
-
-    Raises:
-        InputError: If the shapes are not two equal, non-empty vectors.
+    Arguments, result and errors are those of :func:`cosent_loss`.
     """
     similarities, labels = _row_vectors("ranknet_loss", similarities, labels)
     higher, lower = torch.nonzero(labels.unsqueeze(1) > labels.unsqueeze(0), as_tuple=True)
@@ -207,16 +198,8 @@ def pair_order_loss(high: Tensor, low: Tensor, *, scale: float = 20.0) -> Tensor
     ``mean(log(1 + exp(scale · (s_low - s_high))))``: RankNet (Burges, 2005) on these two. Quad
     pushes with one force up to its margin; this pushes less and less the wider the gap.
 
-    Args:
-        high: Similarity of each sentence pair under its higher-labelled condition, ``(pairs,)``.
-        low: Similarity of the same pairs under the lower-labelled condition, ``(pairs,)``.
-        scale: Inverse temperature, above 0.
-
-    Returns:
-        The mean over pairs, a scalar; 0 when there are none.
-
-    Raises:
-        InputError: If the shapes are not two equal vectors.
+    Result and errors are those of :func:`quad_loss`, as are ``high`` and ``low``; ``scale`` is an
+    inverse temperature, above 0.
     """
     high, low = _pair_vectors("pair_order_loss", high, low)
     if high.numel() == 0:
@@ -231,16 +214,8 @@ def listnet_loss(similarities: Tensor, labels: Tensor, *, scale: float = 20.0) -
     paper less its lowest value, so that 0 is best. Any constant may be added to all similarities.
     At a scale of 5 a row with the label 4 weighs a quarter of one with a 5; at 20, a hundredth.
 
-    Args:
-        similarities: Predicted similarity of each row, ``(rows,)``.
-        labels: Gold similarity of each row, ``(rows,)``.
-        scale: Inverse temperature, above 0; the higher, the more the highest labels count.
-
-    Returns:
-        A scalar, at least 0 but for rounding; 0 for one row.
-
-    Raises:
-        InputError: If the shapes are not two equal, non-empty vectors.
+    Arguments and errors are those of :func:`cosent_loss`; the result is at least 0 but for
+    rounding, and 0 for one row.
     """
     similarities, labels = _row_vectors("listnet_loss", similarities, labels)
     predicted = torch.log_softmax(scale * similarities, dim=0)
@@ -273,16 +248,7 @@ def rdl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
 
     Pulls the two together where they are further apart than their labels.
 
-    Args:
-        high: As in :func:`fdl_loss`.
-        low: As in :func:`fdl_loss`.
-        gaps: As in :func:`fdl_loss`.
-
-    Returns:
-        The mean over pairs, a scalar; 0 when there are none.
-
-    Raises:
-        InputError: If the shapes are not three equal vectors.
+    Arguments, result and errors are those of :func:`fdl_loss`.
     """
     return _mean(torch.relu(-_excess("rdl_loss", high, low, gaps)))
 
@@ -290,16 +256,7 @@ def rdl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
 def acl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
     """Adaptive contrastive loss, ``|gap + cos_neg - cos_pos|`` = FDL + RDL (CCL Eq. 8).
 
-    Args:
-        high: As in :func:`fdl_loss`.
-        low: As in :func:`fdl_loss`.
-        gaps: As in :func:`fdl_loss`.
-
-    Returns:
-        The mean over pairs, a scalar; 0 when there are none.
-
-    Raises:
-        InputError: If the shapes are not three equal vectors.
+    Arguments, result and errors are those of :func:`fdl_loss`.
     """
     return _mean(_excess("acl_loss", high, low, gaps).abs())
 
@@ -307,18 +264,10 @@ def acl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
 def w_acl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
     """Weighted adaptive contrastive loss, ``gap · |gap + cos_neg - cos_pos|`` (CCL Eq. 9).
 
-    The order of the two cosines is that of Eq. 8 and 9; the prose around them swaps it.
+    The order of the two cosines is that of Eq. 8 and 9; the prose around them swaps it. The mean is
+    over pairs, not over the sum of the weights.
 
-    Args:
-        high: As in :func:`fdl_loss`.
-        low: As in :func:`fdl_loss`.
-        gaps: As in :func:`fdl_loss`.
-
-    Returns:
-        The mean over pairs (not over the sum of the weights), a scalar; 0 when there are none.
-
-    Raises:
-        InputError: If the shapes are not three equal vectors.
+    Arguments, result and errors are those of :func:`fdl_loss`.
     """
     return _mean(gaps.float() * _excess("w_acl_loss", high, low, gaps).abs())
 

@@ -13,9 +13,10 @@ import torch
 from accelerate import PartialState
 
 from condsim.encoders import without_progress_bars
-from condsim.errors import CondSimError, require
+from condsim.errors import CondSimError
 from condsim.evaluation import Report
 from condsim.files import replacing
+from condsim.kept import locked
 from condsim.training.data import DevData, TrainingData, load_dev, load_train, used_rows
 from condsim.training.folder import (
     CHECKPOINTS,
@@ -180,14 +181,8 @@ def run_or_resume(recipe: Recipe, folder: Path, *, wait: bool = True) -> Finishe
     run = _finished(recipe, folder)
     if run is not None:
         return run
-    filelock = require("filelock", extra="train")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(folder.with_name(f"{folder.name}.lock"), timeout=-1 if wait else 0)
-    try:
-        with lock:
-            return _finished(recipe, folder) or _train(recipe, folder)
-    except filelock.Timeout:
-        return None
+    with locked(folder.with_name(f"{folder.name}.lock"), wait=wait) as held:
+        return (_finished(recipe, folder) or _train(recipe, folder)) if held else None
 
 
 def _train(recipe: Recipe, folder: Path) -> FinishedRun | None:

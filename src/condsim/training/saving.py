@@ -45,13 +45,6 @@ def store_as_float16(folder: Path) -> None:
         partial.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
-_INPUTS = {
-    "bi-encoder": "pairs of texts `[{first}, {second}]`; the similarity is the cosine",
-    "tri-encoder": "pairs of texts `[{first}, {second}]`; the similarity is the cosine",
-    "cross-encoder": "`[sentence1 SEP sentence2, condition]`; the similarity is the output",
-}
-
-
 def model_card(
     recipe: Recipe,
     report: Report,
@@ -68,7 +61,9 @@ def model_card(
     first, second = "condition", "sentence"
     if recipe.order == "sentence-first":
         first, second = second, first
-    inputs = _INPUTS[recipe.encoder].format(first=first, second=second)
+    inputs = f"pairs of texts `[{first}, {second}]`; the similarity is the cosine"
+    if recipe.encoder == "cross-encoder":
+        inputs = "`[sentence1 SEP sentence2, condition]`; the similarity is the output"
     average = ""
     if runs > 1:
         average = f"The weights are the mean of {runs} runs; `training.json` has their recipes. "
@@ -140,9 +135,10 @@ def write_model(
     raw = scorer_of(model, recipe).score(
         rows.sentences1, rows.sentences2, rows.conditions, scale="raw"
     )
-    dimension = None
-    if isinstance(model, SentenceTransformer):
-        dimension = model.get_embedding_dimension()
+    dimension = model.get_embedding_dimension() if isinstance(model, SentenceTransformer) else None
+    accuracy = {}
+    if isinstance(dev, Triplets):
+        accuracy["dev_accuracy"] = round(100 * dev.accuracy(raw), 1)
     model.save_pretrained(str(output), create_model_card=False)
     if float16:
         store_as_float16(output)
@@ -159,11 +155,7 @@ def write_model(
             "training_data": f"{train.name} {train.revision}",
             "dev_data": f"{dev.name} {dev.revision}",
             **({"license": recipe.license} if recipe.license else {}),
-            **(
-                {"dev_accuracy": round(100 * dev.accuracy(raw), 1)}
-                if isinstance(dev, Triplets)
-                else {}
-            ),
+            **accuracy,
         },
     )
     settings.save(output)

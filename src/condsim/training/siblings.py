@@ -52,7 +52,7 @@ def caption_groups(paths: Iterable[Path]) -> Iterator[tuple[str, str]]:
 def load_siblings(
     path: Path, *, sentences: Iterable[str], leave_out: Iterable[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Reads groups of texts that tell of the same thing and keeps those of the given sentences.
+    """Reads groups of texts that describe the same thing and keeps those of the given sentences.
 
     Args:
         path: A file of rows with the columns ``group`` and ``text``.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import tempfile
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -12,9 +14,11 @@ from typing import Literal
 import numpy as np
 import onnx
 import onnxruntime
+import torch
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Transformer
+from torch import Tensor, nn
 
 from condsim import __version__
 from condsim.encoders import Order, conditional_sentences, without_progress_bars
@@ -31,7 +35,6 @@ from condsim.scorers import (
 )
 from condsim.tasks import iter_csts
 from condsim.training.export.quantize import quantize_static
-from condsim.training.export.trace import input_names, trace_encoder
 from condsim.types import FloatArray
 
 _ROWS = 256  # more change the measured ranges little
@@ -102,6 +105,8 @@ Quantize = Literal["int8"]
 _LOGGER = logging.getLogger("condsim")
 _SAME = 0.9999  # cosine below which a traced graph is not the model
 _BATCH = 16  # samples run at once
+_OPSET = 17  # the first with LayerNormalization; ONNX Runtime reads it since 1.14
+_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 @dataclass(frozen=True)
@@ -167,7 +172,7 @@ def export_onnx(
     expected = np.asarray(
         model.encode(pairs, normalize_embeddings=True, show_progress_bar=False), np.float32
     )
-    graph = trace_encoder(model)
+    graph = _trace(model)
     _compare(graph, model, pairs, expected, at_least=_SAME)
     if quantize is not None:
         graph = quantize_static(graph, (features for _, features in _batches(model, pairs)))
@@ -253,7 +258,7 @@ def _batches(
     model: SentenceTransformer, pairs: Sequence[list[str]]
 ) -> Iterator[tuple[slice, dict[str, NDArray[np.int64]]]]:
     """Yields the features of a few pairs at a time, and which pairs they are of."""
-    names = input_names(model)
+    names = _input_names(model)
     for start in range(0, len(pairs), _BATCH):
         part = slice(start, start + _BATCH)
         features = model.preprocess(list(pairs[part]))
@@ -284,6 +289,56 @@ def _compare(
             f"cosine to the model is {cosines.min():.4f})."
         )
     return cosines
+
+
+class _Pipeline(nn.Module):
+    """Every module of an encoder in turn, then length 1."""
+
+    def __init__(self, model: SentenceTransformer, names: tuple[str, ...]) -> None:
+        super().__init__()
+        self.stages = nn.ModuleList(model.children())
+        self.names = names
+
+    def forward(self, *tokens: Tensor) -> Tensor:
+        """Embeds tokens."""
+        features = dict(zip(self.names, tokens, strict=True))
+        for stage in self.stages:
+            features = stage(features)
+        return nn.functional.normalize(features["sentence_embedding"], p=2.0, dim=-1)
+
+
+def _input_names(model: SentenceTransformer) -> tuple[str, ...]:
+    """Which of the three usual inputs a model reads."""
+    features = model.preprocess([["a", "b"]])
+    return tuple(name for name in _INPUTS if name in features)
+
+
+def _trace(model: SentenceTransformer) -> onnx.ModelProto:
+    """Traces an encoder.
+
+    The exporter is torch's older one (``dynamo=False``): it needs nothing but ``onnx``, and its
+    graph is what ONNX Runtime's own fusions know.
+    """
+    names = _input_names(model)
+    # Rows of different lengths, so that the traced graph has seen padding.
+    features = model.preprocess([["the color", "A red ball."], ["the animal", "A dog"]])
+    axes = {name: {0: "batch", 1: "tokens"} for name in names} | {"embedding": {0: "batch"}}
+    pipeline = _Pipeline(model, names).eval()
+    with tempfile.TemporaryDirectory(prefix="condsim-") as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the exporter warns of itself and of each shape it reads
+        path = Path(folder, "traced.onnx")
+        with torch.no_grad():
+            torch.onnx.export(
+                pipeline,
+                tuple(features[name] for name in names),
+                str(path),
+                input_names=list(names),
+                output_names=["embedding"],
+                dynamic_axes=axes,
+                opset_version=_OPSET,
+                dynamo=False,
+            )
+        return onnx.load(str(path))
 
 
 def _write(

@@ -157,8 +157,7 @@ def _run_point(spec: SweepSpec, point: Point, output: Path) -> dict[str, Any]:
     except InputError as error:  # only 'tpe' draws points that were not checked before
         raise ModelError(str(error)) from error
     run = run_or_resume(recipe, output / _trial_folder(point))
-    if run is None:  # never, since it waits for another process
-        raise RuntimeError(f"{_trial_folder(point)}: the run was not waited for")
+    assert run is not None  # it waits for another process
     dev = Correlations.of(run.report.model)
     reason = "all its scores are equal" if dev.spearman is None else None
     return {**dev.model_dump(), "seconds": run.seconds, "error": reason}

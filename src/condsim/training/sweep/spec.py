@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -39,35 +39,22 @@ _FIXED = {
 
 @dataclass(frozen=True)
 class Values:
-    """A list of values.
+    """A list of values, one or more, all different."""
 
-    Attributes:
-        values: The values, one or more, all different.
-    """
-
-    values: tuple[Any, ...]
-
-    @property
-    def ends(self) -> tuple[Any, ...]:
-        """The values that are tried out before anything runs: all of them."""
-        return self.values
+    ends: tuple[Any, ...]
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Each value as a short text; Optuna stores no mappings."""
-        return tuple(value_text(value) for value in self.values)
-
-    def with_ends(self, values: Sequence[Any]) -> Values:
-        """The same list with values of another type."""
-        return Values(tuple(values))
+        return tuple(value_text(value) for value in self.ends)
 
     def draw(self, random: Random) -> Any:  # noqa: ANN401  (a recipe value of any type)
         """Draws one of the values, each as likely."""
-        return random.choice(self.values)
+        return random.choice(self.ends)
 
     def record(self) -> dict[str, Any]:
         """The list as plain values."""
-        return {"values": list(self.values)}
+        return {"values": list(self.ends)}
 
 
 @dataclass(frozen=True)
@@ -86,12 +73,8 @@ class Range:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The values that are tried out before anything runs: the bounds."""
+        """The bounds."""
         return self.low, self.high
-
-    def with_ends(self, values: Sequence[Any]) -> Range:
-        """The same range with bounds of another type."""
-        return Range(self.kind, *values)
 
     def draw(self, random: Random) -> float:
         """Draws a number, rounded as :meth:`rounded` does."""
@@ -299,7 +282,7 @@ def _check_keys(space: Mapping[str, Parameter], fixed: Mapping[str, Any]) -> Non
 def _typed(base: Recipe, space: Mapping[str, Parameter]) -> dict[str, Parameter]:
     """Makes a recipe with each value, by which it gets its type."""
     first = {key: parameter.ends[0] for key, parameter in space.items()}
-    typed = {}
+    typed: dict[str, Parameter] = {}
     for key, parameter in space.items():
         head, _, part = key.partition(".")
         values = []
@@ -314,7 +297,11 @@ def _typed(base: Recipe, space: Mapping[str, Parameter]) -> dict[str, Parameter]
         for label in labels:
             if labels.count(label) > 1:
                 raise InputError(f"'space': '{key}' has the value {label} twice; leave one out.")
-        typed[key] = parameter.with_ends(values)
+        typed[key] = (
+            Range(parameter.kind, *values)
+            if isinstance(parameter, Range)
+            else Values(tuple(values))
+        )
     return typed
 
 

@@ -236,7 +236,7 @@ def _suggested(trial: Trial, space: Mapping[str, Parameter]) -> Point:
     for key, parameter in space.items():
         if isinstance(parameter, Values):
             label = trial.suggest_categorical(key, parameter.labels)
-            point[key] = parameter.values[parameter.labels.index(label)]
+            point[key] = parameter.ends[parameter.labels.index(label)]
         elif parameter.kind == "integer":
             point[key] = trial.suggest_int(key, int(parameter.low), int(parameter.high))
         else:
