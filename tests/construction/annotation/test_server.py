@@ -145,7 +145,6 @@ def test_open_server_bad_token_is_refused(token, rule, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_pull_20_000_annotations_in_under_60_s(store):
     rows = [
         Condition(f"p{n}", "A man.", f"A dog {n}.", "The sport", "high", "x") for n in range(5000)
