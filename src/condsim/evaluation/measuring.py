@@ -346,5 +346,5 @@ def check_scores(name: str, scores: NDArray[Any], rows: int) -> None:
         row = int(np.flatnonzero(~np.isfinite(scores))[0])
         raise ModelError(
             f"{name}: every score must be a finite number. Got {scores[row]} for row {row + 1} of "
-            "the rows with a label; the model is damaged or its training diverged."
+            "those it scored; the model is damaged or its training diverged."
         )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from condsim.errors import ModelError
+from condsim.evaluation.measuring import check_scores
 from condsim.evaluation.statistics import Metric, bootstrap
 from condsim.tasks import Rewordings
 from condsim.types import IntArray, Scorer
@@ -90,17 +90,13 @@ def robustness(
 
     Raises:
         InputError: If ``resamples`` is below 1.
-        ModelError: If a score is not a number.
+        ModelError: If the scorer returns another number of scores than rows, NaN or infinity.
     """
     scores = np.asarray(
         scorer.score(rewordings.sentences1, rewordings.sentences2, rewordings.conditions),
         dtype=np.float64,
     )
-    if scores.shape != (len(rewordings),) or not np.isfinite(scores).all():
-        raise ModelError(
-            f"{scorer.name}: every row must get one finite score. Got the shape {scores.shape} "
-            f"with {int((~np.isfinite(scores)).sum())} that are not finite; the model is damaged."
-        )
+    check_scores(scorer.name, scores, len(rewordings))
     ids = rewordings.group_ids
     shifts = scores - (np.bincount(ids, scores) / np.bincount(ids))[ids]  # (n,)
     deviations = np.sqrt(np.bincount(ids, shifts**2) / (np.bincount(ids) - 1))  # (groups,)

@@ -119,7 +119,6 @@ def _results(report: Report) -> Iterator[ModelResult]:
 
 
 def _notes(report: Report) -> Iterator[str]:
-    """Says what the numbers are of."""
     yield (
         f"{report.valid_rows} rows with a label in {report.pairs} sentence pairs, "
         f"{report.invalid_rows} without one left out"

@@ -1,4 +1,4 @@
-"""Asking: each prompt once, what is stored first, within a budget."""
+"""Asks each prompt once: stored answers first, then the model, within a budget."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class PromptScorer(PairScorer):
 
     Attributes:
         name: Model, instruction and number of examples.
-        asker: What asks; its ``usage`` tells what was spent.
+        asker: Asks the model; its ``usage`` counts requests and tokens.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class PromptScorer(PairScorer):
             conditions: Conditions, length n, or one for every row, or None.
 
         Returns:
-            The prompt of the row of that number; the same whatever the other rows are.
+            The prompt of the row of that number; it does not depend on other rows.
 
         Raises:
             InputError: If a text is empty, the lengths differ, or the examples have conditions

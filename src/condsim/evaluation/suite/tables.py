@@ -141,7 +141,7 @@ def _published_cells(report: SuiteReport, row: PublishedRow, keys: Sequence[str]
 
 
 def suite_notes(report: SuiteReport) -> Iterator[str]:
-    """Says what a reader needs to know about the figures."""
+    """The lines below a table: metrics, subsets, intervals and data."""
     accuracy = [column.title for column in report.columns if column.figure == "accuracy"]
     if len(accuracy) < len(report.columns):
         yield "Spearman x 100 of raw similarities and gold" + (

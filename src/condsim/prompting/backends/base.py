@@ -30,7 +30,7 @@ class Answer:
 
 
 class Backend(Protocol):
-    """A language model that answers prompts, greedily and each by itself."""
+    """A language model that answers each prompt on its own, greedily."""
 
     @property
     def name(self) -> str:
@@ -70,8 +70,8 @@ class Backend(Protocol):
             probabilities: Whether to ask for the probabilities of the numbers.
 
         Yields:
-            The place of a prompt and its answer, each as soon as it is there, in any order. A
-            generator that is closed early sends nothing more.
+            The place of a prompt and its answer, as they arrive, in any order. A generator that is
+            closed early sends nothing more.
 
         Raises:
             BackendError: If the model fails for good; answers that are under way come first.

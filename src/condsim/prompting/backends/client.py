@@ -156,7 +156,7 @@ def _failure(
     timeout_s: float,
     checking: bool = False,
 ) -> BackendError:
-    """Says in one line what went wrong, after how many tries, and what to do."""
+    """The one-line error: what went wrong, after how many tries, and what to do."""
     tries = _tries(error)
     times = f"after {tries} {'try' if tries == 1 else 'tries'}"
     if isinstance(error, openai.APIStatusError):

@@ -1,4 +1,4 @@
-"""What is sent to a chat-completions server, what it refuses, and what its answer says."""
+"""Requests to a chat-completions server, its refusals and its answers."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from condsim.prompting.backends.local_tokens import (
     NumberMass,
     Numbers,
     PromptTokenizer,
+    first_line,
     longest_prompt,
     padded,
 )
@@ -57,8 +58,8 @@ class LocalBackend:
             max_new_tokens: Longest answer in tokens, 1 or more.
             batch_tokens: Most tokens of a batch, 1 or more: prompts padded to the longest of them,
                 and answers; if None, 4,096 on a CPU, which is as fast as more, and 16,384
-                elsewhere. It is halved when a GPU's memory is too small. A prompt that is longer is
-                a batch by itself.
+                elsewhere. It is halved when a GPU's memory is too small. A longer prompt is a batch
+                of its own.
             window: How many prompts are read ahead and sorted, 1 or more.
 
         Raises:
@@ -122,8 +123,8 @@ class LocalBackend:
 
         Args:
             prompts: The prompts; read a window ahead.
-            probabilities: Whether to give the probabilities of the numbers: at the first generated
-                token that is one by itself, of all tokens that are.
+            probabilities: Whether to give the probabilities of the numbers, at the first generated
+                token that is a number.
 
         Yields:
             The place of a prompt and its answer, after each batch; longer prompts of a window come
@@ -195,7 +196,7 @@ class LocalBackend:
         except torch.OutOfMemoryError:
             generated = None
         except (RuntimeError, ValueError, IndexError) as error:
-            reason = str(error).strip().split("\n")[0] or type(error).__name__
+            reason = first_line(error)
             raise BackendError(f"{self.name!r} failed on {self._device}: {reason}") from error
         if generated is None:
             torch.cuda.empty_cache()  # here, where no frame of the failed run holds tensors

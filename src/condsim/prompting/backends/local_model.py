@@ -31,6 +31,7 @@ from transformers.utils import logging
 from condsim.encoders import without_progress_bars
 from condsim.errors import InputError, ModelError
 from condsim.files import sha256_of
+from condsim.prompting.backends.local_tokens import first_line
 
 # What decides an answer, beside the code: weights, config, end tokens, tokenizer, chat template.
 _REVISION_FILES = (
@@ -98,7 +99,7 @@ def device_for(name: str | None) -> torch.device:
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise InputError(
             f"device must be one that torch can use here, such as 'cpu' or 'cuda'. "
-            f"Got {name!r} instead: {_first_line(error)}"
+            f"Got {name!r} instead: {first_line(error)}"
         ) from error
     return device
 
@@ -145,7 +146,7 @@ def load_weights(
         except Exception as error:  # Hub, network and file errors share no base class.
             raise ModelError(
                 f"Could not load the weights of {checkpoint.name!r}, which must be in the "
-                f"safetensors format: {_first_line(error)}"
+                f"safetensors format: {first_line(error)}"
             ) from error
         if missing := sorted(found["missing_keys"]):
             raise ModelError(
@@ -175,7 +176,7 @@ def _config(source: str, name: str, *, is_folder: bool) -> PretrainedConfig:
             if is_folder
             else "Give the folder of a downloaded model, or check the name and the network."
         )
-        raise ModelError(f"Could not open {name!r}: {_first_line(error)} {advice}") from error
+        raise ModelError(f"Could not open {name!r}: {first_line(error)} {advice}") from error
     return config
 
 
@@ -209,7 +210,7 @@ def _tokenizer(source: str, name: str, commit: str | None) -> PreTrainedTokenize
             source, revision=commit or "main", trust_remote_code=False
         )
     except Exception as error:  # likewise
-        raise ModelError(f"{name!r} has no tokenizer: {_first_line(error)}") from error
+        raise ModelError(f"{name!r} has no tokenizer: {first_line(error)}") from error
     if len(tokenizer) - len(set(tokenizer.all_special_ids)) < _FEWEST_TOKENS:
         raise ModelError(
             f"{name!r} has no tokenizer: its files must stand beside the weights, such as "
@@ -241,7 +242,3 @@ def _greedy(
 
 def _files(folder: Path, *patterns: str) -> list[Path]:
     return sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()})
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().split("\n")[0] or type(error).__name__

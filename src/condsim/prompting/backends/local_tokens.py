@@ -17,6 +17,11 @@ _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 _NO_LIMIT = 10**9  # tokenizers without a limit of their own say 10**30
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of an error, or the name of its type."""
+    return str(error).strip().split("\n")[0] or type(error).__name__
+
+
 class PromptTokenizer:
     """Turns prompts into the tokens a model sees.
 
@@ -33,15 +38,15 @@ class PromptTokenizer:
         try:
             self.encode(["Output:"])
         except Exception as error:  # templates raise what they like
-            reason = str(error).strip().split("\n")[0] or type(error).__name__
             raise ModelError(
-                f"The chat template of {name!r} must take one message of a user: {reason}"
+                f"The chat template of {name!r} must take one message of a user: "
+                f"{first_line(error)}"
             ) from error
 
     def encode(self, prompts: Sequence[str]) -> list[list[int]]:
         """Tokenises prompts, whole.
 
-        A template that can leave out a model's thinking is told to: 20 tokens are too few for it.
+        A template that can leave out a model's thinking does: 20 tokens are too few for it.
         """
         texts = list(prompts)
         if self.chat:

@@ -196,9 +196,7 @@ class ServerBackend:
         """Opens the client on an event loop in a thread of its own, and closes both."""
         from condsim.prompting.backends.client import Client
 
-        loop = asyncio.new_event_loop()
-        thread = Thread(target=loop.run_forever, name="condsim-server", daemon=True)
-        client = Client(
+        client = Client(  # first: it takes a while, and Ctrl-C must not leave a loop open
             self.name,
             address,
             dialect=self._dialect,
@@ -208,6 +206,8 @@ class ServerBackend:
             max_new_tokens=self.max_new_tokens,
             probabilities=probabilities,
         )
+        loop = asyncio.new_event_loop()
+        thread = Thread(target=loop.run_forever, name="condsim-server", daemon=True)
         thread.start()
         try:
             yield lambda prompt: asyncio.run_coroutine_threadsafe(client.ask(prompt), loop)
