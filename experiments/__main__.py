@@ -1,26 +1,302 @@
-"""Runs one experiment by name: ``python -m experiments NAME``."""
+"""``python -m experiments NAME``: a table or figure of the papers, or the default model."""
 
 from __future__ import annotations
 
-import sys
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from condsim.errors import CondSimError
-from experiments.reproduce import reproduce
+from condsim.cli.running import long_work, run_app
+from condsim.errors import InputError
+from condsim.prompting import Scoring
+from experiments.catalogue import Experiment, load_experiment, names
+from experiments.columns import resolve_backbones, resolve_models
+from experiments.engine import open_work, reproduce
+from experiments.options import ContextsOptions, Options, PromptOptions
+
+DEFAULT_MODEL = "default-model"
+_DEFAULT_TITLE = "The model that ships, made again from the data files"
+_DEFAULT_OPTIONS = ("--backbone", "--teacher", "--seeds")
+_ENCODERS = ("--backbone", "--set", "--seeds", "--full")
+_LANGUAGE_MODELS = (
+    "--model",
+    "--base-url",
+    "--scoring",
+    "--max-requests",
+    "--max-tokens",
+    "--unlisted",
+)
+_CONTEXTS = ("--recipe", "--on", "--rows", "--set", "--full")
 
 app = typer.Typer(name="experiments", rich_markup_mode="markdown", pretty_exceptions_enable=False)
-app.command()(reproduce)
 
 
-def run(arguments: list[str] | None = None) -> None:
-    """Runs the command line of the experiments and exits the process."""
-    try:
-        app(args=arguments)
-    except CondSimError as error:
-        sys.stderr.write(f"error: {error}\n")
-        sys.exit(2)
+@app.command()
+def main(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Table or figure, such as ccl-table4.", show_default=False),
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="Print all names.")] = False,
+    backbone: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="roberta-base, simcse-large ..., paper for the papers' five, a Hub name or a "
+            "folder; may be repeated.",
+            show_default="minilm",
+        ),
+    ] = None,
+    teacher: Annotated[
+        str | None,
+        typer.Option(
+            help="Backbone of the teacher of default-model: a Hub name or a folder.",
+            show_default="sentence-transformers/all-mpnet-base-v2",
+        ),
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Language model, for the tables of prompting: google/flan-t5-small, another Hub "
+            "name, a folder or a server's name for it; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(
+            help="OpenAI-compatible server of these models, such as http://localhost:8000/v1. The "
+            "key is read from OPENAI_API_KEY.",
+            show_default=False,
+        ),
+    ] = None,
+    scoring: Annotated[
+        Scoring | None,
+        typer.Option(
+            help="text: the number in the answer. expected: the mean over the numbers the model "
+            "might have said.",
+            show_default="text",
+        ),
+    ] = None,
+    max_requests: Annotated[
+        int | None,
+        typer.Option(min=0, help="Send at most this many prompts, over all runs."),
+    ] = None,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(min=0, help="Use at most this many tokens, prompts and answers."),
+    ] = None,
+    unlisted: Annotated[
+        bool, typer.Option("--unlisted", help="Use models that the server does not list.")
+    ] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the data sets: csts-reannotated, sts-b, sts12-16, sick-r, corpus, "
+            "captions, nli; each experiment says which file it misses.",
+            show_default=False,
+        ),
+    ] = None,
+    recipe: Annotated[
+        Path | None,
+        typer.Option(
+            help="Recipe that ssbc-... start from, and with it the corpus.",
+            show_default="recipes/contexts/openstax.yaml",
+        ),
+    ] = None,
+    on: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Measure ssbc-... on this test set only: sts12 ... sts16, sts-b, sick-r; may be "
+            "repeated.",
+            show_default="those of the experiment",
+        ),
+    ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            min=3, help="Measure ssbc-... on at most this many rows of a set.", show_default="all"
+        ),
+    ] = None,
+    runs: Annotated[Path, typer.Option(help="Folder of the runs of all experiments.")] = (
+        Options.runs
+    ),
+    output: Annotated[Path, typer.Option(help="Folder for NAME.md, NAME.csv and NAME.png.")] = Path(
+        "docs/results"
+    ),
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a key of every recipe."),
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Seeds of every row.", show_default="those of the experiment"),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Also run the rows that are left out by default.")
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Print the runs, which are finished, and the requests to be sent."
+        ),
+    ] = False,
+    report_only: Annotated[
+        bool, typer.Option("--report-only", help="Train and ask nothing; write what is finished.")
+    ] = False,
+) -> None:
+    """Repeat a table or figure of the papers.
+
+    Trains the runs that are not finished and writes the paper's numbers and ours side by side.
+    Ctrl-C stops after the step in progress and the same command goes on. Started in several
+    processes, they share the runs. Experiments share runs too, so nothing is trained twice.
+
+    csts-table4, csts-table11 and csts-table12 ask the language models that --model names instead.
+    Their answers are stored as they arrive, and none is asked for twice.
+
+    ssbc-... learn similarity from the contexts of a corpus, that of --recipe. What rows have in
+    common, such as models, is made once, and the cost is printed first.
+
+    default-model makes the model that ships, from C-STS rows, captions and NLI pairs.
+
+    **Examples**
+
+    `python -m experiments --list`
+
+    `python -m experiments ccl-table4 --data DATA --dry-run`
+
+    `python -m experiments csts-table3 --data DATA --set epochs=2`
+
+    `python -m experiments ccl-table3 --data DATA --backbone simcse-base --backbone minilm`
+
+    `python -m experiments csts-table11 --data DATA --model google/flan-t5-small
+    --max-requests 2000`
+
+    `python -m experiments ssbc-table9 --data DATA --rows 300 --set selection.size=20`
+
+    `python -m experiments default-model --data DATA`
+    """
+    if list_:
+        _print_names()
+        return
+    if name is None:
+        raise InputError("Give the name of a table or figure; --list prints all of them.")
+    given = _given(
+        {
+            "--backbone": backbone,
+            "--set": set_,
+            "--seeds": seeds,
+            "--full": full,
+            "--teacher": teacher,
+            "--model": model,
+            "--base-url": base_url,
+            "--scoring": scoring,
+            "--max-requests": max_requests,
+            "--max-tokens": max_tokens,
+            "--unlisted": unlisted,
+            "--recipe": recipe,
+            "--on": on,
+            "--rows": rows,
+        }
+    )
+    if name == DEFAULT_MODEL:
+        _check_default([*given, *_given({"--dry-run": dry_run, "--report-only": report_only})])
+        _make_default(
+            Options(data, runs, resolve_backbones(backbone or ()), seeds=seeds), teacher=teacher
+        )
+        return
+    experiment = load_experiment(name)
+    _check_options(experiment, given)
+    prompts = PromptOptions(
+        models=resolve_models(model or ()),
+        base_url=base_url,
+        scoring=scoring or "text",
+        max_requests=max_requests,
+        max_tokens=max_tokens,
+        unlisted=unlisted,
+    )
+    options = Options(
+        data=data,
+        runs=runs,
+        backbones=resolve_backbones(backbone or ()),
+        overrides=tuple(set_ or ()),
+        seeds=seeds,
+        full=full,
+        prompts=prompts,
+        contexts=ContextsOptions(recipe, tuple(on) if on else None, rows),
+    )
+    if dry_run:
+        _print_plan(experiment, options)
+        return
+    with long_work(log=None if report_only else "condsim") as progress:
+        written = reproduce(experiment, options, output, report_only=report_only, progress=progress)
+    typer.echo(f"{written.page}: {written.finished} of {written.planned} runs finished")
+
+
+def _print_names() -> None:
+    for name in names():
+        typer.echo(f"{name:<18}{load_experiment(name).title}")
+    typer.echo(f"{DEFAULT_MODEL:<18}{_DEFAULT_TITLE}")
+
+
+def _print_plan(experiment: Experiment, options: Options) -> None:
+    work = open_work(experiment, options)
+    lines, notes = work.plan([run for run in work.runs if not work.finished(run)])
+    for line in lines:
+        typer.echo(line)
+    for note in notes:
+        typer.echo(note, err=True)
+
+
+def _make_default(options: Options, *, teacher: str | None) -> None:
+    """Makes the model that ships, or goes on with it, and prints where it is and how it does."""
+    from experiments.default_model import default_files, make_default_model
+
+    files = default_files(options, teacher=teacher)
+    folder = options.runs / DEFAULT_MODEL
+    with long_work() as progress:
+        report = make_default_model(files, folder, progress)
+    spearman = report.model.metrics["spearman"]
+    typer.echo(
+        f"{folder / 'exported'}: dev Spearman {spearman.value:.1f} "
+        f"[{spearman.low:.1f}, {spearman.high:.1f}] before int8"
+    )
+
+
+def _given(values: dict[str, object]) -> list[str]:
+    """The options that were given; a count of 0 is one."""
+    return [
+        name
+        for name, value in values.items()
+        if value is not None and value is not False and value != []
+    ]
+
+
+def _check_default(given: list[str]) -> None:
+    """Refuses options that default-model does not have."""
+    for option in given:
+        if option not in _DEFAULT_OPTIONS:
+            raise InputError(
+                f"{option} does not apply to {DEFAULT_MODEL}, which makes one model; it takes "
+                f"{', '.join(_DEFAULT_OPTIONS)}, --data and --runs."
+            )
+
+
+def _check_options(experiment: Experiment, given: list[str]) -> None:
+    """Refuses options that an experiment of this kind does not have."""
+    prompting = experiment.kind == "prompting"
+    applies: tuple[str, ...] = _ENCODERS
+    does = "runs encoders; name them with --backbone"
+    if prompting:
+        applies, does = _LANGUAGE_MODELS, "asks language models; name them with --model"
+    elif experiment.from_contexts:
+        applies, does = _CONTEXTS, "learns from a corpus; name it with --recipe"
+    for option in given:
+        if option not in applies:
+            raise InputError(f"{option} does not apply to {experiment.name}, which {does}.")
+    if prompting and given and "--model" not in given:
+        raise InputError(f"{given[0]} is of no use without a language model: name it with --model.")
 
 
 if __name__ == "__main__":
-    run()
+    run_app(app)

@@ -36,13 +36,7 @@ class Sibling(TableRow):
 
 
 def write_joined(taught: Sequence[Path], gold: Path, output: Path) -> None:
-    """Puts taught rows and labelled rows into one file.
-
-    Args:
-        taught: Files of rows that models labelled.
-        gold: The C-STS file that people labelled; rows without a label are left out.
-        output: The file to write.
-    """
+    """Puts taught rows and labelled rows into one file."""
 
     def rows() -> Iterator[TrainingRow]:
         for path in (*taught, gold):
@@ -57,13 +51,7 @@ def write_joined(taught: Sequence[Path], gold: Path, output: Path) -> None:
 
 
 def write_pairs(nli: Path, weak: Path, output: Path) -> None:
-    """Draws pairs without conditions: premises with hypotheses, and captions that are near.
-
-    Args:
-        nli: Folder of the files of `PLAIN`.
-        weak: Rows of ``condsim build weak``.
-        output: The file to write.
-    """
+    """Draws pairs without conditions: premises with hypotheses, and captions that are near."""
     draw = random.Random(0)
     pairs: list[tuple[str, str]] = []
     for name, number in PLAIN:
@@ -88,14 +76,7 @@ def _pairs_of(path: Path, first: str, second: str) -> list[tuple[str, str]]:
 
 
 def write_sibling_rows(captions: Sequence[Path], train: Path, dev: Path, output: Path) -> None:
-    """Writes labelled rows again with other captions of the same images.
-
-    Args:
-        captions: See `condsim.training.siblings.caption_groups`.
-        train: The labelled rows.
-        dev: None of its sentences is used.
-        output: The file to write: rows that differ from all of ``train``, with the labels there.
-    """
+    """Writes labelled rows again with other captions of the same images."""
 
     def rows() -> Iterator[TrainingRow]:
         seen = {(row.sentence1, row.sentence2, row.condition) for row in iter_csts(train)}

@@ -14,11 +14,11 @@ Each step is kept in the folder and skipped where it is finished; a killed train
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 from condsim.applicability import fit_head, load_extra
 from condsim.construction import REGISTRY, WeakSettings, build_weak, teach_file
@@ -27,6 +27,7 @@ from condsim.errors import InputError
 from condsim.evaluation import Report
 from condsim.files import replacing, sha256_of
 from condsim.loading import load_scorer
+from condsim.progress import Progress, silent
 from condsim.scorers import OnnxScorer
 from condsim.tasks import load_applicability
 from condsim.training import (
@@ -38,28 +39,21 @@ from condsim.training import (
     run_or_resume,
     samples_of,
 )
-from experiments.backbones import packaged_recipe
+from experiments.columns import DEFAULT_BACKBONE
 from experiments.default_data import PLAIN, write_joined, write_pairs, write_sibling_rows
+from experiments.naming import recipe_file
+from experiments.options import Options, data_files, data_path
 
 WEAK = WeakSettings(
     rows=60_000, absent=10_000, k=24, sample=60_000, text_encoder="words", answers=False
 )
 """How the weak rows are made."""
 
+_LOGGER = logging.getLogger("condsim")
 _NAME = "condsim-minilm"
 _GIVEN = {"weak": 0.4, "sibling": 0.5}  # share in a taught label of the one that was there
 _ALSO = "captions, labelled by functions and the teacher; NLI pairs, scored by the base model"
 _EXTRA = 10_000  # weak rows the applicability head is fitted on
-
-
-class Stages(Protocol):
-    """Shows how far a step is."""
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        """Tells of a stage that so much of it is done."""
-
-    def say(self, line: str) -> None:
-        """Prints a line."""
 
 
 @dataclass(frozen=True)
@@ -81,16 +75,12 @@ class DefaultModelFiles:
     dev: Path
     captions: tuple[Path, ...]
     nli: Path
-    backbone: str = "sentence-transformers/all-MiniLM-L6-v2"
+    backbone: str = DEFAULT_BACKBONE.model
     teacher: str = "sentence-transformers/all-mpnet-base-v2"
     seeds: tuple[int, ...] = (1, 2)
 
     def __post_init__(self) -> None:
-        """Refuses a mean of fewer than two runs.
-
-        Raises:
-            InputError: If there are fewer seeds.
-        """
+        """Refuses a mean of fewer than two runs."""
         if len(self.seeds) < 2:
             raise InputError(f"The model is a mean of two runs or more. Got {len(self.seeds)}.")
 
@@ -111,29 +101,42 @@ class DefaultModelFiles:
         }
 
 
+def default_files(options: Options, *, teacher: str | None = None) -> DefaultModelFiles:
+    """Finds what the model is made from below the folder of the data sets."""
+    if len(options.backbones) > 1:
+        raise InputError(f"default-model has one --backbone. Got {len(options.backbones)}.")
+    captions = data_path(options, "captions")
+    found = tuple(sorted(captions.glob("*.tsv.gz")))
+    if not found:
+        raise InputError(f"{captions} has no files of captions (*.tsv.gz).")
+    data = data_files("c-sts", options)
+    files = DefaultModelFiles(
+        train=data.train,
+        dev=data.dev,
+        captions=found,
+        nli=data_path(options, "nli"),
+        backbone=options.backbones[0].model,
+    )
+    if teacher is not None:
+        files = replace(files, teacher=teacher)
+    if options.seeds is not None:
+        files = replace(files, seeds=tuple(range(1, options.seeds + 1)))
+    return files
+
+
 def make_default_model(
-    files: DefaultModelFiles, work: Path, stages: Stages, *, weak: WeakSettings = WEAK
+    files: DefaultModelFiles,
+    work: Path,
+    progress: Progress = silent,
+    *,
+    weak: WeakSettings = WEAK,
 ) -> Report:
     """Makes the model, or goes on with it.
 
     The folder ``exported`` is what ships inside the package, ``mean`` its float32 form.
-
-    Args:
-        files: What it is made from.
-        work: Folder of all steps.
-        stages: Told of each.
-        weak: How the weak rows are made.
-
-    Returns:
-        The evaluation of the float32 model on dev.
-
-    Raises:
-        InputError: If a file is missing, or ``work`` holds a model of other files.
-        KeyboardInterrupt: If Ctrl-C ended a training; the same call goes on with it.
-        MissingExtraError: If an extra is missing: ``train`` and ``build`` are needed.
     """
     _begin(files, work, weak)
-    making = _Making(files, work, stages)
+    making = _Making(files, work, progress)
     weak_rows, absent = making.weak_rows(weak)
     pairs = making.step("pairs.csv", lambda output: write_pairs(files.nli, weak_rows, output))
     plain = str(making.taught(pairs, "plain.csv", resolve_backbone(files.backbone), given=0))
@@ -162,7 +165,7 @@ class _Making:
 
     files: DefaultModelFiles
     work: Path
-    stages: Stages
+    progress: Progress = silent
 
     def weak_rows(self, settings: WeakSettings) -> tuple[Path, Path]:
         weak, absent = self.work / "weak.csv", self.work / "absent.csv"
@@ -173,7 +176,7 @@ class _Making:
                 REGISTRY,
                 settings=settings,
                 cache=self.work / "weak.cache",
-                progress=self.stages,
+                progress=self.progress,
                 exclude=(self.files.dev,),
                 like=self.files.train,
                 absent_output=absent,
@@ -183,29 +186,26 @@ class _Making:
     def step(self, name: str, make: Callable[[Path], None]) -> Path:
         output = self.work / name
         if not output.is_file():
-            self.stages.say(name)
+            _LOGGER.info("%s", name)
             make(output)
         return output
 
     def taught(self, rows: Path, name: str, teacher: Path | str, *, given: float) -> Path:
         def teach(output: Path) -> None:
             scorer = load_scorer(str(teacher))
-            teach_file(rows, output, [scorer], given=given, progress=self.stages)
+            teach_file(rows, output, [scorer], given=given, progress=self.progress)
 
         return self.step(name, teach)
 
     def recipe(self, name: str, backbone: str) -> Recipe:
-        return replace(
-            load_recipe(packaged_recipe(f"{name}.yaml")),
-            train=str(self.files.train),
-            dev=str(self.files.dev),
-            backbone=backbone,
+        return load_recipe(recipe_file(f"{name}.yaml")).replaced(
+            train=str(self.files.train), dev=str(self.files.dev), backbone=backbone
         )
 
     def run(self, name: str, recipe: Recipe) -> Path:
         folder = self.work / name
         if not (folder / REPORT).is_file():
-            self.stages.say(name)
+            _LOGGER.info("%s", name)
         run_or_resume(recipe, folder)
         return folder
 
@@ -233,7 +233,7 @@ def _begin(files: DefaultModelFiles, work: Path, weak: WeakSettings) -> None:
     for path in files.paths:
         if not path.is_file():
             raise InputError(f"{path} is missing, and the default model is made from it.")
-    facts = {**files.to_dict(), "weak": asdict(weak)}
+    facts = {**files.to_dict(), "weak": weak.model_dump()}
     known = work / "inputs.json"
     if not known.is_file():
         work.mkdir(parents=True, exist_ok=True)

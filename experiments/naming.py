@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from condsim.errors import InputError
 from condsim.files import sha256_of
 from condsim.prompting import PromptSettings
 from condsim.training import PLACE_KEYS, Recipe
@@ -25,42 +26,25 @@ _PROMPT_KEYS = (  # what decides the scores of a prompted model, beside its data
     "max_new_tokens",
 )
 _SHOWN = ("inputs", "train_rows", "tau", "sigma")  # what rows of one table differ in
+_RECIPES = Path(__file__).resolve().parents[1] / "recipes"
 
 
-def canonical(recipe: Recipe) -> Recipe:
-    """Drops the terms of weight 0, in the order of their names.
-
-    Args:
-        recipe: Any recipe.
-
-    Returns:
-        A recipe of the same run.
-    """
-    terms = {term: weight for term, weight in sorted(recipe.objective.items()) if weight}
-    return recipe.replaced(objective=terms)
+def recipe_file(relative: str) -> Path:
+    """Finds a recipe of the repository, such as ``contexts/openstax.yaml``."""
+    file = _RECIPES / relative
+    if not file.is_file():
+        raise InputError(f"There is no recipe {file}. Run experiments in a checkout of condsim.")
+    return file
 
 
 def digest(values: Mapping[str, Any]) -> str:
-    """Hashes plain values, independent of their order.
-
-    Args:
-        values: Numbers, texts, None and mappings of them.
-
-    Returns:
-        8 hexadecimal digits of the SHA-256 of their JSON.
-    """
+    """Hashes values that JSON can hold, independent of their order, to 8 hexadecimal digits."""
     text = json.dumps(values, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def slug(model: str) -> str:
-    """Shortens the name of a model to what may stand in the name of a folder.
-
-    Args:
-        model: Hub name or folder.
-
-    Returns:
-        Lower-case letters, digits, points and hyphens; may be empty.
+    """Shortens the name of a model to lower-case letters, digits, points and hyphens.
 
     Example:
         >>> slug("google/flan-t5-XL")
@@ -69,18 +53,16 @@ def slug(model: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", Path(model).name.lower()).strip("-.")
 
 
+def canonical(recipe: Recipe) -> Recipe:
+    """A recipe of the same run, its terms in the order of their names and none of weight 0."""
+    terms = {term: weight for term, weight in sorted(recipe.objective.items()) if weight}
+    return recipe.replaced(objective=terms)
+
+
 def run_hash(recipe: Recipe, *, train_revision: str, dev_revision: str) -> str:
-    """Hashes what decides a run: its recipe's values other than the defaults, and its data.
+    """Hashes what decides a run: its data, and the values of its recipe that are no defaults.
 
     A new recipe key with a default therefore changes no hash.
-
-    Args:
-        recipe: The recipe; terms of weight 0 do not count.
-        train_revision: Revision of the training file.
-        dev_revision: Revision of the dev file.
-
-    Returns:
-        8 hexadecimal digits.
     """
     values = canonical(recipe).model_dump()
     default = Recipe(name="", train="", dev="").model_dump()
@@ -93,20 +75,9 @@ def run_hash(recipe: Recipe, *, train_revision: str, dev_revision: str) -> str:
 
 
 def run_folder(runs: Path, recipe: Recipe, *, train_revision: str, dev_revision: str) -> Path:
-    """Names the folder of a run.
-
-    Args:
-        runs: The folder of all runs.
-        recipe: The recipe.
-        train_revision: Revision of the training file.
-        dev_revision: Revision of the dev file.
-
-    Returns:
-        Such as ``runs/all-minilm-l6-v2-bi-mse-quad-s0-1a2b3c4d``.
-    """
+    """Names the folder of a run, such as ``runs/all-minilm-l6-v2-bi-mse-quad-s0-1a2b3c4d``."""
     terms = sorted(term for term, weight in recipe.objective.items() if weight)
     objective = "ccl" if set(terms) == _CCL else "-".join(terms)
-    backbone = slug(recipe.backbone)
     encoder = recipe.encoder.removesuffix("-encoder")
     default = Recipe(name="", train="", dev="")
     shown = "".join(
@@ -115,35 +86,18 @@ def run_folder(runs: Path, recipe: Recipe, *, train_revision: str, dev_revision:
         if (value := getattr(recipe, key)) != getattr(default, key)
     )
     code = run_hash(recipe, train_revision=train_revision, dev_revision=dev_revision)
-    return runs / f"{backbone}-{encoder}-{objective}{shown}-s{recipe.seed}-{code}"
+    return runs / f"{slug(recipe.backbone)}-{encoder}-{objective}{shown}-s{recipe.seed}-{code}"
 
 
 def deciding(settings: PromptSettings) -> dict[str, Any]:
-    """Those settings of a prompted model that decide its scores.
-
-    Args:
-        settings: The settings.
-
-    Returns:
-        Their values, without where the model is served and what may be spent.
-    """
+    """The settings that decide the scores of a prompted model; where it is served is none."""
     return {key: getattr(settings, key) for key in _PROMPT_KEYS}
 
 
 def prompt_folder(
     runs: Path, settings: PromptSettings, *, train_revision: str, dev_revision: str
 ) -> Path:
-    """Names the folder of a prompted model.
-
-    Args:
-        runs: The folder of all runs.
-        settings: The settings.
-        train_revision: Revision of the file the examples are drawn from.
-        dev_revision: Revision of the dev file.
-
-    Returns:
-        Such as ``runs/flan-t5-small-short-4-shot-s0-1a2b3c4d``.
-    """
+    """Names the folder of a prompted model: ``runs/flan-t5-small-short-4-shot-s0-1a2b3c4d``."""
     default = deciding(PromptSettings(model=""))
     chosen = {key: value for key, value in deciding(settings).items() if value != default[key]}
     where = {"base_url": settings.base_url} if settings.base_url else {}
@@ -156,6 +110,6 @@ def prompt_folder(
 
 
 def _weights(model: Path) -> str:
-    """Stands for the weights in a folder, which may be trained further; empty for a Hub name."""
+    """Hashes the weights in a folder, which may be trained further; empty for a Hub name."""
     files = sorted(model.expanduser().glob("*.safetensors"))
     return digest({file.name: sha256_of(file) for file in files}) if files else ""

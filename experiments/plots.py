@@ -11,9 +11,8 @@ import numpy as np
 
 from condsim.errors import require
 from condsim.files import replacing
-from experiments.markdown import HEADS
-from experiments.results import Line, Results
-from experiments.seeds import OverSeeds
+from experiments.pages import HEADS
+from experiments.results import Line, OverSeeds, Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,21 +25,9 @@ _COLOURS = (*(f"C{index}" for index in range(10)), "black", "gold", "navy", "dar
 
 
 def plot_results(results: Results, path: Path) -> None:
-    """Draws a table as dots or, where it has an axis, as curves; one panel for each metric.
-
-    Args:
-        results: The results.
-        path: The PNG file to write.
-
-    Raises:
-        MissingExtraError: If matplotlib is not installed.
-    """
+    """Draws a table as dots or, where it has an axis, as curves; one panel for each metric."""
     experiment = results.experiment
-    metrics = [
-        metric
-        for metric in experiment.metrics
-        if any(metric in line.paper or line.planned or line.status for line in results.lines)
-    ]
+    metrics = [metric for metric in experiment.metrics if results.shows(metric)]
     lines = [line for line in results.lines if line.paper or line.ours]
     height = 3.6 if experiment.x else 1.4 + 0.24 * len(_configurations(lines)) + 0.12 * len(lines)
     figure = _figure(len(metrics), height=height)
@@ -76,16 +63,7 @@ def plot_results(results: Results, path: Path) -> None:
 
 
 def plot_histogram(shares: Mapping[str, float], path: Path, *, head: str) -> None:
-    """Draws bars.
-
-    Args:
-        shares: Share in percent, by what stands below the bar.
-        path: The PNG file to write.
-        head: What the horizontal axis is.
-
-    Raises:
-        MissingExtraError: If matplotlib is not installed.
-    """
+    """Draws bars."""
     figure = _figure(1, height=3.0)
     panel = figure.subplots()
     bars = panel.bar(list(shares), list(shares.values()), color="C0")
@@ -103,11 +81,11 @@ def _configurations(lines: Sequence[Line]) -> list[tuple[str, ...]]:
 def _draw_dots(panel: Axes, lines: Sequence[Line], metric: str, _: str) -> None:
     """One row of the plot for each configuration; a colour for each backbone."""
     places = {cells: place for place, cells in enumerate(_configurations(lines))}
-    backbones = list(dict.fromkeys(line.backbone.label for line in lines))
+    backbones = list(dict.fromkeys(line.column.label for line in lines))
     for line in lines:
-        index = backbones.index(line.backbone.label)
+        index = backbones.index(line.column.label)
         place = places[tuple(line.cells.values())] + 0.6 * ((index + 0.5) / len(backbones) - 0.5)
-        label = line.backbone.label
+        label = line.column.label
         if metric in line.paper:
             number = line.paper[metric]
             panel.errorbar(
@@ -149,7 +127,7 @@ def _draw_curves(panel: Axes, lines: Sequence[Line], metric: str, head: str) -> 
         (line for line in lines if _has_place(line, head)), key=lambda line: _place(line, head)
     ):
         others = ", ".join(cell for key, cell in line.cells.items() if key != head)
-        curves.setdefault((others, line.backbone.label), []).append(line)
+        curves.setdefault((others, line.column.label), []).append(line)
     for index, ((others, backbone), points) in enumerate(curves.items()):
         paper = [point for point in points if metric in point.paper]
         ours = [point for point in points if metric in point.ours]
@@ -185,7 +163,7 @@ def _draw_curves(panel: Axes, lines: Sequence[Line], metric: str, head: str) -> 
             color=_GREY,
             linestyle=(":", "-.", "--")[index % 3],
             linewidth=1.2,
-            label=f"{others}, {line.backbone.label}, ours",
+            label=f"{others}, {line.column.label}, ours",
         )
     panel.set_xlabel(head)
 
@@ -193,7 +171,7 @@ def _draw_curves(panel: Axes, lines: Sequence[Line], metric: str, head: str) -> 
 def _draw_baseline(panel: Axes, results: Results, metric: str, *, upright: bool) -> None:
     """A dotted line where the condition-only baseline is."""
     for measured in results.measured:
-        found = measured.report.model.metrics.get(metric) if measured.report else None
+        found = measured.baseline.model.metrics.get(metric) if measured.baseline else None
         if found is not None:
             draw = panel.axvline if upright else panel.axhline
             draw(

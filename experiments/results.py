@@ -1,34 +1,61 @@
-"""The finished runs of an experiment, row by row, beside the paper's numbers."""
+"""What finished runs found, row by row, beside the paper's numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+import math
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from condsim.errors import require
 from condsim.evaluation import Metric, Report
-from condsim.tasks import load_task
-from experiments.backbones import Backbone
-from experiments.cosines import counted
-from experiments.execute import condition_only, finished_report
-from experiments.experiment import Experiment, Published, Row
-from experiments.plan import DataFiles, Options, PlannedLine, PlannedRun, unique_runs
-from experiments.seeds import Interval, OverSeeds, mean_interval, over_seeds
+from experiments.catalogue import Experiment, Published, Row
+from experiments.columns import Column
+from experiments.naming import digest
+from experiments.options import DataFiles, Options
 
 NOT_RUN = "not run"
-NO_WEIGHTS = "not run: no weights"
-NO_COSINES = "not run: no weights in the run's folder"
 DOES_NOT_APPLY = "does not apply"
 
 
 @dataclass(frozen=True)
+class OverSeeds:
+    """A metric over the seeds that are finished.
+
+    Attributes:
+        mean: The mean.
+        std: The sample standard deviation; None with one seed.
+        low: Lower end of the one seed's 95 % bootstrap interval; None with more seeds, or without.
+        high: Upper end of it.
+        values: The value of each seed.
+        planned: Number of seeds the row has; as many as values when all are finished.
+    """
+
+    mean: float
+    std: float | None
+    low: float | None
+    high: float | None
+    values: tuple[float, ...]
+    planned: int
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean with its 95 % interval; the ends are NaN with one value."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Line:
-    """A row of the experiment on one backbone, with what was found.
+    """A row of the experiment in one column, with what was found.
 
     Attributes:
         row: The row.
         cells: What the table shows, by the head of the column.
-        backbone: The backbone.
+        column: The encoder, language model or test set.
         paper: The paper's number by metric; only the metrics it has.
         ours: Ours by metric; only the metrics there are.
         status: Why there is nothing of ours; empty if there is, or if it was not asked for.
@@ -39,7 +66,7 @@ class Line:
 
     row: Row
     cells: Mapping[str, str]
-    backbone: Backbone
+    column: Column
     paper: Mapping[str, Published]
     ours: Mapping[str, OverSeeds]
     status: str
@@ -50,13 +77,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Difference:
-    """A row minus another, paired by seed.
+    """A row minus another.
 
     Attributes:
         row: The first row.
         minus: The row that is taken from it.
-        backbone: The backbone of both.
-        metric: The figure.
+        column: The column of both.
+        metric: The metric.
         interval: The mean difference over the seeds that both have, with its t-interval; or that
             of the one seed, with a paired bootstrap interval.
         ratio: Mean of the first over the mean of the second; None if that is 0.
@@ -66,7 +93,7 @@ class Difference:
 
     row: Row
     minus: Row
-    backbone: Backbone
+    column: Column
     metric: str
     interval: Interval
     ratio: float | None
@@ -81,183 +108,162 @@ class Measured:
     Attributes:
         task: ``c-sts`` or ``sts-b``.
         data: Its files.
-        report: The condition-only baseline on it; None where there are no conditions.
+        baseline: The condition-only baseline on it; None where there are no conditions.
         valid_rows: Rows with a label; None if nothing is finished that tells.
     """
 
     task: str
     data: DataFiles
-    report: Report | None
+    baseline: Report | None
     valid_rows: int | None
 
 
 @dataclass(frozen=True)
 class Results:
-    """Everything a table shows.
+    """Everything a page shows.
 
     Attributes:
         experiment: The experiment.
         options: What was chosen.
-        lines: Its rows by backbone.
-        differences: The differences it states, where both rows have a seed in common.
+        lines: Its rows by column.
+        differences: The differences it states, where both rows are finished.
         measured: What the rows are measured on, by task.
-        notes: Where the figures come from, where there is no ``measured``.
+        notes: Where the numbers come from, where there is no ``measured``.
+        below: Lines of Markdown below the tables.
     """
 
     experiment: Experiment
     options: Options
-    lines: tuple[Line, ...]
-    differences: tuple[Difference, ...]
-    measured: tuple[Measured, ...]
+    lines: tuple[Line, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    measured: tuple[Measured, ...] = ()
     notes: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
+
+    def shows(self, metric: str) -> bool:
+        """Whether there is a number, or was to be one, of a metric."""
+        return any(metric in line.paper or line.planned or line.status for line in self.lines)
 
 
-def collect(
+def line_of(
     experiment: Experiment,
-    planned: Sequence[PlannedLine],
-    options: Options,
+    row: Row,
+    column: Column,
+    found: Mapping[int, Mapping[str, Metric] | None],
     *,
-    absent: frozenset[str] = frozenset(),
-) -> Results:
-    """Reads what is finished.
-
-    Args:
-        experiment: The experiment.
-        planned: What it has to run.
-        options: What was chosen.
-        absent: Backbones whose weights cannot be had.
-
-    Returns:
-        The results; imports no torch, unless cosines are still to be computed.
-
-    Raises:
-        InputError: If a folder holds another run, or the data break a rule.
-    """
-    reports = {run.folder: finished_report(run) for run in unique_runs(planned)}
-    found = {folder: report for folder, report in reports.items() if report is not None}
-    figures = _figures(experiment, planned, found)
-    lines = tuple(_line(experiment, line, found, figures, absent) for line in planned)
-    lines = _with_all_rows(experiment, lines, planned)
-    tasks = {line.row.task: line.runs[0].data for line in planned if line.runs}
-    measured = tuple(_measured(task, data, found, planned, options) for task, data in tasks.items())
-    return Results(experiment, options, lines, _differences(experiment, lines), measured)
-
-
-def _figures(
-    experiment: Experiment, planned: Sequence[PlannedLine], found: Mapping[Path, Report]
-) -> dict[Path, Mapping[str, Metric]]:
-    """The figures of every finished run, by folder."""
-    figures: dict[Path, Mapping[str, Metric]] = {
-        folder: report.model.metrics for folder, report in found.items()
-    }
-    if experiment.kind == "over-estimation":
-        counts = counted([run for run in unique_runs(planned) if run.folder in found])
-        return {folder: {"over_estimated": metric} for folder, metric in counts.items()}
-    return figures
-
-
-def _line(
-    experiment: Experiment,
-    planned: PlannedLine,
-    found: Mapping[Path, Report],
-    figures: Mapping[Path, Mapping[str, Metric]],
-    absent: frozenset[str],
+    status: str | None = None,
 ) -> Line:
-    row = planned.row
-    done = [run for run in planned.runs if run.folder in figures]
-    ours = {}
+    """Makes a line of the metrics by seed, None for a seed that is not finished.
+
+    ``status`` says why nothing is finished; None that it was not run, if there is anything to run.
+    """
+    if status is None:
+        status = NOT_RUN if found else ""
+    done = {seed: metrics for seed, metrics in found.items() if metrics is not None}
+    ours: dict[str, OverSeeds] = {}
     for metric in experiment.metrics:
-        values = [figures[run.folder][metric] for run in done]
-        if (summary := over_seeds(values, planned=len(planned.runs))) is not None:
+        values = [metrics[metric] for metrics in done.values()]
+        if (summary := over_seeds(values, planned=len(found))) is not None:
             ours[metric] = summary
-    published = {
-        metric: number
-        for metric in experiment.metrics
-        if (number := experiment.paper(row.key, metric, planned.backbone.key)) is not None
-    }
+    published = {name: experiment.paper(row.key, name, column.key) for name in experiment.metrics}
     return Line(
         row=row,
         cells=row.cells,
-        backbone=planned.backbone,
-        paper=published,
+        column=column,
+        paper={name: number for name, number in published.items() if number is not None},
         ours=ours,
-        status="" if ours else _status(planned, found, absent),
-        seeds=tuple(run.recipe.seed for run in done),
-        planned=tuple(run.recipe.seed for run in planned.runs),
+        status="" if done else status,
+        seeds=tuple(done),
+        planned=tuple(found),
     )
 
 
-def _with_all_rows(
-    experiment: Experiment, lines: Sequence[Line], planned: Sequence[PlannedLine]
-) -> tuple[Line, ...]:
-    """Says how many rows ``all`` training rows are, where that is a place on the axis."""
-    head = experiment.x
-    runs = unique_runs(planned)
-    if head is None or not runs or all(line.cells[head] != "all" for line in lines):
-        return tuple(lines)
-    rows = f"{int(load_task(runs[0].data.train).valid.sum())} (all)"
-    return tuple(
-        replace(line, cells={**line.cells, head: rows}) if line.cells[head] == "all" else line
-        for line in lines
-    )
-
-
-def _status(line: PlannedLine, found: Mapping[Path, Report], absent: frozenset[str]) -> str:
-    if line.row.does_not_apply is not None:
-        return DOES_NOT_APPLY
-    if not line.runs:
-        return ""
-    if line.runs[0].recipe.backbone in absent:
-        return NO_WEIGHTS
-    return NO_COSINES if any(run.folder in found for run in line.runs) else NOT_RUN
-
-
-def _measured(
-    task: str,
-    data: DataFiles,
-    found: Mapping[Path, Report],
-    planned: Sequence[PlannedLine],
-    options: Options,
-) -> Measured:
-    baseline = condition_only(data, options) if task == "c-sts" else None
-    of_task: list[PlannedRun] = [
-        run for line in planned if line.row.task == task for run in line.runs
-    ]
-    rows = [found[run.folder].valid_rows for run in of_task if run.folder in found]
-    if baseline is not None:
-        rows.append(baseline.valid_rows)
-    return Measured(task, data, baseline, rows[0] if rows else None)
-
-
-def _differences(experiment: Experiment, lines: Sequence[Line]) -> tuple[Difference, ...]:
-    by_row = {(line.row.key, line.backbone.key): line for line in lines}
-    found = []
+def differences(
+    experiment: Experiment,
+    lines: Sequence[Line],
+    compare: Callable[[Line, Line], Iterable[Difference]],
+) -> tuple[Difference, ...]:
+    """The differences that an experiment states, of lines in the same column."""
+    by_row = {(line.row.key, line.column.key): line for line in lines}
+    found: list[Difference] = []
     for comparison in experiment.comparisons:
-        for (key, backbone), first in by_row.items():
-            second = by_row.get((comparison.minus, backbone))
-            if key != comparison.row or second is None:
-                continue
-            for metric in experiment.metrics:
-                if (difference := _difference(first, second, metric)) is not None:
-                    found.append(difference)
+        for (key, column), first in by_row.items():
+            second = by_row.get((comparison.minus, column))
+            if key == comparison.row and second is not None:
+                found += compare(first, second)
     return tuple(found)
 
 
-def _difference(first: Line, second: Line, metric: str) -> Difference | None:
-    if metric not in first.ours or metric not in second.ours:
+def over_shared_seeds(first: Line, second: Line) -> Iterator[Difference]:
+    """The difference of two lines, paired by seed, in each metric."""
+    for metric in first.ours:
+        if metric not in second.ours:
+            continue
+        ones = dict(zip(first.seeds, first.ours[metric].values, strict=True))
+        others = dict(zip(second.seeds, second.ours[metric].values, strict=True))
+        shared = sorted(ones.keys() & others.keys())
+        if not shared:
+            continue
+        total = sum(others[seed] for seed in shared)
+        yield Difference(
+            row=first.row,
+            minus=second.row,
+            column=first.column,
+            metric=metric,
+            interval=mean_interval([ones[seed] - others[seed] for seed in shared]),
+            ratio=sum(ones[seed] for seed in shared) / total if total else None,
+            seeds=len(shared),
+        )
+
+
+def measured_on(
+    task: str, data: DataFiles, reports: Sequence[Report], options: Options
+) -> Measured:
+    """The dev file of a task, with the condition-only baseline on it."""
+    baseline = condition_only(data, options) if task == "c-sts" else None
+    rows = [report.valid_rows for report in (*reports, baseline) if report is not None]
+    return Measured(task, data, baseline, rows[0] if rows else None)
+
+
+def condition_only(data: DataFiles, options: Options) -> Report:
+    """Measures the condition-only baseline, fitted on the training file, or reads its report."""
+    code = digest({"train": data.train_revision, "dev": data.dev_revision})
+    folder = options.runs / f"condition-only-{code}"
+    path = folder / "report.json"
+    if path.is_file():
+        return Report.from_json(path)
+    from condsim.evaluation import evaluate
+    from condsim.scorers import ConditionOnlyScorer
+    from condsim.tasks import load_csts
+
+    scorer = ConditionOnlyScorer().fit_task(load_csts(data.train, require_labels=True))
+    report = evaluate(scorer, load_csts(data.dev), condition_only=scorer)
+    folder.mkdir(parents=True, exist_ok=True)
+    report.to_json(path)
+    return report
+
+
+def over_seeds(metrics: Sequence[Metric], *, planned: int) -> OverSeeds | None:
+    """Sums up a metric over seeds; None without a finished seed, or where it is undefined (NaN)."""
+    values = tuple(metric.value for metric in metrics)
+    if not values or any(math.isnan(value) for value in values):
         return None
-    ones = dict(zip(first.seeds, first.ours[metric].values, strict=True))
-    others = dict(zip(second.seeds, second.ours[metric].values, strict=True))
-    shared = sorted(ones.keys() & others.keys())
-    if not shared:
-        return None
-    total = sum(others[seed] for seed in shared)
-    return Difference(
-        row=first.row,
-        minus=second.row,
-        backbone=first.backbone,
-        metric=metric,
-        interval=mean_interval([ones[seed] - others[seed] for seed in shared]),
-        ratio=sum(ones[seed] for seed in shared) / total if total else None,
-        seeds=len(shared),
+    alone = metrics[0] if len(metrics) == 1 and not math.isnan(metrics[0].low) else None
+    return OverSeeds(
+        mean=statistics.fmean(values),
+        std=statistics.stdev(values) if len(values) > 1 else None,
+        low=alone.low if alone else None,
+        high=alone.high if alone else None,
+        values=values,
+        planned=planned,
     )
+
+
+def mean_interval(values: Sequence[float]) -> Interval:
+    """The mean of independent values with its 95 % t-interval, ``mean ± t * s / sqrt(n)``."""
+    mean = statistics.fmean(values)
+    if len(values) < 2:
+        return Interval(mean, math.nan, math.nan)
+    quantile = float(require("scipy.stats", extra="train").t.ppf(0.975, len(values) - 1))
+    margin = quantile * statistics.stdev(values) / math.sqrt(len(values))
+    return Interval(mean, mean - margin, mean + margin)

@@ -110,6 +110,7 @@ def run_shell(block: Block) -> None:
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join([str(PROJECT), os.environ.get("PYTHONPATH", "")]),
         "COLUMNS": "80",
         "PYTHONIOENCODING": "utf-8",
         "HF_HUB_OFFLINE": "1",

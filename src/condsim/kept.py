@@ -45,6 +45,10 @@ def digest(content: Mapping[str, object]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
+class BusyError(InputError):
+    """Another process holds a lock."""
+
+
 @contextmanager
 def locked(path: Path, *, busy: str | None = None, wait: bool = True) -> Iterator[bool]:
     """Holds a lock file; the lock dies with its process.
@@ -58,7 +62,8 @@ def locked(path: Path, *, busy: str | None = None, wait: bool = True) -> Iterato
         Whether the lock is held.
 
     Raises:
-        InputError: If another process holds the lock, or the file cannot be written.
+        BusyError: If another process holds the lock.
+        InputError: If the file cannot be written.
         MissingExtraError: If filelock is not installed.
     """
     filelock = require("filelock", extra="train")
@@ -68,7 +73,7 @@ def locked(path: Path, *, busy: str | None = None, wait: bool = True) -> Iterato
         lock.acquire()
     except filelock.Timeout as error:
         if busy is not None:
-            raise InputError(busy) from error
+            raise BusyError(busy) from error
         yield False
         return
     except OSError as error:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from experiments.trained import TrainedRun
 
 from condsim.evaluation import evaluate
 from condsim.tasks import load_csts
 from condsim.training import save_recipe
-from experiments import Options, PlannedRun
+from experiments import Options
 
 PEOPLE = ("man", "woman", "girl", "boy")
 ACTIONS = ("throws a red ball", "sits on a table", "runs in the street")
@@ -39,14 +40,14 @@ def write_stsb(path: Path, *, rows: int) -> None:
 
 @pytest.fixture
 def options(tmp_path) -> Options:
-    data, stsb = tmp_path / "csts", tmp_path / "stsb"
-    data.mkdir()
+    csts, stsb = (tmp_path / "data" / name for name in ("csts-reannotated", "sts-b"))
+    csts.mkdir(parents=True)
     stsb.mkdir()
-    write_csts(data / "train.csv", first=0, pairs=16)
-    write_csts(data / "dev.csv", first=100, pairs=10)
+    write_csts(csts / "train.csv", first=0, pairs=16)
+    write_csts(csts / "dev.csv", first=100, pairs=10)
     write_stsb(stsb / "sts-train.csv", rows=24)
     write_stsb(stsb / "sts-dev.csv", rows=16)
-    return Options(data=data, stsb=stsb, runs=tmp_path / "runs")
+    return Options(data=tmp_path / "data", runs=tmp_path / "runs")
 
 
 class Shifted:
@@ -61,7 +62,7 @@ class Shifted:
         return np.random.default_rng(self._seed).random(len(sentences1), dtype=np.float32)
 
 
-def finish(run: PlannedRun, *, spearman: float) -> None:
+def finish(run: TrainedRun, *, spearman: float) -> None:
     """Writes what a finished run leaves behind, with the Spearman that is wanted."""
     run.folder.mkdir(parents=True, exist_ok=True)
     report = evaluate(Shifted(run.recipe.seed), load_csts(run.data.dev), resamples=5)

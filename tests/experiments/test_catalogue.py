@@ -3,13 +3,12 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from experiments.backbones import PAPER_BACKBONES, resolve
 from experiments.catalogue import parse
-from experiments.gold_sets import GOLD_SETS
-from experiments.language_models import PAPER_MODELS
+from experiments.columns import PAPER_BACKBONES, PAPER_MODELS, TEST_SETS, resolve_backbones
+from experiments.trained import plan_trained
 
 from condsim.errors import InputError
-from experiments import load_experiment, names, plan, unique_runs
+from experiments import load_experiment, names, open_work
 
 NAMES = [
     *(f"csts-table{number}" for number in (2, 3, 4, 8, 9, 10, 11, 12)),
@@ -38,15 +37,15 @@ def test_names_are_one_for_each_table_and_figure():
 def test_load_experiment_every_file_plans_valid_recipes(name, options):
     experiment = load_experiment(name)
     everything = dataclasses.replace(
-        options, backbones=resolve(["paper", "minilm", "someone/other-model"]), full=True
+        options, backbones=resolve_backbones(["paper", "minilm", "someone/other-model"]), full=True
     )
-    lines = plan(experiment, everything)  # builds and checks every recipe
+    lines = plan_trained(experiment, everything)  # builds and checks every recipe
     if experiment.kind not in ("label-histogram", "prompting", "contexts", "cases"):
-        assert unique_runs(lines)
+        assert any(line.runs for line in lines)
         for line in lines:
             assert line.runs or line.row.does_not_apply
             for run in line.runs:
-                assert run.recipe.backbone == line.backbone.model
+                assert run.recipe.backbone == line.column.model
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -60,7 +59,7 @@ def test_load_experiment_published_numbers_are_plausible(name):
                     assert key in PAPER_MODELS
                     assert (0 if metric == "invalid" else -8) <= number.value < 99
                 elif experiment.kind == "contexts":
-                    assert key in GOLD_SETS
+                    assert key in TEST_SETS
                     assert 15 < number.value < 81
                 else:
                     assert key in PAPER_BACKBONES
@@ -87,13 +86,13 @@ def test_load_experiment_known_numbers_of_the_papers():
     [("ccl-table7", "ccl-table3"), ("ccl-table9", "ccl-table5"), ("csts-table8", "csts-table3")],
 )
 def test_load_experiment_same_rows_needs_no_new_run(name, same, options):
-    runs = [unique_runs(plan(load_experiment(one), options)) for one in (name, same)]
+    runs = [open_work(load_experiment(one), options).runs for one in (name, same)]
     assert [run.folder for run in runs[0]] == [run.folder for run in runs[1]]
 
 
 def test_load_experiment_ccl_table3_shares_its_runs_with_csts_table3(options):
-    shared = {run.folder for run in unique_runs(plan(load_experiment("csts-table3"), options))}
-    runs = unique_runs(plan(load_experiment("ccl-table3"), options))
+    shared = {run.folder for run in open_work(load_experiment("csts-table3"), options).runs}
+    runs = open_work(load_experiment("ccl-table3"), options).runs
     assert {run.folder for run in runs} <= shared
     assert len(runs) == 3 * 3 + 3 * 1
 
@@ -106,11 +105,14 @@ def test_load_experiment_unknown_name_lists_near_ones():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"titel": "x"}, r"Unknown key 'titel'.*title"),
+        ({"titel": "x"}, r"Unknown experiment key 'titel'.*title"),
         ({"claim": ""}, "'claim' must be a text"),
-        ({"kind": "run"}, r"Unknown kind 'run'.*runs"),
-        ({"metrics": ["speerman"]}, r"Unknown metrics 'speerman'.*spearman"),
-        ({"rows": {"a": {"cells": {}, "recipe": "by"}}}, r"row 'a': Unknown recipe 'by'"),
+        ({"kind": "run"}, r"Unknown value of 'kind': 'run'.*runs"),
+        ({"metrics": ["speerman"]}, r"Unknown value of 'metrics\[0\]': 'speerman'.*spearman"),
+        (
+            {"rows": {"a": {"cells": {}, "recipe": "by"}}},
+            r"row 'a': Unknown value of 'recipe': 'by'",
+        ),
         ({"rows": {"a": {"cells": {}}}}, "one of 'recipe', 'does_not_apply'"),
         ({"rows": {"a": {**ASKS, "recipe": "bi"}}}, "one of 'recipe', 'does_not_apply', 'prompt'"),
         ({"rows": {"a": SCORES}}, "row 'a': 'contexts' goes with the kind 'contexts' or 'cases'"),
@@ -124,7 +126,10 @@ def test_load_experiment_unknown_name_lists_near_ones():
         ({"rows": {"a": ASKS}}, "row 'a': 'prompt' goes with the kind 'prompting'"),
         ({"kind": "prompting"}, "row 'one': 'prompt' goes with the kind 'prompting'"),
         ({"rows": {"a": {**ASKS, "prompt": {"shots": 2}}}}, "key 'instruction' is missing"),
-        ({"rows": {"a": {**ASKS, "prompt": {**ASKS["prompt"], "shots": -1}}}}, "not be negative"),
+        (
+            {"rows": {"a": {**ASKS, "prompt": {**ASKS["prompt"], "shots": -1}}}},
+            "'shots' must be at least 0",
+        ),
         (
             {
                 "kind": "prompting",

@@ -11,18 +11,25 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("sentencex")
 
-from experiments.contexts_cases import by_rank, drawn_cases
-from experiments.contexts_parts import part_folder
-from experiments.contexts_plan import measurements, plan_contexts, planned_parts
-from experiments.contexts_terms import BLOCK, missing_pairs, stored_blocks, write_blocks
-from experiments.gold_sets import GOLD_SETS, load_gold_set
+from experiments.columns import TEST_SETS
+from experiments.contexts import (
+    BLOCK,
+    by_rank,
+    drawn_cases,
+    missing_pairs,
+    part_folder,
+    plan_contexts,
+    stored_blocks,
+    write_blocks,
+)
+from experiments.options import load_gold_set
 
 from condsim.contexts import load_contexts_recipe
 from condsim.contexts.scoring import PairTerms
 from condsim.errors import InputError
 from condsim.tasks import STS_COUNTS
 from condsim.types import Task
-from experiments import ContextsOptions, Options, load_experiment, names
+from experiments import ContextsOptions, Options, load_experiment, names, open_work
 
 PROJECT = Path(__file__).resolve().parents[2]
 ORDER = ("corpus", "coherence", "generators", "origin", "harvest", "surrogate")
@@ -33,23 +40,20 @@ NAMES = [name for name in names() if name.startswith("ssbc")]
 def options(tmp_path, monkeypatch) -> Options:
     monkeypatch.chdir(PROJECT)
     pairs = [f"{row % 6}.0\tA man runs {row}.\tA dog runs {row}." for row in range(8)]
-    (tmp_path / "sts-test.csv").write_text(
+    for folder in ("sts-b", "sts12-16", "sick-r"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "sts-b" / "sts-test.csv").write_text(
         "".join(f"main\tours\t2012\t{row:04}\t{pair}\n" for row, pair in enumerate(pairs))
     )
     for year, subsets in STS_COUNTS.items():
         for subset in subsets:
-            file = tmp_path / f"sts{year % 100}.{subset}.test.tsv"
+            file = tmp_path / "sts12-16" / f"sts{year % 100}.{subset}.test.tsv"
             file.write_text("score\tsentence1\tsentence2\n" + "\n".join(pairs) + "\n")
     rows = [f"{row}\tA man.\tA dog.\t{1 + row % 5}\tNEUTRAL\n" for row in range(8)]
     head = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
-    (tmp_path / "sick_test.tsv").write_text(head + "".join(rows))
+    (tmp_path / "sick-r" / "sick_test.tsv").write_text(head + "".join(rows))
     recipe = PROJECT / "recipes" / "contexts" / "tiny.yaml"
-    return Options(
-        data=tmp_path,
-        stsb=tmp_path,
-        runs=tmp_path / "runs",
-        contexts=ContextsOptions(recipe=recipe, sts=tmp_path, sick=tmp_path),
-    )
+    return Options(data=tmp_path, runs=tmp_path / "runs", contexts=ContextsOptions(recipe=recipe))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -60,13 +64,17 @@ def test_plan_contexts_every_experiment_has_valid_recipes(name, options):
         with pytest.raises(InputError, match=r"--recipe .*tiny\.yaml: the rows of ssbc-domain"):
             plan_contexts(experiment, options)
         own = PROJECT / "recipes" / "contexts" / "captions.yaml"
-        assert set(load_contexts_recipe(own).inputs) == named
+        shared = Path("../shared/data")
+        assert set(load_contexts_recipe(own).inputs) == {str(shared / file) for file in named}
+        for file in sorted(named):
+            (options.data / file).parent.mkdir(exist_ok=True)
+            (options.data / file).write_text("A text.")
+        for file in load_contexts_recipe(PROJECT / "recipes/contexts/openstax.yaml").inputs:
+            if not Path(file).is_file():
+                pytest.skip(f"{file} is not here")
         options = dataclasses.replace(
             options, contexts=dataclasses.replace(options.contexts, recipe=None)
         )
-        for file in sorted(named):
-            if not Path(file).is_file():
-                pytest.skip(f"{file} is not here")
     lines = plan_contexts(experiment, dataclasses.replace(options, full=True))
     planned = {line.row.key for line in lines if line.measurement}
     scoring = [row.key for row in experiment.rows.values() if row.contexts.scorer]
@@ -82,6 +90,10 @@ def test_plan_contexts_every_experiment_is_in_the_documentation():
     assert sorted(re.findall(r"^\| `(ssbc-[\w-]+)` \|", page, re.MULTILINE)) == sorted(NAMES)
 
 
+def measurements(lines):
+    return [line.measurement for line in lines if line.measurement]
+
+
 def _rows(experiment):
     return experiment.rows.values()
 
@@ -94,29 +106,28 @@ def test_plan_contexts_known_numbers_of_the_paper():
 
 def test_plan_contexts_seven_sets_or_those_asked_for(options):
     experiment = load_experiment("ssbc-table2")
-    assert len(measurements(plan_contexts(experiment, options))) == 4 * len(GOLD_SETS)
+    assert len(measurements(plan_contexts(experiment, options))) == 4 * len(TEST_SETS)
     only = dataclasses.replace(options.contexts, only=("sick-r",))
     lines = plan_contexts(experiment, dataclasses.replace(options, contexts=only))
     assert len(measurements(lines)) == 4
-    assert {line.gold for line in lines if line.row.key == "glove"} == set(GOLD_SETS)
+    assert {line.gold for line in lines if line.row.key == "glove"} == set(TEST_SETS)
 
 
 def test_plan_contexts_of_one_scorer_come_together(options):
     scorers = [
-        one.part_folder.name
-        for one in measurements(plan_contexts(load_experiment("ssbc-choices"), options))
+        one.part_folder.name for one in open_work(load_experiment("ssbc-choices"), options).runs
     ]
     changes = sum(one != other for one, other in pairwise(scorers))
     assert changes == len(set(scorers)) - 1
 
 
-def test_planned_parts_come_in_the_order_they_are_made(options):
-    found = measurements(plan_contexts(load_experiment("ssbc-structures"), options))
-    parts = planned_parts(found, options.runs)
-    kinds = [folder.name.split("-")[1] for folder in parts]
+def test_plan_parts_come_in_the_order_they_are_made(options):
+    work = open_work(load_experiment("ssbc-structures"), options)
+    lines = [line for line in work.plan(work.runs)[0] if "/on-" not in line]
+    kinds = [Path(line.split()[-1]).name.split("-")[1] for line in lines]
     assert sorted(kinds, key=ORDER.index) == [*ORDER, *["surrogate"] * 3]
     assert kinds.index("generators") < kinds.index("origin") < kinds.index("surrogate")
-    assert not any(parts.values())
+    assert all(line.startswith("to do ") for line in lines)
 
 
 def test_part_folder_changes_with_what_decides_it_alone(options):
@@ -148,9 +159,9 @@ def test_part_folder_changes_with_what_decides_it_alone(options):
         ("ssbc-table9", {"overrides": ("scoring.weights.left=0",)}, "differ in 'scoring.weights"),
         ("ssbc-table6", {"only": ("sick-r",)}, "ssbc-table6 measures on sts-b"),
         ("ssbc-table6", {"rows": 2}, "--rows must be at least 3. Got 2"),
-        ("ssbc-table6", {"stsb": Path("none")}, r"no none/sts-test\.csv: --stsb must name"),
-        ("ssbc-table2", {"sick": Path("none")}, r"no none/sick_test\.tsv: --sick must name"),
-        ("ssbc-table2", {"sts": Path("none")}, "There is no folder none: --sts must name"),
+        ("ssbc-table6", {"data": Path("none")}, r"no none/sts-b/sts-test\.csv: --data must name"),
+        ("ssbc-table2", {"data": Path("none")}, r"no none/sts12-16: --data must name"),
+        ("ssbc-table2", {"data": None}, "folder of the data sets with --data; it must hold sts12"),
         ("ssbc-table6", {"recipe": Path("none.yaml")}, r"contexts recipe none\.yaml"),
     ],
 )
@@ -167,32 +178,32 @@ def test_plan_contexts_mistake_is_told(name, change, message, options):
 def test_plan_contexts_weight_of_a_term_that_is_not_computed_is_told(options):
     experiment = load_experiment("ssbc-cases")
     origin = experiment.rows["origin"]
-    how = dataclasses.replace(origin.contexts, weights={"left": 1.0})
-    row = dataclasses.replace(origin, contexts=how)
-    changed = dataclasses.replace(experiment, rows={"origin": row})
+    how = origin.contexts.replaced(weights={"left": 1.0})
+    changed = experiment.replaced(rows={"origin": origin.replaced(contexts=how)})
     chosen = dataclasses.replace(options, overrides=("scoring.weights.left=0",))
     with pytest.raises(InputError, match="row 'origin' weighs the term 'left'"):
         plan_contexts(changed, chosen)
 
 
 def test_load_gold_set_year_is_its_subsets_together(options):
-    gold = load_gold_set("sts12", stsb=options.stsb, options=options.contexts)
+    gold = load_gold_set("sts12", options)
     assert len(gold.task) == 5 * 8
     assert gold.label == "STS12"
     assert "STS12.MSRvid" in gold.source
 
 
 def test_load_gold_set_rows_are_drawn_once_and_in_order(options):
-    few = dataclasses.replace(options.contexts, rows=5)
-    one, other = (load_gold_set("sts-b", stsb=options.stsb, options=few) for _ in range(2))
-    every = load_gold_set("sts-b", stsb=options.stsb, options=options.contexts)
+    def few(rows):
+        return dataclasses.replace(options, contexts=ContextsOptions(rows=rows))
+
+    one, other = (load_gold_set("sts-b", few(5)) for _ in range(2))
+    every = load_gold_set("sts-b", options)
     assert len(one.task) == 5
     assert one.task.sentences1 == other.task.sentences1
     places = [every.task.sentences1.index(text) for text in one.task.sentences1]
     assert places == sorted(places)
     assert one.code != every.code
-    enough = dataclasses.replace(options.contexts, rows=8)
-    assert load_gold_set("sts-b", stsb=options.stsb, options=enough).code == every.code
+    assert load_gold_set("sts-b", few(8)).code == every.code
 
 
 class Fake:

@@ -18,15 +18,12 @@ pytest.importorskip("torch")
 pytest.importorskip("sentencex")
 
 from experiments.catalogue import parse
-from experiments.contexts_execute import Measuring, counted, finished_scores
-from experiments.contexts_making import PartMaker
-from experiments.contexts_parts import part_folder
-from experiments.contexts_plan import measurements, plan_contexts
+from experiments.contexts import PartMaker, part_folder, plan_contexts
 
 from condsim.errors import InputError
 from condsim.loading import load_scorer
 from condsim.tasks import load_task
-from experiments import ContextsOptions, Options, load_experiment, reproduce
+from experiments import ContextsOptions, Options, finish, load_experiment, open_work, reproduce
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 
@@ -65,9 +62,10 @@ def experiment_of(kind="contexts", **rows):
 
 
 @pytest.fixture(scope="module")
-def stsb(tmp_path_factory) -> Path:
-    """A test file of 12 pairs, some in words of the corpus."""
-    folder = tmp_path_factory.mktemp("stsb")
+def data(tmp_path_factory) -> Path:
+    """A folder of data with a test file of 12 pairs, some in words of the corpus."""
+    folder = tmp_path_factory.mktemp("data") / "sts-b"
+    folder.mkdir()
     words = ("bread", "oven", "boat", "winter", "garden", "bell")
     lines = [
         f"main\tours\t2012\t{row:04}\t{row % 6}.0\tThe {words[row % 6]} is old.\tA "
@@ -75,7 +73,7 @@ def stsb(tmp_path_factory) -> Path:
         for row in range(12)
     ]
     (folder / "sts-test.csv").write_text("\n".join(lines) + "\n")
-    return folder
+    return folder.parent
 
 
 @pytest.fixture(scope="module")
@@ -85,19 +83,17 @@ def runs(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def options(stsb, runs, monkeypatch) -> Options:
+def options(data, runs, monkeypatch) -> Options:
     monkeypatch.chdir(PROJECT)  # where the inputs of the recipe are named from
     recipe = ContextsOptions(recipe=PROJECT / "recipes" / "contexts" / "tiny.yaml")
-    return Options(data=stsb, stsb=stsb, runs=runs, overrides=QUICK, contexts=recipe)
+    return Options(data=data, runs=runs, overrides=QUICK, contexts=recipe)
 
 
 @pytest.fixture
 def run(options, tmp_path):
     def go(experiment, *, report_only=False, **changes):
         chosen = dataclasses.replace(options, **changes)
-        return reproduce(
-            experiment, chosen, tmp_path / "out", defaults=options, report_only=report_only
-        )
+        return reproduce(experiment, chosen, tmp_path / "out", report_only=report_only)
 
     return go
 
@@ -112,7 +108,7 @@ def table(path: Path):
         return list(csv.DictReader(stream))
 
 
-def test_reproduce_contexts_scores_are_those_of_the_origin_opened_by_itself(run, options, stsb):
+def test_reproduce_contexts_scores_are_those_of_the_origin_opened_by_itself(run, options, data):
     experiment = experiment_of(
         raw={"set": {"scoring.center": "none"}},
         centred={"set": {"scoring.center": "context"}},
@@ -121,7 +117,7 @@ def test_reproduce_contexts_scores_are_those_of_the_origin_opened_by_itself(run,
     written = run(experiment)
     assert (written.finished, written.planned) == (3, 3)
     found = measured(experiment, options)
-    task = load_task(stsb / "sts-test.csv")
+    task = load_task(data / "sts-b" / "sts-test.csv")
     folder = found["raw"].part_folder
     assert {one.part_folder for one in found.values()} == {folder}
     assert [path.name for path in folder.glob("terms-*") if path.is_dir()] == [
@@ -129,10 +125,10 @@ def test_reproduce_contexts_scores_are_those_of_the_origin_opened_by_itself(run,
     ]  # computed once, for all three
     alone = load_scorer(folder).score(task.sentences1, task.sentences2, scale="raw")
     kept = found["raw" if "center: none" in (folder / "contexts.yaml").read_text() else "centred"]
-    np.testing.assert_allclose(finished_scores(kept), alone, atol=2e-4)
-    assert 2 <= counted(found["raw"]).contexts <= 6
-    assert not np.allclose(finished_scores(found["raw"]), finished_scores(found["centred"]))
-    assert not np.allclose(finished_scores(found["raw"]), finished_scores(found["unused"]))
+    np.testing.assert_allclose(kept.scores(), alone, atol=2e-4)
+    assert 2 <= float(table(written.table)[0]["contexts"]) <= 6
+    assert not np.allclose(found["raw"].scores(), found["centred"].scores())
+    assert not np.allclose(found["raw"].scores(), found["unused"].scores())
 
 
 def test_reproduce_contexts_models_are_judged_by_themselves_below_the_table(run, options, tmp_path):
@@ -210,12 +206,10 @@ def test_reproduce_contexts_surrogates_share_a_harvest_and_the_cases_are_drawn(
 
 
 def test_reproduce_contexts_page_has_the_paper_beside_ours(run, tmp_path):
-    experiment = dataclasses.replace(load_experiment("ssbc-table6"), rows={})
-    rows = load_experiment("ssbc-table6").rows
+    experiment = load_experiment("ssbc-table6")
     kept = ("paper-10m", "origin-all", "overlap", "tfidf-all")
-    experiment = dataclasses.replace(
-        experiment, rows={key: rows[key] for key in kept}, comparisons=()
-    )
+    rows = {key: experiment.rows[key] for key in kept}
+    experiment = experiment.replaced(rows=rows, comparisons=())
     before = run(experiment, report_only=True, runs=tmp_path).page.read_text()
     assert "| Origin | all | - | not run |" in before
     written = run(experiment)
@@ -245,16 +239,15 @@ SCORERS = ("tfidf-cosine", "word-overlap")
 def test_reproduce_contexts_says_the_cost_first(options, runs, caplog):
     caplog.set_level("INFO", logger="condsim")
     chosen = dataclasses.replace(options, contexts=dataclasses.replace(options.contexts, rows=5))
-    planned = measurements(plan_contexts(experiment_of(origin={}), chosen))
-    work = Measuring(planned, runs)
-    (line,) = work.costs()
+    work = open_work(experiment_of(origin={}), chosen)
+    line, _ = work.plan(work.runs)[1]
     assert line.startswith("origin on STS-B, at most: 5 pairs x 6 contexts x 3 generators")
-    work.finish()
+    assert finish(work) is None
     messages = [record.getMessage() for record in caplog.records]
     first = messages.index(f"to be done: {line}")
     assert first < next(i for i, text in enumerate(messages) if text.startswith("origin on STS-B:"))
     assert any("origin on STS-B, to be done: 5 pairs" in text for text in messages)
-    assert Measuring(planned, runs).costs() == []
+    assert work.plan([])[1] == ["1 of 1 runs finished"]
 
 
 def test_reproduce_contexts_left_to_another_process_is_waited_for(options, runs):
@@ -265,11 +258,11 @@ def test_reproduce_contexts_left_to_another_process_is_waited_for(options, runs)
     chosen = dataclasses.replace(
         options, overrides=(*quick, "selection.size=2", "selection.chunks=5")
     )
-    planned = measurements(plan_contexts(experiment, chosen))
+    work = open_work(experiment, chosen)
+    planned = work.runs
     (origin,) = (one for one in planned if one.part == "origin")
-    work = Measuring(planned, runs)
     with PartMaker(runs).own(origin.part_folder, wait=False):
-        thread = threading.Thread(target=work.finish)
+        thread = threading.Thread(target=finish, args=[work])
         thread.start()
         stop = time.monotonic() + 60
         while not all(one.finished for one in planned if one.part is None):
@@ -281,11 +274,11 @@ def test_reproduce_contexts_left_to_another_process_is_waited_for(options, runs)
 
 
 @pytest.mark.slow
-def test_reproduce_contexts_killed_anywhere_ends_with_the_same_scores(options, stsb, tmp_path):
+def test_reproduce_contexts_killed_anywhere_ends_with_the_same_scores(options, data, tmp_path):
     text = "--on sts-b --recipe recipes/contexts/tiny.yaml"
     command = [
-        sys.executable, "-m", "condsim", "reproduce", "ssbc-structures", *text.split(),
-        "--stsb", str(stsb), "--runs", str(tmp_path / "runs"), "--output", str(tmp_path / "out"),
+        sys.executable, "-m", "experiments", "ssbc-structures", *text.split(),
+        "--data", str(data), "--runs", str(tmp_path / "runs"), "--output", str(tmp_path / "out"),
         *(f"--set={text}" for text in QUICK),
     ]  # fmt: skip
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # sums of two threads differ run by run

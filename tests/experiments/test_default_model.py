@@ -10,13 +10,13 @@ import pytest
 from typer.testing import CliRunner
 
 import condsim
-from condsim.cli.main import app
 from condsim.errors import InputError
 
 pytest.importorskip("sentence_transformers")
 pytest.importorskip("faiss")
 pytest.importorskip("sklearn")
 
+from experiments.__main__ import app
 from experiments.default_data import write_sibling_rows
 from experiments.default_model import WEAK, DefaultModelFiles, make_default_model
 
@@ -33,19 +33,6 @@ WHERE = ("on a beach", "in a park", "near a lake", "in a street")
 TEXTS = [f"{who} {what} {where}" for who in WHO for what in WHAT for where in WHERE]
 
 
-class Stages:
-    """Takes note of what is said."""
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        pass
-
-    def say(self, line: str) -> None:
-        self.said.append(line)
-
-
 def write_csts(path: Path, *, first: int, rows: int) -> None:
     with path.open("w", newline="", encoding="utf-8") as stream:
         table = csv.writer(stream)
@@ -58,7 +45,7 @@ def write_csts(path: Path, *, first: int, rows: int) -> None:
 
 @pytest.fixture
 def data(tmp_path):
-    folder = tmp_path / "data" / "c-sts"
+    folder = tmp_path / "data" / "csts-reannotated"
     folder.mkdir(parents=True)
     write_csts(folder / "train.csv", first=0, rows=40)
     write_csts(folder / "dev.csv", first=60, rows=20)
@@ -78,7 +65,7 @@ def write_gzip(path: Path, lines: list[str]) -> None:
 
 
 def test_make_default_model_scores_goes_on_and_refuses_other_inputs(
-    tmp_path, data, tiny_backbone, monkeypatch
+    tmp_path, data, tiny_backbone, monkeypatch, caplog
 ):
     def short(path: Path) -> Recipe:
         return load_recipe(path).replaced(max_seq_length=48)  # the tiny backbone has 64 positions
@@ -95,15 +82,16 @@ def test_make_default_model_scores_goes_on_and_refuses_other_inputs(
         teacher=backbone,
         seeds=(1, 2),
     )
-    weak = replace(WEAK, rows=40, absent=40, k=20, sample=None)
-    work, stages = tmp_path / "work", Stages()
-    report = make_default_model(files, work, stages, weak=weak)
+    weak = WEAK.replaced(rows=40, absent=40, k=20, sample=None)
+    work = tmp_path / "work"
+    caplog.set_level("INFO", logger="condsim")
+    report = make_default_model(files, work, weak=weak)
     assert report.model.name == "condsim-minilm"
     model = condsim.load(str(work / "exported"))
     assert 0 <= model.score(TEXTS[0], TEXTS[1], "number of people") <= 1
     assert 0 <= model.applicability(TEXTS[0], TEXTS[1], "type of animal") <= 1
     assert len(load_task(work / "plain.csv")) > 80
-    assert {"sibling.csv", "teacher", "first", "tuned-1", "tuned-2"} < set(stages.said)
+    assert {"sibling.csv", "teacher", "first", "tuned-1", "tuned-2"} < set(caplog.messages)
     joined = load_csts(work / "joined.csv")
     made = sum(len(load_csts(work / name)) for name in ("weak.csv", "sibling.csv"))
     assert len(joined) == made + 66  # labelled rows of train
@@ -112,20 +100,20 @@ def test_make_default_model_scores_goes_on_and_refuses_other_inputs(
 
     (work / "exported" / "applicability.json").unlink()
     before = (work / "mean" / "report.json").stat().st_mtime_ns
-    again = make_default_model(files, work, stages, weak=weak)
+    again = make_default_model(files, work, weak=weak)
     assert again == report
     assert (work / "mean" / "report.json").stat().st_mtime_ns == before
     assert (work / "exported" / "applicability.json").is_file()
-    assert stages.said.count("sibling.csv") == 1
+    assert caplog.messages.count("sibling.csv") == 1
 
     with pytest.raises(InputError, match="begun with other files or settings"):
-        make_default_model(replace(files, seeds=(1, 3)), work, stages, weak=weak)
+        make_default_model(replace(files, seeds=(1, 3)), work, weak=weak)
     with pytest.raises(InputError, match=r"none\.csv is missing"):
-        make_default_model(replace(files, dev=tmp_path / "none.csv"), work, stages, weak=weak)
+        make_default_model(replace(files, dev=tmp_path / "none.csv"), work, weak=weak)
 
 
 def test_make_default_model_killed_while_averaging_goes_on(tmp_path):
-    making = default_model._Making(None, tmp_path, Stages())
+    making = default_model._Making(None, tmp_path)
     (tmp_path / "mean.partial").mkdir()
     (tmp_path / "mean.partial" / "recipe.yaml").touch()
 
@@ -147,15 +135,15 @@ def test_default_model_files_one_seed_raises():
 def test_reproduce_default_model_passes_options_on(tmp_path, data, monkeypatch):
     seen = []
 
-    def make(files, work, stages):
+    def make(files, work, progress):
         seen.append((files, work))
         figure = SimpleNamespace(value=70.0, low=67.0, high=73.0)
         return SimpleNamespace(model=SimpleNamespace(metrics={"spearman": figure}))
 
     monkeypatch.setattr(default_model, "make_default_model", make)
-    words = ["--data", data, "--runs", tmp_path, "--seeds", 2]
+    words = ["--data", data.parent, "--runs", tmp_path, "--seeds", 2]
     words += ["--teacher", "big", "--backbone", "minilm"]
-    result = CliRunner().invoke(app, ["reproduce", "default-model", *map(str, words)])
+    result = CliRunner().invoke(app, ["default-model", *map(str, words)])
     assert result.exit_code == 0, result.output
     files, work = seen[0]
     assert (files.teacher, files.seeds) == ("big", (1, 2))
@@ -181,13 +169,16 @@ def test_write_sibling_rows_are_new_and_keep_the_dev_sentences_out(tmp_path, dat
 
 
 def test_reproduce_default_model_says_what_is_missing(tmp_path):
+    (tmp_path / "captions").mkdir()
     runner = CliRunner()
     for options, message in (
-        (["--data", str(tmp_path / "none")], "has no files of captions"),
+        ([], "Name the folder of the data sets with --data; it must hold captions"),
+        (["--data", str(tmp_path / "none")], "--data must name a folder that holds captions"),
+        (["--data", str(tmp_path)], "has no files of captions"),
         (["--rows", "5"], "--rows does not apply to default-model"),
         (["--backbone", "a", "--backbone", "b"], "has one --backbone"),
         (["--dry-run"], "--dry-run does not apply to default-model"),
     ):
-        result = runner.invoke(app, ["reproduce", "default-model", *options])
+        result = runner.invoke(app, ["default-model", *options])
         assert isinstance(result.exception, InputError)
         assert message in str(result.exception)

@@ -5,22 +5,27 @@ import re
 from pathlib import Path
 
 import pytest
-from experiments.backbones import resolve
+from experiments.columns import resolve_backbones
+from experiments.trained import plan_trained
 
 from condsim.errors import InputError
-from experiments import load_experiment, names, plan, unique_runs
+from experiments import load_experiment, names, open_work
 
 
 def test_plan_default_runs_minilm_and_shows_the_papers_rows(options):
-    lines = plan(load_experiment("csts-table10"), options)
-    assert {line.backbone.key for line in lines if line.runs} == {"minilm"}
-    assert {line.backbone.key for line in lines if not line.runs} == {"roberta-base"}
-    assert [run.recipe.inputs for run in unique_runs(lines)] == ["condition", "sentences", "both"]
+    lines = plan_trained(load_experiment("csts-table10"), options)
+    assert {line.column.key for line in lines if line.runs} == {"minilm"}
+    assert {line.column.key for line in lines if not line.runs} == {"roberta-base"}
+    assert [run.recipe.inputs for line in lines for run in line.runs] == [
+        "condition",
+        "sentences",
+        "both",
+    ]
 
 
 def test_plan_paper_backbone_takes_the_papers_recipe_where_there_is_a_number(options):
-    asked = dataclasses.replace(options, backbones=resolve(["roberta-large"]))
-    lines = plan(load_experiment("csts-table3"), asked)
+    asked = dataclasses.replace(options, backbones=resolve_backbones(["roberta-large"]))
+    lines = plan_trained(load_experiment("csts-table3"), asked)
     ran = {line.row.key: line.runs for line in lines if line.runs}
     assert list(ran) == ["cross-mse", "bi-quad-mse", "tri-mse"]
     assert ran["bi-quad-mse"][0].recipe.learning_rate == 1e-5
@@ -28,27 +33,27 @@ def test_plan_paper_backbone_takes_the_papers_recipe_where_there_is_a_number(opt
 
 
 def test_plan_other_backbone_takes_the_small_recipe(options, tmp_path):
-    asked = dataclasses.replace(options, backbones=resolve([str(tmp_path)]))
-    run = unique_runs(plan(load_experiment("csts-table10"), asked))[0]
+    asked = dataclasses.replace(options, backbones=resolve_backbones([str(tmp_path)]))
+    run = open_work(load_experiment("csts-table10"), asked).runs[0]
     assert run.recipe.backbone == str(tmp_path)
     assert run.recipe.learning_rate == 1e-4
 
 
 def test_plan_overrides_and_seeds_reach_every_run(options):
     changed = dataclasses.replace(options, overrides=("epochs=2",), seeds=2)
-    runs = unique_runs(plan(load_experiment("ccl-table3"), changed))
+    runs = open_work(load_experiment("ccl-table3"), changed).runs
     assert {run.recipe.epochs for run in runs} == {2}
     assert [run.recipe.seed for run in runs] == [0, 1] * 6
 
 
 def test_plan_full_adds_the_tri_encoder(options):
     experiment = load_experiment("ccl-table4")
-    assert len(unique_runs(plan(experiment, options))) == 5
-    assert len(unique_runs(plan(experiment, dataclasses.replace(options, full=True)))) == 10
+    assert len(open_work(experiment, options).runs) == 5
+    assert len(open_work(experiment, dataclasses.replace(options, full=True)).runs) == 10
 
 
 def test_plan_ablation_leaves_the_term_out(options):
-    lines = plan(load_experiment("ccl-table4"), options)
+    lines = plan_trained(load_experiment("ccl-table4"), options)
     run = next(line.runs[0] for line in lines if line.row.key == "bi-no-bcl" and line.runs)
     assert sorted(run.recipe.objective) == ["c-mse", "mse", "w-acl"]
 
@@ -64,21 +69,19 @@ def test_plan_ablation_leaves_the_term_out(options):
 def test_plan_override_that_cannot_be_raises(override, message, options):
     changed = dataclasses.replace(options, overrides=(override,))
     with pytest.raises(InputError, match=message):
-        plan(load_experiment("ccl-table5"), changed)
+        plan_trained(load_experiment("ccl-table5"), changed)
 
 
 def test_plan_missing_file_names_the_option(options):
-    (options.data / "dev.csv").unlink()
-    with pytest.raises(InputError, match=r"dev\.csv: --data must name a folder that holds"):
-        plan(load_experiment("ccl-table5"), options)
-    (options.stsb / "sts-dev.csv").unlink()
-    with pytest.raises(InputError, match=r"--stsb must name .* sts-train\.csv and sts-dev\.csv"):
-        plan(load_experiment("csts-table9"), options)
-
-
-def test_resolve_two_models_of_one_name_raises(tmp_path):
-    with pytest.raises(InputError, match="would have one name, 'model'"):
-        resolve(["a/model", "b/model"])
+    (options.data / "csts-reannotated" / "dev.csv").unlink()
+    with pytest.raises(InputError, match=r"dev\.csv: --data must name a folder that holds csts-re"):
+        plan_trained(load_experiment("ccl-table5"), options)
+    (options.data / "sts-b" / "sts-dev.csv").unlink()
+    with pytest.raises(InputError, match=r"--data must name .* sts-b/sts-dev\.csv"):
+        plan_trained(load_experiment("csts-table9"), options)
+    nowhere = dataclasses.replace(options, data=None)
+    with pytest.raises(InputError, match=r"with --data; it must hold csts-reannotated/train\.csv"):
+        plan_trained(load_experiment("ccl-table5"), nowhere)
 
 
 def test_plan_counts_are_those_of_the_documentation(options):
@@ -87,7 +90,7 @@ def test_plan_counts_are_those_of_the_documentation(options):
     for name in names():
         if name.startswith("ssbc"):
             continue  # these have a table of their own
-        runs = unique_runs(plan(load_experiment(name), options))
+        runs = open_work(load_experiment(name), options).runs
         trained[name] = {run.folder for run in runs if run.trained}
     documented = {}
     for line in page.splitlines():

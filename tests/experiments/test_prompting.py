@@ -3,17 +3,18 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 
 import pytest
-from experiments.language_models import resolve_models
-from experiments.prompt_execute import Asking, finished_prompt
+from experiments.columns import resolve_models
+from experiments.prompts import plan_prompts
 
 from condsim.errors import BackendError, BudgetError, InputError
 from condsim.prompting import PromptSettings, scorer as open_prompt
 from condsim.prompting.backends import Answer
-from experiments import PromptOptions, load_experiment, plan_prompts, prompt_runs, reproduce
+from experiments import PromptOptions, load_experiment, open_work, reproduce
 
 TABLES = ("csts-table4", "csts-table11", "csts-table12")
 ROWS = 20  # labelled rows of the C-STS dev file
@@ -48,7 +49,6 @@ def ask(options, tmp_path):
             load_experiment(name),
             dataclasses.replace(options, prompts=chosen),
             tmp_path / "out",
-            defaults=options,
             report_only=report_only,
         )
 
@@ -58,6 +58,10 @@ def ask(options, tmp_path):
 def planned(options, name, *models, **prompts):
     chosen = PromptOptions(models=resolve_models(models), **prompts)
     return plan_prompts(load_experiment(name), dataclasses.replace(options, prompts=chosen))
+
+
+def prompt_runs(lines):
+    return tuple(line.run for line in lines if line.run is not None)
 
 
 def sections(page: str) -> dict[str, list[list[str]]]:
@@ -121,7 +125,7 @@ def test_published_numbers_are_as_printed(name, row, model, expected):
 
 
 def test_plan_prompts_without_a_model_shows_the_paper_and_needs_no_data(options):
-    (options.data / "dev.csv").unlink()
+    (options.data / "csts-reannotated" / "dev.csv").unlink()
     lines = planned(options, "csts-table4")
     assert prompt_runs(lines) == ()
     assert len(lines) == 7 * 9
@@ -145,7 +149,7 @@ def test_plan_prompts_folder_depends_on_what_decides_the_scores(options):
     assert len({folder(), server, expected}) == 3
     assert "-4-shot-expected-s0-" in expected.name
     before = folder()
-    with (options.data / "dev.csv").open("a", encoding="utf-8") as stream:
+    with (options.data / "csts-reannotated" / "dev.csv").open("a", encoding="utf-8") as stream:
         stream.write("a,b,c,1\n")
     assert folder() != before
 
@@ -176,7 +180,7 @@ def test_reproduce_page_has_the_papers_number_beside_ours(ask, backends, options
     assert rows[5][3] == rows[5][-1]  # both are the same fake
     assert rows[-1][0] == "condition-only baseline, C-STS"
     run = prompt_runs(planned(options, "csts-table11", "flan-t5-small"))[5]
-    report = finished_prompt(run)
+    report = run.report()
     spearman = report.report.model.metrics["spearman"]
     assert rows[5][3] == f"{spearman.value:.1f} [{spearman.low:.1f}, {spearman.high:.1f}]"
     invalid = tables["Invalid answers, %"]
@@ -187,7 +191,7 @@ def test_reproduce_page_has_the_papers_number_beside_ours(ask, backends, options
     assert alone[2 + 5][2].startswith(f"{report.valid_only.model.metrics['spearman'].value:.1f} [")
     assert "C-STS: examples drawn from train.csv (revision " in page
     assert "`google/flan-t5-small`, on this machine; 9 of 9 rows finished; seed 0" in page
-    made = "condsim reproduce csts-table11 --model google/flan-t5-small --model someone/tiny"
+    made = "python -m experiments csts-table11 --model google/flan-t5-small --model someone/tiny"
     assert f"Made by `{made}`." in page
     assert str(options.data) not in page
 
@@ -249,8 +253,8 @@ def test_reproduce_back_end_that_fails_leaves_the_finished_rows(ask, backends, t
 
 
 def test_reproduce_mistake_is_told_before_a_page_is_written(ask, backends, options, tmp_path):
-    lines = (options.data / "train.csv").read_text().splitlines(keepends=True)
-    (options.data / "train.csv").write_text("".join(lines[:5]))
+    lines = (options.data / "csts-reannotated" / "train.csv").read_text().splitlines(keepends=True)
+    (options.data / "csts-reannotated" / "train.csv").write_text("".join(lines[:5]))
     with pytest.raises(InputError, match="4 examples need 3 sentence pairs"):
         ask("csts-table11", "m")
     assert not backends
@@ -278,16 +282,16 @@ def test_reproduce_server_leaves_its_address_out(ask, backends, options):
     assert not any("secret" in text for text in (page, *reports))
 
 
-def test_finished_prompt_damaged_report_is_made_again(ask, backends, options):
+def test_report_of_a_run_damaged_report_is_made_again(ask, backends, options):
     ask("csts-table11", "m")
     run = prompt_runs(planned(options, "csts-table11", "m"))[0]
     (run.folder / "report.json").write_text("{")
-    assert finished_prompt(run) is None
+    assert run.report() is None
     assert ask("csts-table11", "m").finished == 9
     assert len(backends["m"].asked) == 9 * ROWS
 
 
-def test_finished_prompt_other_run_in_the_folder_raises(ask, backends, options):
+def test_report_of_a_run_other_run_in_the_folder_raises(ask, backends, options):
     ask("csts-table11", "m")
     run = prompt_runs(planned(options, "csts-table11", "m"))[0]
     path = run.folder / "report.json"
@@ -298,29 +302,33 @@ def test_finished_prompt_other_run_in_the_folder_raises(ask, backends, options):
         ask("csts-table11", "m", report_only=True)
 
 
-def test_requests_left_counts_what_is_not_stored(ask, backends, options):
+def test_plan_counts_requests_of_what_is_not_stored(ask, backends, options):
     with pytest.raises(BudgetError):
         ask("csts-table11", "m", max_requests=25)
     runs = prompt_runs(planned(options, "csts-table11", "m"))
-    left = Asking(runs, PromptOptions()).requests_left()
-    assert list(left) == [run.folder for run in runs[1:]]
-    assert list(left.values()) == [ROWS - 5, *[ROWS] * 7]
+    chosen = dataclasses.replace(options, prompts=PromptOptions(models=resolve_models(["m"])))
+    lines, notes = open_work(load_experiment("csts-table11"), chosen).plan(runs[1:])
+    assert [line.split()[-1] for line in lines] == [str(run.folder) for run in runs]
+    assert [int(line.split()[2]) for line in lines[1:]] == [ROWS - 5, *[ROWS] * 7]
+    assert notes == [f"1 of 9 runs finished, {8 * ROWS - 5} requests to be sent"]
     assert len(backends["m"].asked) == 25
 
 
 def test_reproduce_finished_table_imports_no_torch_and_no_openai(ask, backends, options):
     ask("csts-table11", "m")
-    folders = [str(folder) for folder in (options.data, options.stsb, options.runs)]
+    folders = [str(folder) for folder in (options.data, options.runs)]
     code = f"""
 import sys
 from pathlib import Path
-from condsim.experiments import Options, PromptOptions, load_experiment, reproduce
-from condsim.experiments.language_models import resolve_models
+from experiments import Options, PromptOptions, load_experiment, reproduce
+from experiments.columns import resolve_models
 chosen = PromptOptions(models=resolve_models(["m"]))
 options = Options(*map(Path, {folders!r}), prompts=chosen)
-done = reproduce(load_experiment("csts-table11"), options, Path("out"), defaults=options)
+done = reproduce(load_experiment("csts-table11"), options, Path("out"))
 assert done.finished == done.planned == 9
 heavy = ("torch", "transformers", "sentence_transformers", "sklearn", "openai")
 assert not [name for name in heavy if name in sys.modules]
 """
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=options.runs, timeout=60)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", code]
+    subprocess.run(command, check=True, cwd=options.runs, env=environment, timeout=60)

@@ -4,16 +4,17 @@ import csv
 import dataclasses
 import importlib
 import json
+import os
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from experiments.backbones import resolve
 from experiments.catalogue import parse
+from experiments.columns import resolve_backbones
 
 from condsim.errors import InputError, ModelError
-from experiments import execute, load_experiment, plan, reproduce, unique_runs
+from experiments import load_experiment, open_work, reproduce, trained as trained_work
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 
@@ -36,9 +37,7 @@ def run(options, tmp_path):
         report_only = changes.pop("report_only", False)
         experiment = load_experiment(name) if isinstance(name, str) else name
         chosen = dataclasses.replace(options, **changes)
-        return reproduce(
-            experiment, chosen, tmp_path / "out", defaults=options, report_only=report_only
-        )
+        return reproduce(experiment, chosen, tmp_path / "out", report_only=report_only)
 
     return go
 
@@ -55,15 +54,15 @@ def trained(monkeypatch, finished):
         return object()
 
     by_folder = {}
-    real = execute.run_missing
+    real = trained_work.Trained.prepare
 
-    def run_missing(runs):
-        by_folder.update({run.folder: run for run in runs})
-        return real(runs)
+    def prepare(self, missing):
+        by_folder.update({run.folder: run for run in missing})
+        return real(self, missing)
 
-    monkeypatch.setattr(execute, "run_or_resume", run_or_resume)
-    monkeypatch.setattr(execute, "_has_weights", lambda backbone: "minilm" in backbone.lower())
-    monkeypatch.setattr("experiments.run.run_missing", run_missing)
+    monkeypatch.setattr("condsim.training.run_or_resume", run_or_resume)
+    monkeypatch.setattr(trained_work, "_has_weights", lambda name: "minilm" in name.lower())
+    monkeypatch.setattr(trained_work.Trained, "prepare", prepare)
     return folders
 
 
@@ -80,7 +79,7 @@ def test_reproduce_table_has_both_numbers_side_by_side(run, trained):
     assert page.count("60.0 [58.0, 62.0]") == 3  # the tri-encoders, one seed each
     assert "+0.0 Spearman [+0.0, +0.0] (mean and 95 % t-interval over 3 seeds" in page
     assert "condition-only baseline" in page
-    assert "Made by `condsim reproduce ccl-table3`." in page
+    assert "Made by `python -m experiments ccl-table3`." in page
     assert (written.finished, written.planned) == (12, 12)
     assert written.plot.read_bytes().startswith(b"\x89PNG")
 
@@ -108,7 +107,7 @@ def test_reproduce_finished_runs_are_not_run_again(run, trained):
 
 
 def test_reproduce_without_weights_says_so(run, trained):
-    written = run("ccl-table4", backbones=resolve(["roberta-base", "minilm"]))
+    written = run("ccl-table4", backbones=resolve_backbones(["roberta-base", "minilm"]))
     rows = table_of(written.page.read_text())
     assert rows["w/o BCL"][2:] == ["43.1", "not run: no weights", "46.3", "60.0 [58.0, 62.0]"]
     assert (written.finished, written.planned) == (5, 10 + 0)
@@ -127,7 +126,7 @@ def test_reproduce_backbone_that_cannot_be_loaded_is_not_run(run, tmp_path, monk
 
 
 def test_reproduce_report_only_trains_nothing(run, trained, options, finished):
-    runs = unique_runs(plan(load_experiment("ccl-table3"), options))
+    runs = open_work(load_experiment("ccl-table3"), options).runs
     finished(runs[0], spearman=50.0)
     written = run("ccl-table3", report_only=True)
     rows = table_of(written.page.read_text())
@@ -156,7 +155,7 @@ def test_reproduce_page_without_marker_is_not_overwritten(run, trained):
 
 def test_reproduce_other_run_in_the_folder_raises(run, trained, options):
     run("csts-table10")
-    folders = [one.folder for one in unique_runs(plan(load_experiment("csts-table10"), options))]
+    folders = [one.folder for one in open_work(load_experiment("csts-table10"), options).runs]
     recipe = folders[0] / "recipe.yaml"
     recipe.write_text(recipe.read_text().replace("learning_rate: 0.0001", "learning_rate: 0.01"))
     record = folders[0] / "training.json"
@@ -203,7 +202,7 @@ def test_reproduce_over_estimation_counts_cosines_once(run, trained, options, mo
     rows = table_of(written.page.read_text())
     assert rows["CCL"][2] == "46"
     assert rows["CCL"][3] == rows["Quad + MSE"][3]
-    folder = unique_runs(plan(load_experiment("ccl-appendix-a"), options))[0].folder
+    folder = open_work(load_experiment("ccl-appendix-a"), options).runs[0].folder
     count = json.loads((folder / "over-estimation.json").read_text())["either"]
     assert count > 0
     assert rows["CCL"][3] == f"{count}.0 ± 0.0 (3)"
@@ -216,7 +215,9 @@ def test_reproduce_over_estimation_without_weights_in_the_folder_says_so(run, tr
 
 def test_reproduce_zero_shot_measures_the_backbone_as_it_is(run, tiny_backbone):
     written = run(
-        "csts-table2", backbones=resolve([str(tiny_backbone)]), overrides=("max_seq_length=48",)
+        "csts-table2",
+        backbones=resolve_backbones([str(tiny_backbone)]),
+        overrides=("max_seq_length=48",),
     )
     page = written.page.read_text()
     assert "not run" not in page
@@ -229,7 +230,7 @@ def test_reproduce_trains_and_goes_on_for_real(run, tiny_backbone, options):
     rows = {"one": {"cells": {"encoder": "bi"}, "recipe": "bi", "seeds": 2}}
     words = dict.fromkeys(("title", "source", "claim", "measured_on"), "x")
     experiment = parse({**words, "rows": rows}, name="tiny")
-    changes = {"backbones": resolve([str(tiny_backbone)]), "overrides": TINY}
+    changes = {"backbones": resolve_backbones([str(tiny_backbone)]), "overrides": TINY}
     written = run(experiment, **changes)
     assert (written.finished, written.planned) == (2, 2)
     assert "(2)" in written.page.read_text()
@@ -241,14 +242,16 @@ def test_reproduce_trains_and_goes_on_for_real(run, tiny_backbone, options):
 
 def test_reproduce_finished_table_imports_no_torch(run, trained, options):
     run("csts-table3")
-    folders = [str(folder) for folder in (options.data, options.stsb, options.runs)]
+    folders = [str(folder) for folder in (options.data, options.runs)]
     code = f"""
 import sys
 from pathlib import Path
-from condsim.experiments import Options, load_experiment, reproduce
+from experiments import Options, load_experiment, reproduce
 options = Options(*map(Path, {folders!r}))
-done = reproduce(load_experiment("csts-table3"), options, Path("out"), defaults=options)
+done = reproduce(load_experiment("csts-table3"), options, Path("out"))
 assert done.finished == done.planned
 assert not [name for name in ("torch", "sentence_transformers", "sklearn") if name in sys.modules]
 """
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=options.runs, timeout=60)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", code]
+    subprocess.run(command, check=True, cwd=options.runs, env=environment, timeout=60)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from experiments.language_models import PAPER_MODELS, hosted, resolve_models
+from experiments.columns import PAPER_MODELS, resolve_backbones, resolve_models
 
 from condsim.errors import InputError
 
@@ -18,7 +18,7 @@ def test_resolve_models_other_model_is_never_the_papers():
     assert ours.key not in PAPER_MODELS
     assert (ours.label, ours.model) == ("someone/flan-t5-xl", "someone/flan-t5-xl")
     assert gpt.key not in PAPER_MODELS  # what a server serves as gpt-4 today is another model
-    assert not hosted(gpt)
+    assert not gpt.hosted
 
 
 def test_resolve_models_folder_is_called_by_its_last_part(tmp_path):
@@ -36,8 +36,13 @@ def test_resolve_models_what_cannot_be_raises(given, message):
 
 
 def test_hosted_is_what_only_openai_has():
-    assert [key for key, model in PAPER_MODELS.items() if hosted(model)] == [
+    assert [key for key, model in PAPER_MODELS.items() if model.hosted] == [
         "gpt-3.5-turbo-0301",
         "gpt-4-0314",
     ]
     assert all(re.fullmatch(r"[\w-]+/[\w-]+", m.model) for m in list(PAPER_MODELS.values())[:8])
+
+
+def test_resolve_backbones_two_models_of_one_name_raises():
+    with pytest.raises(InputError, match="would have one name, 'model'"):
+        resolve_backbones(["a/model", "b/model"])

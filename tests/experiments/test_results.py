@@ -4,15 +4,9 @@ import math
 import statistics
 
 import pytest
-from experiments.seeds import mean_interval, over_seeds, t_quantile
+from experiments.results import mean_interval, over_seeds
 
 from condsim.evaluation import Metric
-
-
-@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9, 30])
-def test_t_quantile_is_scipys(freedom):
-    stats = pytest.importorskip("scipy.stats")
-    assert t_quantile(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-9)
 
 
 def test_mean_interval_three_values_by_hand():

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from condsim.contexts import (
     TOKENS,
     Center,
@@ -19,16 +21,20 @@ from condsim.contexts import (
     load_contexts_recipe,
 )
 from condsim.errors import InputError
-from experiments.backbones import packaged_recipe
-from experiments.contexts_parts import MADE, Part, part_folder, steps
-from experiments.experiment import Experiment, FromContexts, Row
-from experiments.gold_sets import GOLD_SETS, GoldSet, load_gold_set
-from experiments.naming import digest
-from experiments.plan import Options
+from condsim.types import FloatArray
+from experiments.catalogue import Experiment, FromContexts, Row
+from experiments.columns import TEST_SETS
+from experiments.contexts.parts import Part, part_folder
+from experiments.naming import digest, recipe_file
+from experiments.options import GoldSet, Options, data_path, load_gold_set
 
 _RECIPE = "contexts/openstax.yaml"
 _UNBOUNDED = 10**12  # sentences of a corpus that is not known yet
-_REPORT = "report.json"
+_PARTS: dict[str | None, Part] = {
+    "origin": "origin",
+    "surrogate": "surrogate",
+    "tfidf-cosine": "corpus",
+}
 
 
 @dataclass(frozen=True)
@@ -52,24 +58,27 @@ class Measurement:
     gold: GoldSet
 
     @property
+    def report(self) -> Path:
+        """The file of its report, written last."""
+        return self.folder / "report.json"
+
+    @property
     def finished(self) -> bool:
         """Whether it is measured."""
         return self.report.is_file()
 
     @property
-    def report(self) -> Path:
-        """The file of its report."""
-        return self.folder / _REPORT
+    def scores_file(self) -> Path:
+        """The file of its scores."""
+        return self.folder / "scores.npy"
+
+    def scores(self) -> FloatArray:
+        """The scores of a finished measurement, one for each row of its set, ``(n,)``."""
+        scores: FloatArray = np.load(self.scores_file)
+        return scores
 
     def terms(self, center: Center) -> Path:
-        """Where the terms of Eq. 3 are, or will be, if the origin scores.
-
-        Args:
-            center: The centring whose means they have.
-
-        Returns:
-            The folder.
-        """
+        """The folder of the terms of Eq. 3 with the means of a centring, if the origin scores."""
         return self.part_folder / f"terms-{self.gold.code}-{center}"
 
     @property
@@ -85,32 +94,17 @@ class Measurement:
 
 @dataclass(frozen=True)
 class ContextsLine:
-    """A row of the experiment on one test set.
-
-    Attributes:
-        row: The row.
-        gold: Key of the set.
-        measurement: What is measured; None if nothing is.
-    """
+    """A row of the experiment on the test set ``gold``; no measurement if nothing is measured."""
 
     row: Row
     gold: str
-    measurement: Measurement | None
+    measurement: Measurement | None = None
 
 
 def plan_contexts(experiment: Experiment, options: Options) -> tuple[ContextsLine, ...]:
     """Lists what an experiment measures; nothing is made.
 
-    Args:
-        experiment: An experiment of the kind ``contexts`` or ``cases``.
-        options: What was chosen.
-
-    Returns:
-        The lines, row by row. Sets that are not asked for are there without a measurement where
-        the paper has a number.
-
-    Raises:
-        InputError: If data or inputs are not there, or a change of a recipe is not allowed.
+    Sets that are not asked for are there without a measurement where the paper has a number.
     """
     chosen = options.contexts
     for key in chosen.only or ():
@@ -127,63 +121,32 @@ def plan_contexts(experiment: Experiment, options: Options) -> tuple[ContextsLin
             "it names the input files itself. Leave --recipe out, or take another experiment."
         )
     asked = [key for key in experiment.gold_sets if key in (chosen.only or experiment.gold_sets)]
-    gold = {key: load_gold_set(key, stsb=options.stsb, options=chosen) for key in asked}
+    gold = {key: load_gold_set(key, options) for key in asked}
     lines = []
     for row in experiment.rows.values():
         runs = row.contexts is not None and row.contexts.scorer is not None
         runs = runs and (options.full or not row.full)
         recipe = _recipe(row, options) if runs else None
-        for key in GOLD_SETS:
+        for key in TEST_SETS:
             if recipe is not None and key in gold:
                 lines.append(ContextsLine(row, key, _measurement(row, recipe, gold[key], options)))
             elif experiment.has_number(row.key, key):
-                lines.append(ContextsLine(row, key, None))
+                lines.append(ContextsLine(row, key))
     return tuple(lines)
 
 
 def measurements(lines: Sequence[ContextsLine]) -> tuple[Measurement, ...]:
-    """All measurements of some lines, each once, those of one scorer together.
-
-    Args:
-        lines: What `plan_contexts` gave.
-
-    Returns:
-        The measurements, in the order in which their scorers come first.
-    """
+    """All measurements, each once, those of one scorer together in the order scorers come first."""
     every = {line.measurement.folder: line.measurement for line in lines if line.measurement}
     scorers = dict.fromkeys(one.part_folder for one in every.values())
     return tuple(one for scorer in scorers for one in every.values() if one.part_folder == scorer)
 
 
-def planned_parts(planned: Sequence[Measurement], runs: Path) -> dict[Path, bool]:
-    """All parts that measurements need.
-
-    Args:
-        planned: The measurements.
-        runs: The folder of all runs.
-
-    Returns:
-        Their folders in the order they are made, and whether each is finished.
-    """
-    folders = [
-        part_folder(runs, step, one.recipe)
-        for one in planned
-        if one.part is not None
-        for step in steps(one.part, one.recipe)
-    ]
-    return {folder: (folder / MADE).is_file() for folder in folders}
-
-
 def expected_cost(measurement: Measurement, center: Center) -> Cost | None:
-    """Counts what a measurement costs that was not begun; nothing is opened.
+    """What a measurement that was not begun costs at most; nothing is opened.
 
-    Args:
-        measurement: The measurement.
-        center: The centring whose means are computed.
-
-    Returns:
-        The cost, at most, of scoring its set by the origin or, for a surrogate, of its harvest;
-        None if no generator scores.
+    That is scoring its set by the origin, means of ``center`` included, or the harvest of a
+    surrogate; None if no generator scores.
     """
     recipe, task = measurement.recipe, measurement.gold.task
     pairs, sentences = len(task), len({*task.sentences1, *task.sentences2})
@@ -207,8 +170,11 @@ def expected_cost(measurement: Measurement, center: Center) -> Cost | None:
 
 def _recipe(row: Row, options: Options) -> ContextsRecipe:
     """The recipe of a row: the one chosen, then the row, then the command line."""
-    file = options.contexts.recipe or packaged_recipe(_RECIPE)
-    own = [f"{key}={json.dumps(value)}" for key, value in row.set.items()]  # JSON is YAML
+    file = options.contexts.recipe or recipe_file(_RECIPE)
+    changes = dict(row.set)
+    if "inputs" in changes:
+        changes["inputs"] = [str(data_path(options, name)) for name in changes["inputs"]]
+    own = [f"{key}={json.dumps(value)}" for key, value in changes.items()]  # JSON is YAML
     return load_contexts_recipe(file, overrides=[*own, *options.overrides])
 
 
@@ -227,30 +193,21 @@ def _check_overrides(experiment: Experiment, overrides: Sequence[str]) -> None:
 
 def _measurement(row: Row, recipe: ContextsRecipe, gold: GoldSet, options: Options) -> Measurement:
     how = row.contexts or FromContexts()
-    parts: dict[str | None, Part] = {
-        "origin": "origin",
-        "surrogate": "surrogate",
-        "tfidf-cosine": "corpus",
-    }
-    part = parts.get(how.scorer)
+    part = _PARTS.get(how.scorer)
     scorer = (
         options.runs / str(how.scorer) if part is None else part_folder(options.runs, part, recipe)
     )
     found = Measurement(scorer / f"on-{gold.code}", part, scorer, recipe, how, gold)
     if how.scorer != "origin":
         return found
-    _check_weights(found, row.key)
+    computed = recipe.scoring.weights.used
+    for term in found.weights.used:
+        if term not in computed:
+            raise InputError(
+                f"The row {row.key!r} weighs the term {term!r}, which the recipe gives the "
+                "weight 0."
+            )
     name = f"{found.folder.name}-{found.center}"
     if how.weights:
         name += f"-weighed-{digest({'weights': found.weights.values})}"
     return dataclasses.replace(found, folder=scorer / name)
-
-
-def _check_weights(found: Measurement, row: str) -> None:
-    """Refuses a score of terms that are not computed."""
-    computed = found.recipe.scoring.weights.used
-    more = [term for term in found.weights.used if term not in computed]
-    if more:
-        raise InputError(
-            f"The row {row!r} weighs the term {more[0]!r}, which the recipe gives the weight 0."
-        )

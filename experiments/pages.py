@@ -1,16 +1,17 @@
-"""Results as Markdown: the paper's number and ours side by side."""
+"""Results as a Markdown page and a CSV table: the paper's number and ours side by side."""
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from condsim.errors import InputError
-from experiments.experiment import Experiment
-from experiments.provenance import BASELINE, TASKS, baseline, facts
-from experiments.results import Difference, Line, Results
-from experiments.seeds import OverSeeds
+from condsim.files import replacing
+from experiments.catalogue import Experiment
+from experiments.provenance import BASELINE, TASKS, baseline_text, facts
+from experiments.results import Difference, Line, OverSeeds, Results
 
 MARKER = "<!-- notes -->"
 HEADS = {
@@ -21,42 +22,35 @@ HEADS = {
     "valid_spearman": "Spearman of the valid answers alone",
 }
 UNDEFINED = "undefined"
+_COLUMNS = (
+    "metric",
+    "paper",
+    "paper_std",
+    "ours",
+    "ours_std",
+    "low",
+    "high",
+    "seeds",
+    "status",
+)
 
 
-def page(results: Results, options_text: str, notes: str, *, below: Sequence[str] = ()) -> str:
-    """Lays results out as a page.
-
-    Args:
-        results: The results.
-        options_text: The command that makes the page.
-        notes: What a person wrote below the marker, kept as it is.
-        below: Lines to stand below the tables.
-
-    Returns:
-        Markdown, ending in a newline.
-    """
+def results_page(results: Results, command: str, notes: str) -> str:
+    """Lays results out as a page; ``notes`` is what a person wrote below the marker."""
     experiment = results.experiment
     lines = heading(experiment)
     for metric in experiment.metrics:
-        if not any(metric in line.paper or line.planned or line.status for line in results.lines):
-            continue
-        lines += [f"## {HEADS[metric]}", ""]
-        lines += [*pipe_table(*_cells(results, metric)), ""]
+        if results.shows(metric):
+            lines += [f"## {HEADS[metric]}", ""]
+            lines += [*pipe_table(*_cells(results, metric)), ""]
     lines += [*(f"- {text}" for text in _differences(results)), ""] if results.differences else []
-    lines += [*below, ""] if below else []
-    lines += [f"- {text}" for text in [*_reading(results), *facts(results, options_text)]]
+    lines += [*results.below, ""] if results.below else []
+    lines += [f"- {text}" for text in [*_reading(results), *facts(results, command)]]
     return ending(experiment, lines, notes)
 
 
 def heading(experiment: Experiment) -> list[str]:
-    """Title, source and plot.
-
-    Args:
-        experiment: The experiment.
-
-    Returns:
-        The first lines of its page.
-    """
+    """Title, source and plot."""
     return [
         f"# {experiment.title}",
         "",
@@ -68,16 +62,7 @@ def heading(experiment: Experiment) -> list[str]:
 
 
 def ending(experiment: Experiment, lines: Sequence[str], notes: str) -> str:
-    """Adds what the paper claims and the notes.
-
-    Args:
-        experiment: The experiment.
-        lines: The page so far.
-        notes: What a person wrote below the marker.
-
-    Returns:
-        The whole page.
-    """
+    """Adds what the paper claims and the notes."""
     closing = ["", f"**The paper says:** {experiment.claim}"]
     if experiment.remark:
         closing += ["", f"**On its numbers:** {experiment.remark}"]
@@ -85,17 +70,7 @@ def ending(experiment: Experiment, lines: Sequence[str], notes: str) -> str:
 
 
 def kept_notes(path: Path) -> str:
-    """What a person wrote below the marker of an earlier page.
-
-    Args:
-        path: The page; it need not exist.
-
-    Returns:
-        All that follows the marker, as it is; empty without an earlier page.
-
-    Raises:
-        InputError: If there is a page and it has no marker, so that notes might be lost.
-    """
+    """What a person wrote below the marker of an earlier page."""
     if not path.is_file():
         return ""
     _, marker, notes = path.read_text(encoding="utf-8").partition(MARKER)
@@ -108,30 +83,14 @@ def kept_notes(path: Path) -> str:
 
 
 def pipe_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lays cells out as a pipe table; every column after the texts is set to the right.
-
-    Args:
-        heads: Heads of the columns.
-        rows: The cells, as many in each row.
-
-    Returns:
-        The lines of the table.
-    """
+    """Lays cells out as a pipe table; every column after the texts is set to the right."""
     marks = ["---:" if "paper" in head or "ours" in head else "---" for head in heads]
     table = [heads, marks, *rows]
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in table]
 
 
-def figure(value: OverSeeds, metric: str) -> str:
-    """A figure of ours, ``65.1 ± 0.3 (3)`` or ``65.1 [62.0, 68.0]``.
-
-    Args:
-        value: The figure over its seeds.
-        metric: What it is.
-
-    Returns:
-        The text; ``(2 of 3)`` where seeds are still to be run.
-    """
+def _value(value: OverSeeds, metric: str) -> str:
+    """A value of ours, ``65.1 ± 0.3 (3)`` or ``65.1 [62.0, 68.0]``."""
     many = len(value.values)
     one = _number(value.mean, metric, mean=many > 1)
     if value.std is not None:
@@ -143,8 +102,59 @@ def figure(value: OverSeeds, metric: str) -> str:
     return f"{one} ({many})" if many > 1 else one
 
 
+def write_csv(results: Results, path: Path) -> None:
+    """Writes results as CSV, one line for each row, column and metric.
+
+    The columns of the experiment come first, then ``backbone`` (``test set`` for similarity from
+    contexts), ``metric``, the paper's number and its standard deviation, ours with its own or with
+    the ends of the one seed's 95 % interval, the finished seeds, why there is nothing of ours, and
+    the counts of the row.
+    """
+    heads = list(dict.fromkeys(head for line in results.lines for head in line.cells))
+    counts = list(dict.fromkeys(name for line in results.lines for name in line.counts))
+    model = "test set" if results.experiment.from_contexts else "backbone"
+    columns = [*heads, model, *_COLUMNS, *counts]
+    with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, columns, lineterminator="\n", restval="")
+        writer.writeheader()
+        for line in results.lines:
+            for metric in results.experiment.metrics:
+                if metric in line.paper or line.planned or line.status:
+                    writer.writerow({model: line.column.label, **_record(line, metric)})
+        for measured in results.measured:
+            for metric in results.experiment.metrics:
+                found = measured.baseline.model.metrics.get(metric) if measured.baseline else None
+                if found is not None:
+                    writer.writerow(
+                        {heads[0]: "condition-only baseline", "metric": metric}
+                        | {"ours": _decimal(found.value), "low": _decimal(found.low)}
+                        | {"high": _decimal(found.high)}
+                    )
+
+
+def _record(line: Line, metric: str) -> dict[str, str]:
+    paper, ours = line.paper.get(metric), line.ours.get(metric)
+    return {
+        **line.cells,
+        "metric": metric,
+        "paper": paper.text.split()[0] if paper else "",
+        "paper_std": _decimal(paper.std if paper else None),
+        "ours": _decimal(ours.mean if ours else None),
+        "ours_std": _decimal(ours.std if ours else None),
+        "low": _decimal(ours.low if ours else None),
+        "high": _decimal(ours.high if ours else None),
+        "seeds": " ".join(map(str, line.seeds)),
+        "status": line.status,
+        **{name: f"{count:.10g}" for name, count in line.counts.items()},
+    }
+
+
+def _decimal(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
 def _cells(results: Results, metric: str) -> tuple[list[str], list[list[str]]]:
-    """Heads and rows of the table of one metric, the backbones side by side."""
+    """Heads and rows of the table of one metric, paper and ours side by side."""
     lines = [line for line in results.lines if line.paper or line.planned or line.status]
     papers = _distinct(line for line in lines if metric in line.paper)
     ours = _distinct(line for line in lines if line.planned or line.status)
@@ -159,25 +169,25 @@ def _cells(results: Results, metric: str) -> tuple[list[str], list[list[str]]]:
     heads = list(dict.fromkeys(head for line in lines for head in line.cells))
     by_row: dict[str, dict[str, Line]] = {}
     for line in lines:
-        by_row.setdefault(line.row.key, {})[line.backbone.key] = line
+        by_row.setdefault(line.row.key, {})[line.column.key] = line
     rows = []
-    for by_backbone in by_row.values():
-        cells = next(iter(by_backbone.values())).cells
+    for by_column in by_row.values():
+        cells = next(iter(by_column.values())).cells
         rows.append(
             [cells.get(head, "") for head in heads]
-            + [_cell(by_backbone.get(key), what, metric) for key, what in shown]
+            + [_cell(by_column.get(key), what, metric) for key, what in shown]
         )
     rows += [
         [f"{BASELINE}, {TASKS[measured.task]}", *[""] * (len(heads) - 1)]
-        + [baseline(measured, metric) if what == "ours" else "-" for _, what in shown]
+        + [baseline_text(measured, metric) if what == "ours" else "-" for _, what in shown]
         for measured in results.measured
-        if measured.report is not None and metric in measured.report.model.metrics
+        if measured.baseline is not None and metric in measured.baseline.model.metrics
     ]
     return [*heads, *(f"{labels[key]}, {what}" for key, what in shown)], rows
 
 
 def _distinct(lines: Iterator[Line]) -> list[tuple[str, str]]:
-    return list(dict.fromkeys((line.backbone.key, line.backbone.label) for line in lines))
+    return list(dict.fromkeys((line.column.key, line.column.label) for line in lines))
 
 
 def _cell(line: Line | None, what: str, metric: str) -> str:
@@ -186,14 +196,14 @@ def _cell(line: Line | None, what: str, metric: str) -> str:
     if what == "paper":
         return line.paper[metric].text if metric in line.paper else "-"
     if metric in line.ours:
-        return figure(line.ours[metric], metric)
+        return _value(line.ours[metric], metric)
     return line.status or (UNDEFINED if line.seeds else "-")
 
 
 def _differences(results: Results) -> Iterator[str]:
     for found in results.differences:
         pair = f"{_name(found.row.cells)} minus {_name(found.minus.cells)}"
-        text = f"{found.backbone.label}, {pair}: {_difference(found)}"
+        text = f"{found.column.label}, {pair}: {_difference(found)}"
         if found.metric == "over_estimated" and found.ratio is not None:
             text += f"; {100 * found.ratio:.0f} % of it"
         yield f"{text}."

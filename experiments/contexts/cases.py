@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from condsim.types import FloatArray, IntArray
-from experiments.contexts_execute import finished_scores
-from experiments.contexts_plan import ContextsLine, Measurement
-from experiments.markdown import pipe_table
+from experiments.contexts.plan import ContextsLine, Measurement
+from experiments.pages import pipe_table
 
 _BANDS = 5
 _EACH = 2
@@ -17,14 +16,7 @@ _SEED = 0
 
 
 def cases(planned: Sequence[ContextsLine]) -> list[str]:
-    """Lays single pairs out as a table: gold, and each scorer on the scale of gold.
-
-    Args:
-        planned: The lines of the experiment.
-
-    Returns:
-        Markdown; one line that says so where nothing is measured.
-    """
+    """Lays single pairs out as a table: gold, and each scorer on the scale of gold."""
     done: dict[str, Measurement] = {
         ", ".join(line.row.cells.values()): line.measurement
         for line in planned
@@ -35,9 +27,7 @@ def cases(planned: Sequence[ContextsLine]) -> list[str]:
     gold = next(iter(done.values())).gold
     task = gold.task
     scores = {
-        name: by_rank(finished_scores(one), task.labels)
-        for name, one in done.items()
-        if one.gold is gold
+        name: by_rank(one.scores(), task.labels) for name, one in done.items() if one.gold is gold
     }
     rows = [
         [task.sentences1[row], task.sentences2[row], f"{task.labels[row]:.1f}"]
@@ -59,13 +49,6 @@ def cases(planned: Sequence[ContextsLine]) -> list[str]:
 def by_rank(scores: FloatArray, labels: FloatArray) -> FloatArray:
     """Gives each score the label of the same rank.
 
-    Args:
-        scores: Scores, ``(n,)``.
-        labels: Labels, ``(n,)``.
-
-    Returns:
-        A label for each score, ``(n,)``; equal scores have the mean of theirs.
-
     Example:
         >>> by_rank(np.float32([0.1, 0.9, 0.5]), np.float32([5, 0, 3])).tolist()
         [0.0, 5.0, 3.0]
@@ -79,15 +62,7 @@ def by_rank(scores: FloatArray, labels: FloatArray) -> FloatArray:
 
 
 def drawn_cases(labels: FloatArray, label_range: tuple[float, float]) -> IntArray:
-    """Draws rows from each fifth of the scale.
-
-    Args:
-        labels: Labels, ``(n,)``.
-        label_range: Lowest and highest label.
-
-    Returns:
-        Rows, from the highest labels to the lowest.
-    """
+    """Draws rows from each fifth of the scale."""
     low, high = label_range
     bands = np.minimum(((labels - low) / (high - low) * _BANDS).astype(int), _BANDS - 1)
     random = np.random.default_rng(_SEED)

@@ -3,30 +3,27 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import typer
-from experiments.reproduce import reproduce
+from experiments.__main__ import app
 from typer.testing import CliRunner
 
 from condsim.errors import BudgetError, InputError
 from condsim.prompting import scorer as open_prompt
 from condsim.prompting.backends import Answer
 
-APP = typer.Typer(rich_markup_mode="markdown")
-APP.command()(reproduce)
 ROWS = "sentence1,sentence2,condition,label\na b,c d,e,1\na b,c d,f,5\ng h,i j,e,2\ng h,i j,k,4\n"
 
 
 def invoke(*arguments):
-    return CliRunner().invoke(APP, [str(argument) for argument in arguments])
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture
 def data(tmp_path):
-    folder = tmp_path / "csts"
-    folder.mkdir()
+    folder = tmp_path / "data" / "csts-reannotated"
+    folder.mkdir(parents=True)
     for name in ("train.csv", "dev.csv"):
         (folder / name).write_text(ROWS)
-    return folder
+    return folder.parent
 
 
 def test_reproduce_list_prints_every_name():
@@ -72,7 +69,7 @@ def backend(fake_backend, monkeypatch):
 
 def prompting(folder, *arguments):
     return invoke(
-        "csts-table11", "--data", folder / "csts", "--runs", folder / "runs",
+        "csts-table11", "--data", folder / "data", "--runs", folder / "runs",
         "--output", folder / "results", *arguments,
     )  # fmt: skip
 
@@ -85,7 +82,9 @@ def prompt_data(data):
             for pair in range(5)
             for condition, step in (("the size", 0), ("the colour", 2))
         ]
-        (data / f"{name}.csv").write_text("sentence1,sentence2,condition,label\n" + "".join(rows))
+        (data / "csts-reannotated" / f"{name}.csv").write_text(
+            "sentence1,sentence2,condition,label\n" + "".join(rows)
+        )
 
 
 def test_reproduce_prompting_dry_run_counts_requests_and_asks_nothing(
@@ -138,7 +137,10 @@ def test_reproduce_prompting_report_only_asks_nothing(tmp_path, prompt_data, bac
     [
         ((), "Give the name of a table or figure"),
         (("csts-tabel3",), "Did you mean 'csts-table3'"),
-        (("csts-table3", "--data", "nowhere"), r"--data must name a folder that holds train\.csv"),
+        (
+            ("csts-table3", "--data", "nowhere"),
+            r"--data must name a folder that holds csts-reannotated/train\.csv",
+        ),
         (("csts-table3", "--set", "seed=1"), "'seed' is decided by --seeds"),
         (
             ("csts-table4", "--backbone", "minilm"),
@@ -152,10 +154,11 @@ def test_reproduce_prompting_report_only_asks_nothing(tmp_path, prompt_data, bac
         (("csts-table3", "--rows", "5"), r"--rows does not apply to csts-table3"),
         (
             ("ssbc-table6", "--set", "seed=1", "--recipe", "a.yaml"),
-            r"Cannot read .* a\.yaml|--stsb",
+            r"Name the folder of the data sets with --data; it must hold sts-b/sts-test\.csv",
         ),
         (("csts-table4", "--scoring", "expected"), r"--scoring is of no use without a language"),
         (("csts-table4", "--model", "m", "--data", "nowhere"), r"--data must name a folder"),
+        (("csts-table4", "--model", "m"), r"Name the folder of the data sets with --data; it must"),
         (
             ("csts-table4", "--model", "/a/m", "--model", "/b/m"),
             r"--model: '/a/m' and '/b/m' would have one name",
@@ -176,9 +179,10 @@ def test_reproduce_contexts_dry_run_prints_parts_and_cost_and_writes_nothing(tmp
     pytest.importorskip("sentencex")
     monkeypatch.chdir(Path(__file__).resolve().parents[2])
     rows = "".join(f"m\to\t1\t{row}\t{row}.0\tA man.\tA dog.\n" for row in range(5))
-    (tmp_path / "sts-test.csv").write_text(rows)
+    (tmp_path / "sts-b").mkdir()
+    (tmp_path / "sts-b" / "sts-test.csv").write_text(rows)
     done = invoke(
-        "ssbc-table9", "--recipe", "recipes/contexts/tiny.yaml", "--stsb", tmp_path,
+        "ssbc-table9", "--recipe", "recipes/contexts/tiny.yaml", "--data", tmp_path,
         "--runs", tmp_path / "runs", "--dry-run", "--set", "selection.size=3",
     )  # fmt: skip
     assert done.exit_code == 0, done.output

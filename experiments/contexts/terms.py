@@ -34,15 +34,7 @@ class Block:
 
 
 def missing_pairs(folder: Path, pairs: int) -> int:
-    """Counts pairs whose terms are still to be computed; blocks are written in order.
-
-    Args:
-        folder: Folder of the blocks.
-        pairs: Pairs of the set.
-
-    Returns:
-        How many of the last ones are missing.
-    """
+    """Counts pairs whose terms are still to be computed; blocks are written in order."""
     done = 0
     while done < pairs and _whole(_file(folder, done)):
         done += BLOCK
@@ -56,17 +48,7 @@ def write_blocks(
     *,
     progress: Callable[[int, int], None],
 ) -> None:
-    """Computes the terms that are missing.
-
-    Args:
-        folder: Folder of the blocks.
-        scorer: Computes them.
-        task: The set.
-        progress: Called with pairs done and pairs in all.
-
-    Raises:
-        InputError: If a block cannot be written.
-    """
+    """Computes the terms that are missing."""
     folder.mkdir(parents=True, exist_ok=True)
     start = len(task) - missing_pairs(folder, len(task))
     found = scorer.pair_terms(task.sentences1[start:], task.sentences2[start:])
@@ -82,15 +64,7 @@ def write_blocks(
 
 
 def stored_blocks(folder: Path, pairs: int) -> Iterator[Block]:
-    """Reads what `write_blocks` wrote.
-
-    Args:
-        folder: Folder of the blocks.
-        pairs: Pairs of the set.
-
-    Yields:
-        The blocks, in order.
-    """
+    """Reads what `write_blocks` wrote."""
     for first in range(0, pairs, BLOCK):
         with np.load(_file(folder, first)) as stored:
             arrays = {name: stored[name] for name in stored.files}
