@@ -1,16 +1,6 @@
-"""Applicability: fits and measures what tells whether a condition applies to two sentences.
+"""Applicability: trains and measures the head that says whether a condition applies to two texts.
 
-```python
-from condsim.applicability import fit_head, measure_applicability
-from condsim.tasks.applicability import load_applicability
-
-rows = load_applicability("labelled.csv")
-measure_applicability(model, rows).head.value  # AUROC by cross-validation
-fit_head(model, rows).save("applicability.json")
-```
-
-Fitting needs the ``train`` extra (scikit-learn); the head that comes out needs numpy alone
-(`condsim.scorers.applicability`).
+The head itself needs numpy alone (`condsim.scorers`); training it needs the ``train`` extra.
 """
 
 from __future__ import annotations

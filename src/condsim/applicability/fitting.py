@@ -1,10 +1,10 @@
-"""Fits an applicability head. Needs the ``train`` extra."""
+"""Trains an applicability head: logistic regression on features of embeddings."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,21 @@ from numpy.typing import NDArray
 
 from condsim.errors import InputError, require
 from condsim.scorers import PROBE, ApplicabilityHead, EmbeddingScorer, features
-from condsim.tasks import draw_folds, load_applicability
+from condsim.tasks import draw_folds, join_tasks, load_applicability
 from condsim.types import Task
+
+Float64Array = NDArray[np.float64]
 
 SAMPLE = 12_000
 """Most extra rows that are kept, unless asked otherwise."""
+
+STRENGTH = 0.01
+"""Inverse weight of the squared coefficients, scikit-learn's C."""
+
+_FOLDS = 10
+_EXTRA_STRENGTH = 0.003  # of the fit on extra rows
+_EXTRA_WEIGHT = 5.0  # spread of the extra fit's opinion among the features
+_BLOCK = 1024  # rows embedded at once
 
 
 def load_extra(
@@ -26,8 +36,8 @@ def load_extra(
     """Loads extra rows: of each condition as many that it applies to as not.
 
     Args:
-        paths: Files as `condsim.tasks.applicability.load_applicability` reads them, one or more;
-            one may hold the rows that apply and another those that do not.
+        paths: Files that `condsim.tasks.load_applicability` reads; one may hold the rows that
+            apply and another those that do not.
         sample: Most rows to keep, 2 or more.
         seed: Seed of the draw.
         exclude: Rows none of whose sentences may be kept: those that are measured on.
@@ -42,15 +52,8 @@ def load_extra(
     if sample < 2:
         raise InputError(f"The 'sample' of extra rows must be 2 or more. Got {sample}.")
     tasks = [load_applicability(path, require_both=False) for path in paths]
-    joined = Task(
-        name=" + ".join(task.name for task in tasks),
-        revision=" + ".join(task.revision for task in tasks),
-        sentences1=tuple(text for task in tasks for text in task.sentences1),
-        sentences2=tuple(text for task in tasks for text in task.sentences2),
-        conditions=tuple(text for task in tasks for text in task.conditions or ()),
-        labels=np.concatenate([task.labels for task in tasks]),
-        label_range=(0.0, 1.0),
-    )
+    joined = join_tasks(tasks, name=" + ".join(task.name for task in tasks))
+    joined = replace(joined, revision=" + ".join(task.revision for task in tasks))
     kept_apart = set() if exclude is None else {*exclude.sentences1, *exclude.sentences2}
     rows_of: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
     conditions = joined.conditions or ()
@@ -58,11 +61,8 @@ def load_extra(
     for row in random.permutation(len(joined)).tolist():
         if kept_apart.isdisjoint((joined.sentences1[row], joined.sentences2[row])):
             rows_of[conditions[row].casefold()][int(joined.labels[row])].append(row)
-    pairs = [
-        pair
-        for condition in sorted(rows_of)
-        for pair in zip(*rows_of[condition], strict=False)  # the rest of the more frequent kind
-    ]
+    kinds = (rows_of[condition] for condition in sorted(rows_of))
+    pairs = [pair for both in kinds for pair in zip(*both, strict=False)]  # as many of each kind
     if not pairs:
         raise InputError(
             f"{joined.name}: some condition must have a row that it applies to (label 1 to 5) and "
@@ -71,17 +71,6 @@ def load_extra(
         )
     drawn = random.permutation(len(pairs))[: sample // 2]
     return joined.take(np.sort(np.array([pairs[number] for number in drawn]).ravel()))
-
-
-FOLDS = 10
-STRENGTH = 0.01
-"""Inverse weight of the squared coefficients, scikit-learn's C."""
-
-_EXTRA_STRENGTH = 0.003  # of the fit on extra rows
-_EXTRA_WEIGHT = 5.0  # spread of the extra fit's opinion among the features
-_BLOCK = 1024  # rows embedded at once
-
-Float64Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,18 +91,11 @@ class Linear:
 
 
 def features_of(scorer: EmbeddingScorer, rows: Task) -> Float64Array:
-    """Embeds rows and turns them into features.
-
-    Returns:
-        See `condsim.scorers.applicability.features`, ``(n, f)``.
-    """
-    conditions = rows.conditions or ()
-    parts = []
-    for start in range(0, len(rows), _BLOCK):
-        part = slice(start, start + _BLOCK)
-        embedded = scorer.embedded(rows.sentences1[part], rows.sentences2[part], conditions[part])
-        parts.append(features(embedded))
-    return np.concatenate(parts)
+    """Embeds rows and turns them into features, ``(n, f)``."""
+    columns = rows.sentences1, rows.sentences2, rows.conditions or ()
+    starts = range(0, len(rows), _BLOCK)
+    blocks = ([column[start : start + _BLOCK] for column in columns] for start in starts)
+    return np.concatenate([features(scorer.embedded(*block)) for block in blocks])
 
 
 def fit_linear(
@@ -126,11 +108,14 @@ def fit_linear(
     Args:
         values: Features, ``(n, f)``.
         applies: Whether the condition applies, ``(n,)``.
-        extra: What was fitted on extra rows.
-        strength: Inverse weight of the squared coefficients.
+        extra: The fit on extra rows, if there are any.
+        strength: Inverse weight of the squared coefficients, above 0.
 
     Returns:
         The logit that the condition applies.
+
+    Raises:
+        MissingExtraError: If scikit-learn is not installed.
     """
     centre = values.mean(axis=0)
     shown = values - centre
@@ -149,52 +134,31 @@ def fit_linear(
     return Linear(weights, bias)
 
 
-def fit_extra(values: Float64Array, applies: NDArray[np.bool_]) -> Linear:
-    """Fits what extra rows teach.
-
-    Args:
-        values: Features of the extra rows, ``(n, f)``.
-        applies: Whether the condition applies, ``(n,)``.
-    """
-    return fit_linear(values, applies, extra=None, strength=_EXTRA_STRENGTH)
+def fit_extra(scorer: EmbeddingScorer, rows: Task) -> Linear:
+    """Fits what extra rows teach."""
+    values = features_of(scorer, rows)
+    return fit_linear(values, rows.labels > 0, extra=None, strength=_EXTRA_STRENGTH)
 
 
 def decisions_out_of_fold(
     values: Float64Array, rows: Task, *, extra: Linear | None, strength: float, seed: int
 ) -> Float64Array:
-    """Gives each row the logit of a fit that has not seen its sentence pair.
-
-    Args:
-        values: Features, ``(n, f)``.
-
-    Returns:
-        Logits that the condition applies, ``(n,)``.
-    """
+    """Gives each row the logit of a fit that has not seen its sentence pair, ``(n,)``."""
     applies = rows.labels > 0
     pairs = list(zip(rows.sentences1, rows.sentences2, strict=True))
-    fold = draw_folds(pairs, folds=FOLDS, seed=seed)
+    fold = draw_folds(pairs, folds=_FOLDS, seed=seed)
     logits = np.empty(len(rows))
-    for number in range(FOLDS):
+    for number in range(_FOLDS):
         rest = fold != number
         if rest.all() or applies[rest].all() or not applies[rest].any():
             raise InputError(
-                f"{rows.name}: {FOLDS} folds need as many sentence pairs, and rows of both kinds "
+                f"{rows.name}: {_FOLDS} folds need as many sentence pairs, and rows of both kinds "
                 f"outside each. Got {int(applies.sum())} rows whose condition applies and "
                 f"{int((~applies).sum())} whose does not; give more rows."
             )
         fitted = fit_linear(values[rest], applies[rest], extra=extra, strength=strength)
         logits[~rest] = fitted(values[~rest])
     return logits
-
-
-def calibrated(logits: Float64Array, applies: NDArray[np.bool_]) -> Linear:
-    """Fits slope and constant that turn logits into those of probabilities (Platt, 1999).
-
-    Args:
-        logits: Of rows that the fit has not seen, ``(n,)``.
-        applies: Whether the condition applies, ``(n,)``.
-    """
-    return _logistic(logits[:, None], applies, strength=1e4)
 
 
 def fit_head(
@@ -205,7 +169,7 @@ def fit_head(
     strength: float = STRENGTH,
     seed: int = 0,
 ) -> ApplicabilityHead:
-    """Fits a head for a model.
+    """Trains a head for a model.
 
     Its probabilities are calibrated on logits from 10-fold cross-validation over sentence pairs,
     for data in which as many conditions apply as in ``rows``.
@@ -213,7 +177,7 @@ def fit_head(
     Args:
         scorer: The model.
         rows: Rows with the label 1 where the condition applies and 0 where it does not, as
-            `condsim.tasks.applicability.load_applicability` reads them.
+            `condsim.tasks.load_applicability` reads them.
         extra: More such rows of another origin, such as weak ones; what they teach is one feature
             of the fit on ``rows``.
         strength: Inverse weight of the squared coefficients, above 0.
@@ -229,16 +193,14 @@ def fit_head(
     check_strength(strength)
     applies = rows.labels > 0
     values = features_of(scorer, rows)
-    prior = None if extra is None else fit_extra(features_of(scorer, extra), extra.labels > 0)
+    prior = None if extra is None else fit_extra(scorer, extra)
     logits = decisions_out_of_fold(values, rows, extra=prior, strength=strength, seed=seed)
     scale = calibrated(logits, applies)
     slope = float(scale.weights[0])
     fitted = fit_linear(values, applies, extra=prior, strength=strength)
-    facts: dict[str, str | int | float] = {
-        "rows": f"{rows.name} {rows.revision}",
-        "applies": int(applies.sum()),
-        "does_not_apply": int((~applies).sum()),
-    }
+    applying = int(applies.sum())
+    facts: dict[str, str | int | float] = {"rows": f"{rows.name} {rows.revision}"}
+    facts |= {"applies": applying, "does_not_apply": len(rows) - applying}
     if extra is not None:
         facts["extra_rows"] = f"{extra.name} {extra.revision}"
     return ApplicabilityHead(
@@ -254,6 +216,11 @@ def check_strength(strength: float) -> None:
     """Refuses a strength that is not above 0."""
     if not 0 < strength < np.inf:
         raise InputError(f"The 'strength' must be a number above 0. Got {strength}.")
+
+
+def calibrated(logits: Float64Array, applies: NDArray[np.bool_]) -> Linear:
+    """Fits slope and constant that calibrate the logits of unseen rows (Platt, 1999)."""
+    return _logistic(logits[:, None], applies, strength=1e4)
 
 
 def _logistic(values: Float64Array, applies: NDArray[np.bool_], *, strength: float) -> Linear:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +17,11 @@ from condsim.applicability.fitting import (
 )
 from condsim.evaluation import Metric, auroc
 from condsim.scorers import EmbeddingScorer, out_of_fold
-from condsim.types import IntArray, Task
+from condsim.settings import Settings
+from condsim.types import Task
 
-Float64Array = NDArray[np.float64]
 
-
-@dataclass(frozen=True)
-class ApplicabilityReport:
+class ApplicabilityReport(Settings):
     """What heads reach: AUROC, 0 to 1, where 0.5 is chance, with 95 % intervals.
 
     Attributes:
@@ -33,9 +30,9 @@ class ApplicabilityReport:
         data_revision: First 12 hex digits of the SHA-256 of their file.
         rows: Number of rows.
         does_not_apply: Rows whose condition does not apply.
-        head: Head fitted on the rows, each predicted by a fit without its sentence pair.
-        extra_only: Head fitted on the extra rows alone; None if there are none.
-        both: Head fitted on the rows and the extra ones, by the same folds; None likewise.
+        head: Head trained on the rows, each predicted by a fit without its sentence pair.
+        extra_only: Head trained on the extra rows alone; None if there are none.
+        both: Head trained on the rows and the extra ones, by the same folds; None likewise.
         condition_only: Ridge regression on the TF-IDF of the condition, by as many folds.
         cosine: The model's similarity taken for applicability.
         brier: Mean squared error of the probabilities of the head in use, 0 to 1.
@@ -44,6 +41,7 @@ class ApplicabilityReport:
         resamples: Number of bootstrap resamples.
     """
 
+    format: Literal[1] = 1
     model: str
     data: str
     data_revision: str
@@ -58,10 +56,6 @@ class ApplicabilityReport:
     brier_constant: float
     seed: int
     resamples: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Gives the report as plain values."""
-        return {"format": 1, **asdict(self)}
 
 
 def measure_applicability(
@@ -93,7 +87,9 @@ def measure_applicability(
     """
     check_strength(strength)
     applies = rows.labels > 0
-    pairs = _pair_ids(rows)
+    numbers: dict[tuple[str, str], int] = {}
+    texts = zip(rows.sentences1, rows.sentences2, strict=True)
+    pairs = np.array([numbers.setdefault(pair, len(numbers)) for pair in texts], np.int64)
 
     def area(scores: NDArray[np.floating]) -> Metric:
         return auroc(scores, applies, pairs, resamples=resamples, seed=seed)
@@ -102,7 +98,7 @@ def measure_applicability(
     logits = decisions_out_of_fold(values, rows, extra=None, strength=strength, seed=seed)
     used, only, both = logits, None, None
     if extra is not None:
-        prior = fit_extra(features_of(scorer, extra), extra.labels > 0)
+        prior = fit_extra(scorer, extra)
         used = decisions_out_of_fold(values, rows, extra=prior, strength=strength, seed=seed)
         only, both = area(prior(values)), area(used)
     chances = 1 / (1 + np.exp(-calibrated(used, applies)(used[:, None])))
@@ -122,10 +118,3 @@ def measure_applicability(
         seed=seed,
         resamples=resamples,
     )
-
-
-def _pair_ids(rows: Task) -> IntArray:
-    """The sentence pair of each row, numbered from 0, ``(n,)``."""
-    numbers: dict[tuple[str, str], int] = {}
-    pairs = zip(rows.sentences1, rows.sentences2, strict=True)
-    return np.array([numbers.setdefault(pair, len(numbers)) for pair in pairs], np.int64)

@@ -1,4 +1,4 @@
-"""``condsim applicability``: whether a condition applies, fitted and measured."""
+"""``condsim applicability``: trains and measures the head that says whether a condition applies."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ Data: TypeAlias = Annotated[
 Extra: TypeAlias = Annotated[
     list[Path] | None,
     typer.Option(
-        help="More rows to fit on, such as those of condsim build weak; may be given repeatedly.",
+        help="More rows to train on, such as those of condsim build weak; may be repeated.",
         show_default=False,
     ),
 ]
-Sample: TypeAlias = Annotated[int, typer.Option(min=2, help="Most extra rows to fit on.")]
+Sample: TypeAlias = Annotated[int, typer.Option(min=2, help="Most extra rows to train on.")]
 Model: TypeAlias = Annotated[
-    str | None, typer.Option(help="Model folder or Hub name.", show_default="the model that ships")
+    str | None, typer.Option(help="Model folder or Hub name.", show_default="the default model")
 ]
 Strength: TypeAlias = Annotated[
     float, typer.Option(help="Inverse weight of the squared coefficients, above 0.")
@@ -59,7 +59,7 @@ def fit(
     strength: Strength = STRENGTH,
     seed: Seed = 0,
 ) -> None:
-    """Fit what tells how likely a condition applies to both sentences.
+    """Train the applicability head: how likely a condition applies to both sentences.
 
     **Examples**
 
@@ -74,8 +74,8 @@ def fit(
     head = fit_head(scorer, rows, extra=more, strength=strength, seed=seed)
     head.save(output)
     typer.echo(
-        f"{output}: {output.stat().st_size / 1e3:.0f} kB, fitted on {head.facts['applies']:,} rows "
-        f"that apply and {head.facts['does_not_apply']:,} that do not"
+        f"{output}: {output.stat().st_size / 1e3:.0f} kB, trained on {head.facts['applies']:,} "
+        f"rows that apply and {head.facts['does_not_apply']:,} that do not"
     )
 
 
@@ -92,7 +92,7 @@ def evaluate(
         Path | None, typer.Option(help="Also write the report as JSON.", show_default=False)
     ] = None,
 ) -> None:
-    """Measure by cross-validation how well such a head does, beside baselines.
+    """Measure an applicability head by cross-validation, beside baselines.
 
     Rows of one sentence pair are in one fold. AUROC: 1 is perfect, 0.5 is chance.
 
@@ -111,7 +111,7 @@ def evaluate(
         scorer, rows, extra=more, strength=strength, seed=seed, resamples=resamples
     )
     if json is not None:
-        write_json(report.to_dict(), json)
+        write_json(report.model_dump(), json)
     _show(report)
 
 
@@ -137,20 +137,19 @@ def _show(report: ApplicabilityReport) -> None:
     table = Table(
         title=f"{report.data}: {report.rows:,} rows, {report.does_not_apply:,} do not apply"
     )
-    table.add_column("what tells")
+    table.add_column("predictor")
     table.add_column("AUROC", justify="right")
     table.add_column("95 % interval", justify="right")
-    figures = {
+    areas = {
         "head, cross-validated": report.head,
-        "head fitted on the extra rows alone": report.extra_only,
-        "head fitted on both, cross-validated": report.both,
+        "head trained on the extra rows alone": report.extra_only,
+        "head trained on both, cross-validated": report.both,
         "condition alone (TF-IDF), cross-validated": report.condition_only,
         "similarity": report.cosine,
     }
-    for name, figure in figures.items():
-        if figure is not None:
-            interval = f"{figure.low:.3f} to {figure.high:.3f}"
-            table.add_row(name, f"{figure.value:.3f}", interval)
+    for name, area in areas.items():
+        if area is not None:
+            table.add_row(name, f"{area.value:.3f}", f"{area.low:.3f} to {area.high:.3f}")
     table.add_row("chance", "0.500", "")
     Console().print(table)
     typer.echo(

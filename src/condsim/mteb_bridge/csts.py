@@ -1,28 +1,117 @@
-"""C-STS as a task of mteb. Uses nothing of condsim but the abstract task.
+"""STS under a condition as an abstract task of mteb, and C-STS as such a task.
 
-To be offered to mteb as ``tasks/sts/eng/csts.py``; ``docs/mteb.md`` says what else that takes.
+Uses nothing of condsim: it is to be offered to mteb, and ``docs/mteb.md`` says what else that
+takes. A batch is what mteb gives to its retrieval models where a query has an instruction
+(``mteb.types.QueryInput``), so every model of mteb runs on such a task as it is:
+
+| key | what it holds | who reads it |
+|---|---|---|
+| ``text`` | the sentence, a space, the condition | models that take one text |
+| ``query`` | the sentence | models that treat the two apart |
+| ``instruction`` | the condition | models that treat the two apart |
 """
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from datasets import Dataset, DatasetDict
+from mteb._evaluators import AnySTSEvaluator
+from mteb.abstasks.sts import AbsTaskSTS
 from mteb.abstasks.task_metadata import TaskMetadata
+from mteb.models import EncoderProtocol
 
-from condsim.mteb_bridge.conditional_sts import AbsTaskConditionalSTS
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mteb.abstasks.sts import STSMetrics
+    from mteb.models import MTEBModels
+    from mteb.timing import TimingStack
+    from mteb.types import EncodeKwargs, Modalities
+
+_INPUTS = (
+    {"text1": "text", "query1": "query", "instruction": "instruction"},
+    {"text2": "text", "query2": "query", "instruction": "instruction"},
+)  # the columns of each side, and the key of a batch that each becomes
+
+
+class AbsTaskConditionalSTS(AbsTaskSTS):
+    """Similarity of two sentences with respect to a condition; scores are those of `AbsTaskSTS`.
+
+    Attributes:
+        condition_column: Name of the column with the conditions.
+    """
+
+    abstask_prompt = "Retrieve text that is similar with respect to the condition."
+    condition_column: str = "condition"
+
+    def _get_content_columns(self) -> dict[str, Modalities]:
+        """Without the condition, the rows of one sentence pair would count as duplicates."""
+        return {**super()._get_content_columns(), self.condition_column: "text"}
+
+    def _evaluate_subset(
+        self,
+        model: MTEBModels,
+        data_split: Dataset,
+        *,
+        encode_kwargs: EncodeKwargs,
+        hf_split: str,
+        hf_subset: str,
+        prediction_folder: Path | None = None,
+        num_proc: int | None = None,
+        timer: TimingStack,
+        **kwargs: Any,  # noqa: ANN401 - as in mteb
+    ) -> STSMetrics:
+        """Scores a split; as in `AbsTaskSTS`, but for what a batch holds."""
+        if not isinstance(model, EncoderProtocol):
+            raise TypeError("Expected model to be an instance of EncoderProtocol")
+        evaluator = AnySTSEvaluator(
+            self._with_conditions(data_split),
+            _INPUTS,
+            task_metadata=self.metadata,
+            hf_split=hf_split,
+            hf_subset=hf_subset,
+            input1_prompt_type=self.input1_prompt_type,
+            input2_prompt_type=self.input2_prompt_type,
+            timer=timer,
+            **kwargs,
+        )
+        scores = evaluator(model, encode_kwargs=encode_kwargs, num_proc=num_proc)
+        if prediction_folder:
+            self._save_task_predictions(
+                scores, model, prediction_folder, hf_split=hf_split, hf_subset=hf_subset
+            )
+        return self._calculate_scores(scores, [self._normalize(x) for x in data_split["score"]])
+
+    def _with_conditions(self, rows: Dataset) -> Dataset:
+        """The columns of `_INPUTS`; joined as mteb joins a query and its instruction."""
+        conditions = list(rows[self.condition_column])
+        columns = {"instruction": conditions}
+        for side, name in enumerate(self.column_names, start=1):
+            sentences = columns[f"query{side}"] = list(rows[str(name)])
+            both = zip(sentences, conditions, strict=True)
+            columns[f"text{side}"] = [f"{sentence} {condition}" for sentence, condition in both]
+        return Dataset.from_dict(columns)
+
+    def _push_dataset_to_hub(
+        self,
+        repo_name: str,
+        num_proc: int | None = None,
+        **kwargs: Any,  # noqa: ANN401 - as in mteb
+    ) -> None:
+        fields = [*map(str, self.column_names), self.condition_column, "score"]
+        self._upload_dataset_to_hub(repo_name, fields, num_proc=num_proc, **kwargs)
 
 
 class CSTS(AbsTaskConditionalSTS):
     """C-STS: validation rows with the labels of Tu et al. (2024).
 
-    The data set on the Hub was not to be reached where this was written: neither that it is there
-    at ``main``, nor its splits and columns were checked. `condsim.mteb_bridge.local_task` gives the
-    task rows of your own; ``metadata.model_copy(update={"dataset": {"path": ..., "revision":
-    ...}})`` gives it another data set or a commit.
+    The data set on the Hub is unchecked: nothing here could reach it. Give the task your own rows
+    with `condsim.mteb_bridge.local_task`, or another data set with
+    ``metadata.model_copy(update={"dataset": {"path": ..., "revision": ...}})``.
 
     Attributes:
-        metadata: What mteb knows of a task.
+        metadata: The task's description.
     """
 
     min_score = 1
@@ -78,25 +167,15 @@ Tanmay Rajpurohit and Ashwin Kalyan and Danqi Chen and Karthik Narasimhan},
     )
 
     def dataset_transform(self, num_proc: int | None = None, **kwargs: Any) -> None:  # noqa: ANN401
-        """Names the labels as mteb does and leaves rows without one out.
-
-        Args:
-            num_proc: Not used.
-            kwargs: Not used.
-        """
+        """Names the labels as mteb does and leaves rows without one out."""
         splits = cast("DatasetDict", self.dataset)
-        self.dataset = cast(
-            "Any", DatasetDict({split: self._scored(rows) for split, rows in splits.items()})
-        )
+        scored = DatasetDict({split: self._scored(rows) for split, rows in splits.items()})
+        self.dataset = cast("Any", scored)
 
     def _scored(self, rows: Dataset) -> Dataset:
         """Rows with a label from 1 to 5; -1 stands for an invalid condition."""
         if "score" not in rows.column_names:
             rows = rows.rename_column("label", "score")
-        return rows.select(
-            [
-                row
-                for row, score in enumerate(rows["score"])
-                if score is not None and self.min_score <= score <= self.max_score
-            ]
-        )
+        low, high = self.min_score, self.max_score
+        scores = enumerate(rows["score"])
+        return rows.select([row for row, one in scores if one is not None and low <= one <= high])

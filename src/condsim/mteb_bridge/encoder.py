@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +25,7 @@ _NAMESPACE = "condsim"  # mteb wants an owner before the name
 
 
 class MtebEncoder:
-    """Satisfies ``mteb.EncoderProtocol``: any condsim model that compares embeddings.
+    """Any condsim model that compares embeddings, as ``mteb.EncoderProtocol`` has it.
 
     A row that has a condition of its own, as in C-STS, is encoded under it. Other texts are encoded
     under ``condition``, or by themselves if it is None.
@@ -53,9 +52,8 @@ class MtebEncoder:
 
         Args:
             model: A loaded scorer, or what `condsim.load` takes: None for the model that ships.
-            revision: Version of the model in results; by default a hash of its files. A scorer that
-                cannot tell its version is given one that no other has, so that mteb never takes
-                results it has kept for those of another model.
+            revision: Version of the model in results; by default a hash of its files. A scorer
+                without a version gets a random one, so that mteb never reuses results of another.
             device: Where torch runs; not for a scorer that is loaded already.
             condition: What texts without a condition are encoded under. A tri-encoder needs one on
                 plain STS.
@@ -80,9 +78,8 @@ class MtebEncoder:
             scorer, found = loaded, revision_of("default" if model is None else str(model))
         self.scorer, self.condition = scorer, condition
         version = revision or (found if isinstance(found, str) else None)
-        self._meta = _model_meta(
-            scorer, version or f"unversioned-{secrets.token_hex(8)}", condition
-        )
+        version = version or f"unversioned-{secrets.token_hex(8)}"
+        self._meta = _model_meta(scorer, version, condition)
 
     @property
     def mteb_model_meta(self) -> ModelMeta:
@@ -101,14 +98,9 @@ class MtebEncoder:
     ) -> FloatArray:
         """Encodes texts; each distinct one once, in batches that the scorer chooses.
 
-        Args:
-            inputs: Batches with ``text``; where a row has a condition, with ``query`` (the
-                sentence) and ``instruction`` (the condition).
-            task_metadata: Not used, as are the next three: condsim models have no prompts.
-            hf_split: Not used.
-            hf_subset: Not used.
-            prompt_type: Not used.
-            kwargs: ``precision`` may be ``float32``; the others are not used.
+        ``inputs`` are batches with ``text``; where a row has a condition, with ``query`` (the
+        sentence) and ``instruction`` (the condition). The other arguments are ignored, but for
+        ``precision``: condsim models have no prompts.
 
         Returns:
             Embeddings of length 1, ``(n, dimension)`` float32.
@@ -125,56 +117,32 @@ class MtebEncoder:
         sentences: list[str] = []
         conditions: list[str] = []
         for batch in inputs:
-            sentences += _column(batch, "query" if "instruction" in batch else "text")
-            conditions += _column(batch, "instruction") if "instruction" in batch else ()
-        if not conditions:
-            return self._embed(sentences, self.condition)
-        if len(conditions) != len(sentences):
+            texts: dict[str, list[str]] = {**batch}
+            sentences += texts["query" if "instruction" in texts else "text"]
+            conditions += texts.get("instruction", [])
+        if conditions and len(conditions) != len(sentences):
             raise InputError(
                 f"Each text of a task must have a condition, or none. Got {len(sentences)} texts "
                 f"and {len(conditions)} conditions."
             )
-        return self._embed(sentences, conditions)
+        given = conditions or self.condition
+        try:
+            return self.scorer.encode(sentences, given)
+        except InputError as error:
+            hint = "" if given else " A model that needs one is given it as 'condition'."
+            raise InputError(f"{self.scorer.name}: {error}{hint}") from error
 
     def similarity(self, embeddings1: Array, embeddings2: Array) -> Array:
-        """Cosine of all pairs.
-
-        Args:
-            embeddings1: Embeddings, ``(n, dimension)``.
-            embeddings2: Embeddings, ``(m, dimension)``.
-
-        Returns:
-            Cosines, ``(n, m)``.
-        """
+        """Gives the cosine of each with each, ``(n, m)``."""
         return cos_sim(embeddings1, embeddings2)
 
     def similarity_pairwise(self, embeddings1: Array, embeddings2: Array) -> Array:
-        """Cosine of each pair: the raw score of condsim.
-
-        Args:
-            embeddings1: Embeddings, ``(n, dimension)``.
-            embeddings2: Embeddings, ``(n, dimension)``.
-
-        Returns:
-            Cosines, ``(n,)``.
-        """
+        """Gives the cosine of each pair, ``(n,)``: the raw score of condsim."""
         return pairwise_cos_sim(embeddings1, embeddings2)
-
-    def _embed(self, sentences: list[str], conditions: str | Sequence[str] | None) -> FloatArray:
-        try:
-            return self.scorer.encode(sentences, conditions)
-        except InputError as error:
-            hint = "" if conditions else " A model that needs one is given it as 'condition'."
-            raise InputError(f"{self.scorer.name}: {error}{hint}") from error
-
-
-def _column(batch: BatchedInput, key: str) -> list[str]:
-    texts: list[str] = batch[key]  # type: ignore[literal-required]
-    return texts
 
 
 def _model_meta(scorer: EmbeddingScorer, revision: str, condition: str | None) -> ModelMeta:
-    framework: list[FRAMEWORKS] = ["Sentence Transformers", "PyTorch"]
+    torch: list[FRAMEWORKS] = ["Sentence Transformers", "PyTorch"]
     settings = getattr(scorer, "settings", None)
     name = re.sub(r"[^\w.-]+", "-", scorer.name)
     return ModelMeta(
@@ -191,7 +159,7 @@ def _model_meta(scorer: EmbeddingScorer, revision: str, condition: str | None) -
         open_weights=None,
         public_training_code=None,
         public_training_data=None,
-        framework=["ONNX"] if isinstance(scorer, OnnxScorer) else framework,
+        framework=["ONNX"] if isinstance(scorer, OnnxScorer) else torch,
         similarity_fn_name=ScoringFunction.COSINE,
         use_instructions=True,
         training_datasets=None,

@@ -1,4 +1,4 @@
-"""Tasks of mteb with data of your own, so that neither the Hub nor a network is needed."""
+"""Tasks of mteb with your own data, so that neither the Hub nor a network is needed."""
 
 from __future__ import annotations
 
@@ -9,24 +9,20 @@ from datasets import Dataset, DatasetDict
 from mteb.abstasks import AbsTaskSTS
 
 from condsim.errors import InputError, unknown_name
-from condsim.mteb_bridge.conditional_sts import AbsTaskConditionalSTS
-from condsim.mteb_bridge.csts import CSTS
+from condsim.mteb_bridge.csts import CSTS, AbsTaskConditionalSTS
 from condsim.types import Task
 
 
 def local_task(task: str | AbsTaskSTS, rows: Task, *, split: str | None = None) -> AbsTaskSTS:
-    """Gives an STS task of mteb rows of your own in place of those of the Hub.
+    """Gives an STS task of mteb your own rows in place of those of the Hub.
 
-    Whether the rows are those of the Hub is for you to know; ``docs/mteb.md`` compares them. The
-    revision of the data in results becomes ``local-`` and that of the rows. mteb's cache does not
-    look at it: evaluate with ``cache=None``, or with a folder for such results alone.
+    The revision of the data in results becomes ``local-`` and that of the rows. mteb's cache
+    ignores it: evaluate with ``cache=None``, or with a folder for such results alone.
 
     Args:
         task: Name of a task of mteb, such as ``STS12``, or ``CSTS``; or a task, which is changed.
-        rows: The rows; those without a label are left out. STS needs rows without conditions, C-STS
-            rows with them.
-        split: Which split they are; the first that the task evaluates by default. It evaluates no
-            other one from then on.
+        rows: The rows; those without a label are left out. Only C-STS takes rows with conditions.
+        split: The one split that the task evaluates from then on; its first by default.
 
     Returns:
         The task, loaded.

@@ -1,4 +1,4 @@
-"""``condsim build answers``: short answers to the conditions, as text to train on."""
+"""``condsim build weak``, ``teach`` and ``answers``: labels without annotators."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 @app.command()
 def weak(
     captions: Annotated[
-        list[Path] | None, typer.Argument(help="Files with a row a sentence.", show_default=False)
+        list[Path] | None, typer.Argument(help="Files of sentences, one a row.", show_default=False)
     ] = None,
     output: Annotated[
         Path | None, typer.Option(help="CSV or Parquet file to write.", show_default=False)
@@ -65,8 +65,8 @@ def weak(
     item_column: Annotated[
         str | None,
         typer.Option(
-            help="Column that names what several sentences describe; such are not paired.",
-            show_default="each sentence is by itself",
+            help="Column that names what several sentences describe; these are not paired.",
+            show_default="all sentences may be paired",
         ),
     ] = None,
     caption_column: Annotated[str, typer.Option(help="Column of the sentence.")] = "caption",
@@ -77,14 +77,16 @@ def weak(
     text_encoder: Annotated[
         str | None,
         typer.Option(
-            help="What tells which sentences are near: a model, or 'words', which needs none.",
+            help="Model that finds near sentences, or 'words', which needs no model.",
             show_default="all-MiniLM-L6-v2",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
     cache: Annotated[
         Path | None,
-        typer.Option(help="Folder of what is kept.", show_default="beside the output, .cache"),
+        typer.Option(
+            help="Folder for vectors and pairs.", show_default="beside the output, .cache"
+        ),
     ] = None,
     device: Annotated[
         str | None,
@@ -111,7 +113,9 @@ def weak(
         load_functions(path)
     if check is not None:
         if captions or output:
-            raise InputError("--check reads one labelled file and writes no rows; leave the rest.")
+            raise InputError(
+                "--check reads one labelled file and writes no rows; leave the rest out."
+            )
         _check(check, REGISTRY, json)
         return
     if not captions:
@@ -151,21 +155,14 @@ def weak(
     if report.rows < rows:
         typer.echo(
             f"Only {report.rows:,} of {rows:,} rows: give more sentences, a higher --k, or "
-            "functions for what the sentences tell.",
+            "functions for what the sentences say.",
             err=True,
         )
     typer.echo(f"{output}: {report.rows:,} rows")
 
 
 def load_functions(path: Path) -> None:
-    """Runs a file of labelling functions, which registers them.
-
-    Args:
-        path: The Python file.
-
-    Raises:
-        InputError: If there is no such file, or running it raises.
-    """
+    """Runs a Python file of labelling functions, which registers them."""
     if not path.is_file():
         raise InputError(f"--functions: {path} is no file. Give a Python file.")
     try:
@@ -179,7 +176,7 @@ def load_functions(path: Path) -> None:
 
 
 def _fails(path: Path, line: int | None, reason: str | None) -> InputError:
-    """Says why a file of functions cannot be run; the line is not always known."""
+    """The error of a file of functions that cannot be run; its line is not always known."""
     where = path if line is None else f"{path}, line {line}"
     return InputError(f"--functions: {where}: {reason}.")
 
@@ -216,16 +213,16 @@ def _write(path: Path | None, report: Any) -> None:  # noqa: ANN401
     from condsim.construction import plain_values
     from condsim.files import replacing
 
-    values = [plain_values(one) for one in report] if isinstance(report, tuple) else None
-    content = plain_values(report) if values is None else values
+    one = not isinstance(report, tuple)
+    content = plain_values(report) if one else [plain_values(each) for each in report]
     with replacing(path) as partial:
         partial.write_text(json_module.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
 def _show(report: WeakReport) -> None:
     typer.echo(
-        f"{report.sentences:,} sentences ({report.excluded:,} left out as they are in a file to "
-        f"be kept apart, {report.repeated:,} repeated), {report.pairs:,} pairs looked at"
+        f"{report.sentences:,} sentences ({report.excluded:,} left out by --exclude, "
+        f"{report.repeated:,} repeated), {report.pairs:,} pairs looked at"
     )
     typer.echo("labels: " + ", ".join(f"{name}: {n:,}" for name, n in report.labels.items()))
     table = Table("family", "rows")
@@ -245,9 +242,11 @@ def _show_agreement(report: AgreementReport) -> None:
             f"{one.mean_absolute_error:.2f}",
         )
     Console().print(table)
-    typer.echo(f"{report.understood:.1%} of {report.rows:,} labelled rows: condition understood")
+    typer.echo(
+        f"{report.understood:.1%} of {report.rows:,} labelled rows have a condition that is understood"
+    )
     missed = ", ".join(f"{condition} ({rows})" for condition, rows in report.not_understood)
-    typer.echo(f"not understood most often: {missed or 'none'}")
+    typer.echo(f"most frequent conditions that are not understood: {missed or 'none'}")
 
 
 def _show_coverage(found: tuple[Coverage, ...], sentences: int) -> None:
@@ -255,9 +254,7 @@ def _show_coverage(found: tuple[Coverage, ...], sentences: int) -> None:
     for one in found[:60]:
         table.add_row(one.name, one.family, f"{one.read:.1%}", f"{one.absent:.1%}")
     Console().print(table)
-    typer.echo(
-        f"{sentences:,} sentences, {len(found):,} functions; without --output none is paired"
-    )
+    typer.echo(f"{sentences:,} sentences, {len(found):,} functions; give --output to pair them")
 
 
 @app.command()
@@ -287,8 +284,8 @@ def teach(
 ) -> None:
     """Label rows by models, so that a smaller model can learn from them (distillation).
 
-    The teachers' own training rows are poor teaching: give rows that they have not seen, such as
-    those of `condsim build weak`. A file without the column `condition` is scored from 0 to 1, for
+    Teachers teach little on rows they were trained on: give other rows, such as those of
+    `condsim build weak`. A file without the column `condition` is scored from 0 to 1, for
     the key `plain` of a recipe.
 
     **Examples**
@@ -326,12 +323,14 @@ def answers(
         list[Path] | None,
         typer.Option(help="Python file with labelling functions of your own.", show_default=False),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of which sentence is replaced.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of the choice of the sentence that is replaced.")
+    ] = 0,
 ) -> None:
-    """Add rows in which a sentence's short answer to the condition takes its place.
+    """Add rows in which a short answer to the condition replaces a sentence.
 
-    "Two men talk." answers "number of people" with "two". Such rows tell a model what of a sentence
-    counts under a condition. The labelled rows come too: a training file.
+    "Two men talk." answers "number of people" with "two". Such rows teach a model which part of a
+    sentence counts under a condition. The output is a training file: it has the labelled rows too.
 
     **Examples**
 
