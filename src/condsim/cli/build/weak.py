@@ -243,10 +243,11 @@ def _show_agreement(report: AgreementReport) -> None:
         )
     Console().print(table)
     typer.echo(
-        f"{report.understood:.1%} of {report.rows:,} labelled rows have a condition that is understood"
+        f"{report.understood:.1%} of {report.rows:,} labelled rows have a condition that a function "
+        "understands"
     )
     missed = ", ".join(f"{condition} ({rows})" for condition, rows in report.not_understood)
-    typer.echo(f"most frequent conditions that are not understood: {missed or 'none'}")
+    typer.echo(f"not understood, most frequent first: {missed or 'none'}")
 
 
 def _show_coverage(found: tuple[Coverage, ...], sentences: int) -> None:
