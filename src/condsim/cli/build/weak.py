@@ -243,8 +243,8 @@ def _show_agreement(report: AgreementReport) -> None:
         )
     Console().print(table)
     typer.echo(
-        f"{report.understood:.1%} of {report.rows:,} labelled rows have a condition that a function "
-        "understands"
+        f"{report.understood:.1%} of {report.rows:,} labelled rows have a condition that a "
+        "function understands"
     )
     missed = ", ".join(f"{condition} ({rows})" for condition, rows in report.not_understood)
     typer.echo(f"not understood, most frequent first: {missed or 'none'}")
