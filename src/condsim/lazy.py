@@ -1,35 +1,49 @@
-"""The face of a package: its public names, each imported on first use."""
+"""The face of a package: its public names, each imported on first use.
+
+A package lists its names once, in ``__init__.pyi``, as type checkers read them::
+
+    from .csts import CstsRow as CstsRow, load_csts as load_csts
+"""
 
 from __future__ import annotations
 
 import importlib
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from condsim.errors import MissingExtraError
 
 Face = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
 
+_IMPORT = re.compile(r"^from (\.\w+) import (\([^)]*\)|.*)$", re.MULTILINE)
 
-def face(package: str, modules: Mapping[str, str], *, extra: str | None = None) -> Face:
+
+def face(package: str, *, extra: str | None = None) -> Face:
     """Makes ``__getattr__``, ``__dir__`` and ``__all__`` of a package (PEP 562).
 
     Args:
-        package: The package's ``__name__``.
-        modules: Public names, separated by spaces, by the module below ``package`` that holds them.
+        package: The package's ``__name__``; its ``__init__.pyi`` names the modules and what they
+            offer.
         extra: The condsim extra that brings the libraries which these modules import.
 
     Returns:
         The three, in that order.
     """
-    homes = {name: module for module, names in modules.items() for name in names.split()}
+    stub = Path(str(sys.modules[package].__file__)).with_suffix(".pyi").read_text(encoding="utf-8")
+    homes = {
+        name: module
+        for module, names in _IMPORT.findall(stub)
+        for name in re.findall(r"(\w+) as \1\b", names)
+    }
 
     def load(name: str) -> Any:  # noqa: ANN401  (the type is that of the name asked for)
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         try:
-            value = getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+            value = getattr(importlib.import_module(package + homes[name]), name)
         except ModuleNotFoundError as error:
             library = (error.name or "").partition(".")[0]
             if extra is None or library in ("", "condsim"):

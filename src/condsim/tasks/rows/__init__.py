@@ -1,44 +1,5 @@
 """The one reader of rows: CSV, TSV, JSONL and Parquet, packed or not."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from condsim.lazy import face
 
-if TYPE_CHECKING:
-    from condsim.tasks.rows.formats import (
-        Wanted as Wanted,
-        csv_records as csv_records,
-        delimited_rows as delimited_rows,
-        open_bytes as open_bytes,
-        tsv_records as tsv_records,
-    )
-    from condsim.tasks.rows.reading import (
-        check_file as check_file,
-        column_names as column_names,
-        file_start as file_start,
-        iter_rows as iter_rows,
-        iter_stream as iter_stream,
-        stem_of as stem_of,
-        suffix_of as suffix_of,
-        text_lines as text_lines,
-    )
-    from condsim.tasks.rows.row import (
-        Cell as Cell,
-        Row as Row,
-        place as place,
-        score_of as score_of,
-        shown as shown,
-    )
-
-__getattr__, __dir__, __all__ = face(
-    __name__,
-    {
-        "formats": "Wanted csv_records delimited_rows open_bytes tsv_records",
-        "reading": (
-            "check_file column_names file_start iter_rows iter_stream stem_of suffix_of text_lines"
-        ),
-        "row": "Cell Row place score_of shown",
-    },
-)
+__getattr__, __dir__, __all__ = face(__name__)

@@ -1,0 +1,58 @@
+from .coherence import CoherenceReport as CoherenceReport, CoherenceScorer as CoherenceScorer
+from .corpus import (
+    Corpus as Corpus,
+    CorpusTokens as CorpusTokens,
+    find_inputs as find_inputs,
+    learn_vocabulary as learn_vocabulary,
+    prepare_corpus as prepare_corpus,
+)
+from .generator import (
+    GENERATOR_TASKS as GENERATOR_TASKS,
+    GeneratorReport as GeneratorReport,
+    GeneratorScorer as GeneratorScorer,
+    GeneratorSettings as GeneratorSettings,
+    new_generator as new_generator,
+)
+from .harvest import FORMAT as FORMAT, Engine as Engine, RayEngine as RayEngine
+from .index import TfidfIndex as TfidfIndex
+from .opened import (
+    COHERENCE as COHERENCE,
+    CORPUS as CORPUS,
+    GENERATORS as GENERATORS,
+    HARVEST as HARVEST,
+    INDEX as INDEX,
+    RECIPE as RECIPE,
+    SURROGATE as SURROGATE,
+    VOCABULARY as VOCABULARY,
+    OpenedRun as OpenedRun,
+    open_pipeline as open_pipeline,
+)
+from .recipe import (
+    SPEED_KEYS as SPEED_KEYS,
+    ContextsRecipe as ContextsRecipe,
+    SurrogateSettings as SurrogateSettings,
+    load_contexts_recipe as load_contexts_recipe,
+    save_contexts_recipe as save_contexts_recipe,
+)
+from .run import STAGES as STAGES, Pipeline as Pipeline, Stage as Stage
+from .scoring import (
+    TOKENS as TOKENS,
+    Center as Center,
+    ContextTerms as ContextTerms,
+    Cost as Cost,
+    OriginScorer as OriginScorer,
+    PairTerms as PairTerms,
+    Selection as Selection,
+    Weights as Weights,
+    cost_of as cost_of,
+    expected_distinct as expected_distinct,
+    similarity as similarity,
+)
+from .surrogate import (
+    MAX_TOKENS as MAX_TOKENS,
+    new_backbone as new_backbone,
+    surrogate_recipe as surrogate_recipe,
+    token_vectors as token_vectors,
+    write_training_pairs as write_training_pairs,
+)
+from .weights import REPORT as REPORT

@@ -1,0 +1,9 @@
+from .model import CoherenceModel as CoherenceModel
+from .scorer import CoherenceScorer as CoherenceScorer
+from .settings import CoherenceSettings as CoherenceSettings
+from .training import (
+    CoherenceReport as CoherenceReport,
+    Passages as Passages,
+    batch_of as batch_of,
+    train_coherence as train_coherence,
+)

@@ -1,0 +1,23 @@
+from .backbone import backbone_vocabulary as backbone_vocabulary, new_generator as new_generator
+from .items import ItemBuilder as ItemBuilder, length_groups as length_groups, ragged as ragged
+from .model import ContextGenerator as ContextGenerator, StateStore as StateStore
+from .probabilities import (
+    Copied as Copied,
+    CopyHead as CopyHead,
+    mean_cross_entropy as mean_cross_entropy,
+    target_log_probabilities as target_log_probabilities,
+)
+from .scorer import GeneratorScorer as GeneratorScorer
+from .settings import (
+    GENERATOR_TASKS as GENERATOR_TASKS,
+    SHAPES as SHAPES,
+    GeneratorSettings as GeneratorSettings,
+    GeneratorTask as GeneratorTask,
+    Shape as Shape,
+)
+from .training import (
+    GeneratorData as GeneratorData,
+    GeneratorReport as GeneratorReport,
+    GeneratorWork as GeneratorWork,
+    train_generators as train_generators,
+)

@@ -1,0 +1,1 @@
+from .retrieval import TfidfIndex as TfidfIndex, best as best

@@ -1,0 +1,48 @@
+from .measuring import (
+    FEWEST_ROWS as FEWEST_ROWS,
+    Scores as Scores,
+    evaluate as evaluate,
+    labelled_rows as labelled_rows,
+    measure as measure,
+    score_rows as score_rows,
+    triplet_accuracy as triplet_accuracy,
+)
+from .plots import (
+    predicted_against_gold as predicted_against_gold,
+    score_histogram as score_histogram,
+)
+from .prompt_report import PromptReport as PromptReport, evaluate_prompt as evaluate_prompt
+from .report import ModelResult as ModelResult, Report as Report, write_json as write_json
+from .rewording import BAR as BAR, Robustness as Robustness, robustness as robustness
+from .statistics import (
+    Aggregation as Aggregation,
+    Difference as Difference,
+    Metric as Metric,
+    OverEstimation as OverEstimation,
+    aggregate_spearman as aggregate_spearman,
+    auroc as auroc,
+    bootstrap as bootstrap,
+    mean_squared_error as mean_squared_error,
+    over_estimation as over_estimation,
+    p_value as p_value,
+    pair_accuracy as pair_accuracy,
+    partial_spearman as partial_spearman,
+    pearson as pearson,
+    percentile_interval as percentile_interval,
+    spearman as spearman,
+)
+from .suite import (
+    Suite as Suite,
+    SuiteTask as SuiteTask,
+    default_cache as default_cache,
+    evaluate_suite as evaluate_suite,
+    heat_map as heat_map,
+    load_suite as load_suite,
+    suite_markdown as suite_markdown,
+    suite_tables as suite_tables,
+)
+from .tables import (
+    over_estimation_table as over_estimation_table,
+    to_markdown as to_markdown,
+    to_table as to_table,
+)

@@ -1,0 +1,35 @@
+from .accuracy import (
+    auroc as auroc,
+    pair_accuracy as pair_accuracy,
+    pair_wins as pair_wins,
+    triplet_wins as triplet_wins,
+)
+from .correlation import (
+    Aggregation as Aggregation,
+    aggregate_spearman as aggregate_spearman,
+    average_ranks as average_ranks,
+    mean_squared_error as mean_squared_error,
+    partial_spearman as partial_spearman,
+    pearson as pearson,
+    spearman as spearman,
+)
+from .metrics import METRICS as METRICS, Metrics as Metrics
+from .overestimates import (
+    MARGIN as MARGIN,
+    OverEstimation as OverEstimation,
+    check_pairs as check_pairs,
+    count_over_estimation as count_over_estimation,
+    over_estimation as over_estimation,
+)
+from .resampling import (
+    BLOCK as BLOCK,
+    Difference as Difference,
+    Metric as Metric,
+    ResampledRanks as ResampledRanks,
+    bootstrap as bootstrap,
+    p_value as p_value,
+    percentile_interval as percentile_interval,
+    resample_weights as resample_weights,
+    weighted_correlation as weighted_correlation,
+    weighted_mean as weighted_mean,
+)

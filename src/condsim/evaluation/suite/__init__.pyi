@@ -1,0 +1,10 @@
+from .data import Suite as Suite, SuiteTask as SuiteTask, load_suite as load_suite
+from .published import PUBLISHED as PUBLISHED
+from .result import SuiteReport as SuiteReport
+from .running import evaluate_suite as evaluate_suite
+from .tables import (
+    heat_map as heat_map,
+    suite_markdown as suite_markdown,
+    suite_tables as suite_tables,
+)
+from .work import default_cache as default_cache

@@ -1,0 +1,22 @@
+from .address import (
+    Address as Address,
+    base_address as base_address,
+    environment_key as environment_key,
+)
+from .base import MAX_NEW_TOKENS as MAX_NEW_TOKENS, Answer as Answer, Backend as Backend
+from .dialect import (
+    Dialect as Dialect,
+    is_completion as is_completion,
+    read_answer as read_answer,
+    without as without,
+)
+from .local import LocalBackend as LocalBackend
+from .local_model import load_weights as load_weights, open_checkpoint as open_checkpoint
+from .local_tokens import (
+    NumberMass as NumberMass,
+    Numbers as Numbers,
+    PromptTokenizer as PromptTokenizer,
+    longest_prompt as longest_prompt,
+    padded as padded,
+)
+from .server import ServerBackend as ServerBackend

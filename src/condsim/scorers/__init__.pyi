@@ -1,0 +1,66 @@
+from .applicability import (
+    PROBE as PROBE,
+    ApplicabilityHead as ApplicabilityHead,
+    Embedded as Embedded,
+    features as features,
+    head_of as head_of,
+)
+from .baselines import (
+    BASELINES as BASELINES,
+    UNFITTED_BASELINES as UNFITTED_BASELINES,
+    BertScoreScorer as BertScoreScorer,
+    ConditionOnlyScorer as ConditionOnlyScorer,
+    FittedBaseline as FittedBaseline,
+    GloveScorer as GloveScorer,
+    SentencesOnlyScorer as SentencesOnlyScorer,
+    TfIdfCosineScorer as TfIdfCosineScorer,
+    WordOverlapScorer as WordOverlapScorer,
+    baseline as baseline,
+    out_of_fold as out_of_fold,
+)
+from .calibration import (
+    UNCALIBRATED as UNCALIBRATED,
+    Calibration as Calibration,
+    fit_calibration as fit_calibration,
+)
+from .cross_encoder import CrossEncoderScorer as CrossEncoderScorer
+from .embedding import EmbeddingScorer as EmbeddingScorer
+from .encoder import (
+    EncoderScorer as EncoderScorer,
+    Numbers as Numbers,
+    Precision as Precision,
+    check_precision as check_precision,
+    numbers_on as numbers_on,
+    transformer_scorer as transformer_scorer,
+)
+from .inputs import (
+    PairScorer as PairScorer,
+    Rows as Rows,
+    Scale as Scale,
+    Texts as Texts,
+    check_rows as check_rows,
+    check_scale as check_scale,
+    distinct as distinct,
+    rescaled as rescaled,
+    token_batches as token_batches,
+)
+from .onnx import (
+    MODEL_FILE as MODEL_FILE,
+    TOKENIZER_FILE as TOKENIZER_FILE,
+    OnnxScorer as OnnxScorer,
+)
+from .settings import (
+    CONTEXTS_FILE as CONTEXTS_FILE,
+    DEFAULT_FOLDER as DEFAULT_FOLDER,
+    FILE_NAME as FILE_NAME,
+    Fact as Fact,
+    Kind as Kind,
+    Settings as Settings,
+    packaged_folder as packaged_folder,
+    revision_of as revision_of,
+)
+from .trained import (
+    kind_of as kind_of,
+    load_hub_model as load_hub_model,
+    load_trained as load_trained,
+)

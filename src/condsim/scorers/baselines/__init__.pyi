@@ -1,0 +1,13 @@
+from .bertscore import BertScoreScorer as BertScoreScorer
+from .glove import GloveScorer as GloveScorer, read_vectors as read_vectors
+from .simple import (
+    BASELINES as BASELINES,
+    UNFITTED_BASELINES as UNFITTED_BASELINES,
+    ConditionOnlyScorer as ConditionOnlyScorer,
+    FittedBaseline as FittedBaseline,
+    SentencesOnlyScorer as SentencesOnlyScorer,
+    WordOverlapScorer as WordOverlapScorer,
+    baseline as baseline,
+    out_of_fold as out_of_fold,
+)
+from .tfidf import TfIdfCosineScorer as TfIdfCosineScorer, TfIdfRidge as TfIdfRidge

@@ -1,0 +1,56 @@
+from .afs import load_afs as load_afs, load_afs_topics as load_afs_topics
+from .csts import (
+    CstsRow as CstsRow,
+    iter_csts as iter_csts,
+    load_applicability as load_applicability,
+    load_csts as load_csts,
+)
+from .graded import load_cxc_sts as load_cxc_sts, load_scored_pairs as load_scored_pairs
+from .hub import HubName as HubName, parse_hub_name as parse_hub_name
+from .load import load_task as load_task
+from .nli import NLI_CLASSES as NLI_CLASSES, NliTask as NliTask, load_nli as load_nli
+from .pairs import (
+    Fold as Fold,
+    Pairing as Pairing,
+    cross_validation as cross_validation,
+    draw_folds as draw_folds,
+    pair_rows as pair_rows,
+)
+from .rewordings import (
+    BUNDLED_REWORDINGS as BUNDLED_REWORDINGS,
+    Rewordings as Rewordings,
+    load_rewordings as load_rewordings,
+)
+from .rows import (
+    Cell as Cell,
+    Row as Row,
+    check_file as check_file,
+    column_names as column_names,
+    iter_rows as iter_rows,
+    iter_stream as iter_stream,
+    shown as shown,
+    stem_of as stem_of,
+    suffix_of as suffix_of,
+    text_lines as text_lines,
+)
+from .sections import (
+    SectionTriplets as SectionTriplets,
+    draw_section_triplets as draw_section_triplets,
+)
+from .sick import load_sick as load_sick
+from .statistics import Lengths as Lengths, TaskStatistics as TaskStatistics, describe as describe
+from .sts import (
+    STS_COUNTS as STS_COUNTS,
+    STS_YEARS as STS_YEARS,
+    join_tasks as join_tasks,
+    load_sts as load_sts,
+    load_sts_year as load_sts_year,
+    subset_of as subset_of,
+)
+from .stsb import load_stsb as load_stsb, load_stsb_glue as load_stsb_glue
+from .triplets import (
+    Triplets as Triplets,
+    is_triplets as is_triplets,
+    load_triplets as load_triplets,
+    write_triplets as write_triplets,
+)

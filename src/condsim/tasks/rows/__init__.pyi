@@ -1,0 +1,18 @@
+from .formats import (
+    Wanted as Wanted,
+    csv_records as csv_records,
+    delimited_rows as delimited_rows,
+    open_bytes as open_bytes,
+    tsv_records as tsv_records,
+)
+from .reading import (
+    check_file as check_file,
+    column_names as column_names,
+    file_start as file_start,
+    iter_rows as iter_rows,
+    iter_stream as iter_stream,
+    stem_of as stem_of,
+    suffix_of as suffix_of,
+    text_lines as text_lines,
+)
+from .row import Cell as Cell, Row as Row, place as place, score_of as score_of, shown as shown

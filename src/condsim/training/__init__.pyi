@@ -1,0 +1,49 @@
+from .average import average_models as average_models, average_weights as average_weights
+from .callbacks import ProgressCallback as ProgressCallback
+from .data import (
+    MaskedScorer as MaskedScorer,
+    load_plain as load_plain,
+    load_train as load_train,
+    plain_objective as plain_objective,
+    plain_set as plain_set,
+    training_set as training_set,
+    used_rows as used_rows,
+)
+from .export import SAMPLES as SAMPLES, export_onnx as export_onnx, samples_of as samples_of
+from .folder import (
+    CHECKPOINTS as CHECKPOINTS,
+    HISTORY as HISTORY,
+    PLACE_KEYS as PLACE_KEYS,
+    REPORT as REPORT,
+    FinishedRun as FinishedRun,
+    finished_run as finished_run,
+    last_checkpoint as last_checkpoint,
+    prepare_output as prepare_output,
+)
+from .recipe import Recipe as Recipe, load_recipe as load_recipe, save_recipe as save_recipe
+from .run import (
+    close_process_group as close_process_group,
+    fit as fit,
+    run_or_resume as run_or_resume,
+)
+from .sampler import (
+    MixedBatchSampler as MixedBatchSampler,
+    PairBatchSampler as PairBatchSampler,
+    batch_sampler as batch_sampler,
+    group_rows as group_rows,
+)
+from .siblings import (
+    caption_groups as caption_groups,
+    load_siblings as load_siblings,
+    normalised as normalised,
+    with_siblings as with_siblings,
+)
+from .sweep import (
+    Range as Range,
+    SweepSpec as SweepSpec,
+    load_sweep as load_sweep,
+    point_text as point_text,
+    run_sweep as run_sweep,
+    to_markdown as to_markdown,
+)
+from .trainer import Run as Run, build_run as build_run

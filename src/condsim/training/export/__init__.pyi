@@ -1,0 +1,2 @@
+from .exporting import SAMPLES as SAMPLES, export_onnx as export_onnx, samples_of as samples_of
+from .quantize import quantize_static as quantize_static
