@@ -19,6 +19,7 @@ from condsim.contexts import (
     Corpus,
     GeneratorScorer,
     GeneratorSettings,
+    GeneratorTask,
     OriginScorer,
     PairTerms,
     Selection,
@@ -29,7 +30,7 @@ from condsim.contexts import (
     prepare_corpus,
 )
 from condsim.contexts.corpus import Vocabulary
-from condsim.contexts.generator import ContextGenerator, GeneratorTask, ItemBuilder
+from condsim.contexts.generator import ContextGenerator, ItemBuilder
 from condsim.precision import uses_bfloat16
 from condsim.types import FloatArray, IntArray
 

@@ -7,10 +7,10 @@ import pytest
 from typer.testing import CliRunner
 
 from condsim.cli.main import app
+from condsim.construction import TrainingRow
 from condsim.construction.weak import (
     FunctionAnswerer,
     ModelAnswerer,
-    TrainingRow,
     answer_file,
     read_answer,
     with_answers,

@@ -10,7 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from condsim.cli.main import app
-from condsim.construction.weak import TrainingRow, teach, teach_file, teach_pairs
+from condsim.construction import TrainingRow
+from condsim.construction.weak import teach, teach_file, teach_pairs
 from condsim.errors import InputError
 from condsim.tasks import CstsRow, load_csts, load_task
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from condsim.contexts.coherence import CoherenceModel, CoherenceSettings, Passages, batch_of
+from condsim.contexts import CoherenceSettings
+from condsim.contexts.coherence import CoherenceModel, Passages, batch_of
 from condsim.errors import InputError
 
 TOKENS = [np.array(ids) for ids in ([5, 6, 7, 8, 9], [3], [4, 4, 2], [9, 8, 7], [2, 6], [1, 5, 3])]

@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from condsim.contexts.coherence import (
-    CoherenceScorer,
-    CoherenceSettings,
-    train_coherence,
-)
+from condsim.contexts import CoherenceSettings
+from condsim.contexts.coherence import CoherenceScorer, train_coherence
 from condsim.contexts.corpus import learn_vocabulary
 from condsim.errors import InputError, ModelError
 

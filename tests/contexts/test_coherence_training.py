@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from condsim.contexts.coherence import CoherenceSettings, train_coherence
+from condsim.contexts import CoherenceSettings
+from condsim.contexts.coherence import train_coherence
 from condsim.contexts.corpus import document_starts, held_out_documents, learn_vocabulary
 from condsim.errors import InputError, ModelError
 

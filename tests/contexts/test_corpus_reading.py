@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from condsim.contexts.corpus import CorpusSettings, find_inputs, read_paragraphs
+from condsim.contexts import CorpusSettings
+from condsim.contexts.corpus import find_inputs, read_paragraphs
 from condsim.errors import InputError
 
 Read = Callable[..., list[tuple[int, str, str]]]

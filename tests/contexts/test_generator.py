@@ -6,15 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from condsim.contexts import SHAPES, GeneratorSettings, Shape
 from condsim.contexts.corpus import learn_vocabulary
-from condsim.contexts.generator import (
-    SHAPES,
-    GeneratorSettings,
-    ItemBuilder,
-    Shape,
-    backbone_vocabulary,
-    new_generator,
-)
+from condsim.contexts.generator import ItemBuilder, backbone_vocabulary, new_generator
 from condsim.errors import InputError
 
 

@@ -9,16 +9,9 @@ import pytest
 import torch
 from benchmarks.contexts_origin import OneByOne
 
+from condsim.contexts import GENERATOR_TASKS, SHAPES, GeneratorSettings, Shape
 from condsim.contexts.corpus import learn_vocabulary
-from condsim.contexts.generator import (
-    GENERATOR_TASKS,
-    SHAPES,
-    GeneratorScorer,
-    GeneratorSettings,
-    Shape,
-    StateStore,
-    train_generators,
-)
+from condsim.contexts.generator import GeneratorScorer, StateStore, train_generators
 from condsim.errors import InputError, ModelError
 
 SENTENCES = ["The baker sells warm bread.", "Coal.", "The baker sells warm bread.", ""]

@@ -7,14 +7,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from condsim.contexts import SHAPES, GeneratorSettings, Shape
 from condsim.contexts.corpus import CorpusTokens, learn_vocabulary
 from condsim.contexts.generator import (
-    SHAPES,
     GeneratorData,
     GeneratorScorer,
-    GeneratorSettings,
     GeneratorWork,
-    Shape,
     train_generators,
 )
 from condsim.errors import InputError, ModelError

@@ -49,6 +49,7 @@ from .dataset import (
     split_rows as split_rows,
 )
 from .row_files import (
+    TrainingRow as TrainingRow,
     plain_values as plain_values,
     read_manifest as read_manifest,
     read_rows as read_rows,
@@ -71,7 +72,6 @@ from .weak import (
     Coverage as Coverage,
     FunctionAnswerer as FunctionAnswerer,
     ModelAnswerer as ModelAnswerer,
-    TrainingRow as TrainingRow,
     WeakReport as WeakReport,
     WeakSettings as WeakSettings,
     agreement as agreement,

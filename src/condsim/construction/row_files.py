@@ -9,12 +9,13 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, asdict, astuple, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, asdict, astuple, dataclass, fields
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
+from condsim import __version__
 from condsim.construction.rows import TableRow, columns_of
 from condsim.errors import InputError, require
 from condsim.evaluation import write_json
@@ -240,3 +241,51 @@ def _write_csv(rows: Iterator[TableRow], path: Path, kind: type[TableRow]) -> in
             writer.writerow(astuple(row))
             written += 1
     return written
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRow(TableRow):
+    """A row of training data.
+
+    Attributes:
+        sentence1: The first sentence, or a short answer in its place.
+        sentence2: The second, likewise.
+        condition: The condition.
+        label: Similarity from 1 to 5.
+        origin: Where the label is from, such as ``given``, or ``model:`` and the names of models.
+    """
+
+    sentence1: str
+    sentence2: str
+    condition: str
+    label: float
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class WeakRow(TrainingRow):
+    """A weakly labelled row; -1 where the attribute is absent. Its origin names the function."""
+
+    label: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredRow(WeakRow):
+    """A weakly labelled row with what was read from each sentence; empty if absent."""
+
+    answer1: str
+    answer2: str
+
+
+def write_provenance(
+    output: Path, *, kind: str, made_from: Sequence[Path], facts: Mapping[str, object]
+) -> None:
+    """Writes the manifest of a file that is finished."""
+    content = {
+        "kind": kind,
+        "sha256": sha256_of(output),
+        "made_from": revisions_of(made_from),
+        **facts,
+        "condsim": __version__,
+    }
+    write_manifest(output, content)

@@ -7,10 +7,8 @@ from .corpus import (
     prepare_corpus as prepare_corpus,
 )
 from .generator import (
-    GENERATOR_TASKS as GENERATOR_TASKS,
     GeneratorReport as GeneratorReport,
     GeneratorScorer as GeneratorScorer,
-    GeneratorSettings as GeneratorSettings,
     new_generator as new_generator,
 )
 from .harvest import FORMAT as FORMAT, Engine as Engine, RayEngine as RayEngine
@@ -47,6 +45,15 @@ from .scoring import (
     cost_of as cost_of,
     expected_distinct as expected_distinct,
     similarity as similarity,
+)
+from .settings import (
+    GENERATOR_TASKS as GENERATOR_TASKS,
+    SHAPES as SHAPES,
+    CoherenceSettings as CoherenceSettings,
+    CorpusSettings as CorpusSettings,
+    GeneratorSettings as GeneratorSettings,
+    GeneratorTask as GeneratorTask,
+    Shape as Shape,
 )
 from .surrogate import (
     MAX_TOKENS as MAX_TOKENS,

@@ -8,11 +8,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from condsim.contexts.coherence import CoherenceSettings
-from condsim.contexts.corpus import SPECIAL_TOKENS, CorpusSettings
-from condsim.contexts.generator import GeneratorSettings
+from condsim.contexts.corpus import SPECIAL_TOKENS
 from condsim.contexts.harvest import HarvestSettings
 from condsim.contexts.scoring import Selection, Weights
+from condsim.contexts.settings import CoherenceSettings, CorpusSettings, GeneratorSettings
 from condsim.errors import InputError
 from condsim.settings import Settings, override, read_mapping, validated, write_mapping
 

@@ -18,8 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from condsim.contexts.coherence import CoherenceSettings
-from condsim.contexts.generator import GeneratorSettings
+from condsim.contexts.settings import CoherenceSettings, GeneratorSettings
 from condsim.contexts.weights import (
     BEST,
     CHECKPOINT,

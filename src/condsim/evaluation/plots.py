@@ -71,7 +71,7 @@ def predicted_against_gold(
 
     Raises:
         InputError: If there is no model, the file cannot be written there, or
-            `condsim.evaluation.statistics.overestimates` refuses the scores.
+            `condsim.evaluation.statistics.metrics` refuses the scores.
         MissingExtraError: If matplotlib is not installed.
     """
     if not scores:

@@ -23,9 +23,9 @@ from .calibration import (
     Calibration as Calibration,
     fit_calibration as fit_calibration,
 )
-from .cross_encoder import CrossEncoderScorer as CrossEncoderScorer
 from .embedding import EmbeddingScorer as EmbeddingScorer
 from .encoder import (
+    CrossEncoderScorer as CrossEncoderScorer,
     EncoderScorer as EncoderScorer,
     Numbers as Numbers,
     Precision as Precision,

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 
+from condsim.encoders import Order, check_order, cross_encoder_pairs
 from condsim.errors import unknown_name
 from condsim.scorers.calibration import Calibration
 from condsim.scorers.embedding import EmbeddingScorer
-from condsim.scorers.inputs import token_batches
+from condsim.scorers.inputs import PairScorer, Rows, Scale, rescaled, token_batches
 from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     import torch
-    from sentence_transformers import SentenceTransformer
+    from sentence_transformers import CrossEncoder, SentenceTransformer
 
     from condsim.encoders import Order, Pooling
 
@@ -188,3 +189,65 @@ def _token_lengths(
     lengths = np.array([len(ids) for ids in found], dtype=np.int64)
     limit = getattr(model, "max_seq_length", None)
     return lengths if limit is None else np.minimum(lengths, limit)
+
+
+class CrossEncoderScorer(PairScorer):
+    """Scores by a cross-encoder's one output, the raw score.
+
+    Without conditions the input is (sentence1, sentence2), whatever the order; that is for a model
+    trained without them.
+
+    Attributes:
+        name: Short name, shown in tables.
+        model: The cross-encoder, not a copy.
+        order: Whether the sentences or the condition come first.
+        calibration: From the output to a score in [0, 1]; if None, scores are the outputs.
+    """
+
+    def __init__(
+        self,
+        model: CrossEncoder,
+        *,
+        name: str,
+        order: Order = "sentence-first",
+        calibration: Calibration | None = None,
+        batch_size: int = 32,
+    ) -> None:
+        """Wraps a loaded model with one output; scores ``batch_size`` rows at once.
+
+        Raises:
+            InputError: If the order is unknown.
+            ModelError: If the model's tokenizer puts nothing between two texts.
+        """
+        from condsim.encoders import pair_separator
+
+        check_order(order)
+        self.model, self.name = model, name
+        self.order: Order = order
+        self.calibration = calibration
+        self._batch_size = batch_size
+        self._separator = pair_separator(model.tokenizer)
+
+    def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
+        texts = self._texts(rows)
+        outputs = (
+            self.model.predict(texts, batch_size=self._batch_size, show_progress_bar=False)
+            if texts
+            else ()
+        )
+        raw = np.asarray(outputs, dtype=np.float32).reshape(len(texts))
+        return rescaled(raw, self.calibration, scale)
+
+    def _texts(self, rows: Rows) -> list[tuple[str, str]]:
+        """The two texts of each input: the two sentences where there are no conditions."""
+        sentences1, sentences2 = rows.sentences
+        if rows.conditions is None:
+            return list(zip(sentences1, sentences2, strict=True))
+        pairs = cross_encoder_pairs(
+            sentences1,
+            sentences2,
+            rows.conditions,
+            separator=self._separator,
+            order=self.order,
+        )
+        return [(first, second) for first, second in pairs]

@@ -15,8 +15,7 @@ from condsim.scorers.onnx import MODEL_FILE
 from condsim.scorers.settings import FILE_NAME, Kind, Settings
 
 if TYPE_CHECKING:
-    from condsim.scorers.cross_encoder import CrossEncoderScorer
-    from condsim.scorers.encoder import EncoderScorer
+    from condsim.scorers.encoder import CrossEncoderScorer, EncoderScorer
 
 _MODULES = "modules.json"
 
@@ -84,7 +83,7 @@ def _scorer(
     loaded = _load(library, model, settings.kind, device=device)
     name, order, calibration = settings.name, settings.order, settings.calibration
     if settings.kind == "cross-encoder":
-        from condsim.scorers.cross_encoder import CrossEncoderScorer
+        from condsim.scorers.encoder import CrossEncoderScorer
 
         return CrossEncoderScorer(loaded, name=name, order=order, calibration=calibration)
     from condsim.scorers.encoder import EncoderScorer

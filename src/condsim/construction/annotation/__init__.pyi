@@ -5,13 +5,11 @@ from .items import (
     qualification_items as qualification_items,
     verification_items as verification_items,
 )
-from .labelling import guidelines as guidelines, labelling_config as labelling_config
 from .mturk import (
     export_mturk as export_mturk,
     import_mturk as import_mturk,
     mturk_form as mturk_form,
 )
-from .outcome import outcome_of as outcome_of
 from .pool import decide_by_hand as decide_by_hand, score_test as score_test
 from .prefilling import (
     prefill as prefill,
@@ -45,6 +43,8 @@ from .stages import (
     Answer as Answer,
     Item as Item,
     Stage as Stage,
+    guidelines as guidelines,
+    labelling_config as labelling_config,
     rating_of as rating_of,
 )
 from .store import (
@@ -54,6 +54,7 @@ from .store import (
 )
 from .written import (
     conditions_of as conditions_of,
+    outcome_of as outcome_of,
     ratings_of as ratings_of,
     write_stage as write_stage,
 )

@@ -11,8 +11,6 @@ from html import escape
 from pathlib import Path
 
 from condsim.construction.annotation.hints import HINT_RULES
-from condsim.construction.annotation.labelling import guidelines, page
-from condsim.construction.annotation.outcome import outcome_of
 from condsim.construction.annotation.pulling import MTURK, Pulled
 from condsim.construction.annotation.pushing import ANNOTATORS, check_push
 from condsim.construction.annotation.server import ITEM
@@ -21,10 +19,13 @@ from condsim.construction.annotation.stages import (
     Answer,
     Item,
     Stage,
+    guidelines,
+    page,
     rating_of,
     text_of,
 )
 from condsim.construction.annotation.store import Annotation, AnnotationStore, Project
+from condsim.construction.annotation.written import outcome_of
 from condsim.errors import InputError
 from condsim.files import replacing
 from condsim.tasks import Cell, Row, iter_rows, shown

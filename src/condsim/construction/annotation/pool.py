@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from condsim.construction.annotation.hints import hints_of
-from condsim.construction.annotation.outcome import outcome_of
 from condsim.construction.annotation.stages import Item, Stage
 from condsim.construction.annotation.store import Annotation, AnnotationStore, PoolMember
+from condsim.construction.annotation.written import outcome_of
 from condsim.construction.rows import DOES_NOT_APPLY
 from condsim.errors import InputError
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from condsim.construction.annotation.hints import NO_HINTS, hints_of
-from condsim.construction.annotation.outcome import UNKNOWN, outcome_of
 from condsim.construction.annotation.pushing import project_on
 from condsim.construction.annotation.server import ITEM, LabelStudioServer, RemoteTask
 from condsim.construction.annotation.stages import Stage
 from condsim.construction.annotation.store import Annotation, AnnotationStore
+from condsim.construction.annotation.written import UNKNOWN, outcome_of
 from condsim.errors import InputError
 
 MTURK = "mturk"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from condsim.construction.annotation.outcome import outcome_of
 from condsim.construction.annotation.server import ITEM, LabelStudioServer, Prediction
 from condsim.construction.annotation.stages import Item, Stage
 from condsim.construction.annotation.store import AnnotationStore, Project
+from condsim.construction.annotation.written import outcome_of
 from condsim.errors import InputError
 from condsim.kept import sole_process
 

@@ -10,8 +10,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from condsim.construction.annotation.labelling import guidelines, labelling_config
-from condsim.construction.annotation.stages import FIELDS, Answer, Stage, rating_of, text_of
+from condsim.construction.annotation.stages import (
+    FIELDS,
+    Answer,
+    Stage,
+    guidelines,
+    labelling_config,
+    rating_of,
+    text_of,
+)
 from condsim.errors import BackendError, InputError, require
 from condsim.files import Closing
 from condsim.prompting import Address

@@ -15,10 +15,10 @@ from .checking import (
     agreement as agreement,
     coverage as coverage,
 )
-from .conditions import condition_key as condition_key
 from .functions import (
     ABSENT as ABSENT,
     LabellingFunction as LabellingFunction,
+    condition_key as condition_key,
     graded as graded,
     yes_or_no as yes_or_no,
 )
@@ -29,6 +29,5 @@ from .registry import (
     Registry as Registry,
     labelling_function as labelling_function,
 )
-from .rows import TrainingRow as TrainingRow
 from .teachers import teach as teach, teach_file as teach_file, teach_pairs as teach_pairs
 from .words import plural as plural, verb_forms as verb_forms

@@ -14,10 +14,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from condsim.construction.row_files import counted, in_blocks, revisions_of, write_rows
+from condsim.construction.row_files import (
+    TrainingRow,
+    counted,
+    in_blocks,
+    revisions_of,
+    write_provenance,
+    write_rows,
+)
 from condsim.construction.weak.language import cut_sentence
 from condsim.construction.weak.registry import REGISTRY, Registry
-from condsim.construction.weak.rows import TrainingRow, write_provenance
 from condsim.errors import InputError
 from condsim.files import check_not_input
 from condsim.progress import Progress

@@ -8,12 +8,17 @@ from dataclasses import asdict, astuple, dataclass
 from itertools import chain
 from pathlib import Path
 
-from condsim.construction.row_files import revisions_of, write_rows
+from condsim.construction.row_files import (
+    AnsweredRow,
+    WeakRow,
+    revisions_of,
+    write_provenance,
+    write_rows,
+)
 from condsim.construction.weak.draw import Drawing, absent_rows
 from condsim.construction.weak.functions import LabellingFunction
 from condsim.construction.weak.pool import Pool, WeakSettings, excluded_keys, near_pairs, read_pool
 from condsim.construction.weak.registry import Registry
-from condsim.construction.weak.rows import AnsweredRow, WeakRow, write_provenance
 from condsim.progress import Progress
 from condsim.tasks import iter_csts
 

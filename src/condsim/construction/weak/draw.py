@@ -8,10 +8,10 @@ from itertools import islice
 
 import numpy as np
 
+from condsim.construction.row_files import AnsweredRow
 from condsim.construction.rows import DOES_NOT_APPLY, Candidate
 from condsim.construction.weak.functions import ABSENT, LabellingFunction
 from condsim.construction.weak.language import Sentence
-from condsim.construction.weak.rows import AnsweredRow
 from condsim.errors import InputError
 
 _LOOSER = (1.5, 5.0, 30.0)  # times what a function may have of a label, pass by pass

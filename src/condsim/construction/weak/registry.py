@@ -7,8 +7,14 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from condsim.construction.weak.conditions import condition_key, wordings_of
-from condsim.construction.weak.functions import Comparison, LabellingFunction, Reader, yes_or_no
+from condsim.construction.weak.functions import (
+    Comparison,
+    LabellingFunction,
+    Reader,
+    condition_key,
+    wordings_of,
+    yes_or_no,
+)
 from condsim.construction.weak.scenes import doing_functions, people_functions, place_functions
 from condsim.construction.weak.things import noun_functions, thing_functions
 from condsim.errors import CondSimError, InputError

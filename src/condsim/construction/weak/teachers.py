@@ -14,9 +14,14 @@ from typing import Protocol
 
 import numpy as np
 
-from condsim.construction.row_files import counted, in_blocks, write_rows
+from condsim.construction.row_files import (
+    TrainingRow,
+    counted,
+    in_blocks,
+    write_provenance,
+    write_rows,
+)
 from condsim.construction.rows import TableRow
-from condsim.construction.weak.rows import TrainingRow, write_provenance
 from condsim.errors import InputError
 from condsim.files import check_not_input
 from condsim.progress import Progress

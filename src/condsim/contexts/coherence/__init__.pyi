@@ -1,6 +1,5 @@
 from .model import CoherenceModel as CoherenceModel
 from .scorer import CoherenceScorer as CoherenceScorer
-from .settings import CoherenceSettings as CoherenceSettings
 from .training import (
     CoherenceReport as CoherenceReport,
     Passages as Passages,

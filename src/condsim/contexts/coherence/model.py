@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from condsim.contexts.coherence.settings import CoherenceSettings
+from condsim.contexts.settings import CoherenceSettings
 from condsim.types import IntArray
 
 _GROUP = 64  # sentences of near length that pass through the LSTM together

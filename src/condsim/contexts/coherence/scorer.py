@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from condsim.contexts.coherence.model import CoherenceModel
-from condsim.contexts.coherence.settings import CoherenceSettings
 from condsim.contexts.corpus import Corpus, Vocabulary
+from condsim.contexts.settings import CoherenceSettings
 from condsim.contexts.weights import MODEL, best_device, load_weights, open_finished
 from condsim.files import sha256_of
 from condsim.kept import kept_rows

@@ -11,7 +11,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from condsim.contexts.coherence.model import CoherenceModel
-from condsim.contexts.coherence.settings import CoherenceSettings, Head
 from condsim.contexts.corpus import (
     Corpus,
     CorpusTokens,
@@ -19,6 +18,7 @@ from condsim.contexts.corpus import (
     document_starts,
     held_out_documents,
 )
+from condsim.contexts.settings import CoherenceSettings, Head
 from condsim.contexts.training_loop import StepProgress, train_model
 from condsim.contexts.weights import (
     REPORT,

@@ -2,7 +2,6 @@ from .arrays import ArrayWriter as ArrayWriter, open_array as open_array, spans 
 from .preparing import prepare_corpus as prepare_corpus
 from .reading import find_inputs as find_inputs, read_paragraphs as read_paragraphs
 from .sentences import SeenKeys as SeenKeys, near_duplicate_key as near_duplicate_key
-from .settings import HOW_TO_SPLIT as HOW_TO_SPLIT, CorpusSettings as CorpusSettings
 from .stored import (
     Corpus as Corpus,
     document_starts as document_starts,

@@ -29,8 +29,8 @@ from condsim.contexts.corpus.reading import (
     unpacked_bytes,
 )
 from condsim.contexts.corpus.sentences import split_sentences
-from condsim.contexts.corpus.settings import CorpusCounts, CorpusSettings
 from condsim.contexts.corpus.stored import FORMAT, WHAT, Corpus, CorpusWriter
+from condsim.contexts.settings import CorpusCounts, CorpusSettings
 from condsim.errors import InputError
 from condsim.files import sha256_of
 from condsim.kept import build_once, changed_values, read_manifest, write_manifest

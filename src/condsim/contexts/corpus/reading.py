@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from condsim.contexts.corpus.settings import CorpusSettings
+from condsim.contexts.settings import CorpusSettings
 from condsim.errors import InputError, require
 
 SUFFIXES = (".txt", ".txt.gz", ".jsonl", ".jsonl.gz", ".tsv", ".tsv.gz", ".parquet")

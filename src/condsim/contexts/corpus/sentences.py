@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condsim.contexts.corpus.reading import Paragraph
-from condsim.contexts.corpus.settings import CorpusCounts, CorpusSettings
+from condsim.contexts.settings import CorpusCounts, CorpusSettings
 from condsim.errors import require
 from condsim.types import BoolArray
 

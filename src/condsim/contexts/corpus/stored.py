@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from condsim.contexts.corpus.arrays import ArrayWriter, TextReader, TextWriter, open_array
 from condsim.contexts.corpus.sentences import Sentence
-from condsim.contexts.corpus.settings import HOW_TO_SPLIT, CorpusCounts, CorpusSettings
+from condsim.contexts.settings import HOW_TO_SPLIT, CorpusCounts, CorpusSettings
 from condsim.errors import InputError
 from condsim.kept import need_manifest
 from condsim.types import BoolArray, IntArray

@@ -8,13 +8,6 @@ from .probabilities import (
     target_log_probabilities as target_log_probabilities,
 )
 from .scorer import GeneratorScorer as GeneratorScorer
-from .settings import (
-    GENERATOR_TASKS as GENERATOR_TASKS,
-    SHAPES as SHAPES,
-    GeneratorSettings as GeneratorSettings,
-    GeneratorTask as GeneratorTask,
-    Shape as Shape,
-)
 from .training import (
     GeneratorData as GeneratorData,
     GeneratorReport as GeneratorReport,

@@ -13,7 +13,7 @@ from torch import nn
 from condsim.contexts.corpus import Vocabulary
 from condsim.contexts.generator.items import ItemBuilder
 from condsim.contexts.generator.model import ContextGenerator
-from condsim.contexts.generator.settings import SHAPES, GeneratorSettings
+from condsim.contexts.settings import SHAPES, GeneratorSettings
 from condsim.errors import InputError, ModelError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from condsim.contexts.corpus import Vocabulary
-from condsim.contexts.generator.settings import GENERATOR_TASKS, GeneratorSettings, GeneratorTask
+from condsim.contexts.settings import GENERATOR_TASKS, GeneratorSettings, GeneratorTask
 from condsim.types import BoolArray, IntArray
 
 _NO_SENTENCE = -1

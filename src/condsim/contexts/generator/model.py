@@ -31,7 +31,7 @@ from condsim.contexts.generator.probabilities import (
     mean_cross_entropy,
     target_log_probabilities,
 )
-from condsim.contexts.generator.settings import GENERATOR_TASKS, GeneratorSettings
+from condsim.contexts.settings import GENERATOR_TASKS, GeneratorSettings
 from condsim.contexts.weights import best_device
 from condsim.types import IntArray
 

@@ -17,7 +17,7 @@ from condsim.contexts.corpus import Corpus, Vocabulary
 from condsim.contexts.generator.backbone import saved_generator
 from condsim.contexts.generator.items import ItemBuilder
 from condsim.contexts.generator.model import ContextGenerator, StateStore
-from condsim.contexts.generator.settings import GENERATOR_TASKS, GeneratorSettings, GeneratorTask
+from condsim.contexts.settings import GENERATOR_TASKS, GeneratorSettings, GeneratorTask
 from condsim.contexts.weights import MODEL, REPORT, best_device, load_weights, open_finished
 from condsim.errors import ModelError
 from condsim.precision import uses_bfloat16

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from condsim.contexts.corpus import HOW_TO_SPLIT, open_array
+from condsim.contexts.corpus import open_array
 from condsim.contexts.index.building import (
     CHUNKS,
     COMMON,
@@ -24,6 +24,7 @@ from condsim.contexts.index.building import (
     build_index,
 )
 from condsim.contexts.index.terms import Terms, Vectors
+from condsim.contexts.settings import HOW_TO_SPLIT
 from condsim.errors import InputError
 from condsim.kept import build_once, changed_values, need_manifest, read_manifest, write_manifest
 from condsim.types import FloatArray, IntArray

@@ -9,7 +9,8 @@ import numpy as np
 
 from condsim.contexts.coherence import CoherenceScorer
 from condsim.contexts.corpus import Corpus
-from condsim.contexts.generator import GENERATOR_TASKS, GeneratorScorer
+from condsim.contexts.generator import GeneratorScorer
+from condsim.contexts.settings import GENERATOR_TASKS
 from condsim.errors import InputError
 from condsim.types import BoolArray, FloatArray, IntArray
 

@@ -1,9 +1,3 @@
-from .accuracy import (
-    auroc as auroc,
-    pair_accuracy as pair_accuracy,
-    pair_wins as pair_wins,
-    triplet_wins as triplet_wins,
-)
 from .correlation import (
     Aggregation as Aggregation,
     aggregate_spearman as aggregate_spearman,
@@ -13,13 +7,18 @@ from .correlation import (
     pearson as pearson,
     spearman as spearman,
 )
-from .metrics import METRICS as METRICS, Metrics as Metrics
-from .overestimates import (
+from .metrics import (
     MARGIN as MARGIN,
+    METRICS as METRICS,
+    Metrics as Metrics,
     OverEstimation as OverEstimation,
+    auroc as auroc,
     check_pairs as check_pairs,
     count_over_estimation as count_over_estimation,
     over_estimation as over_estimation,
+    pair_accuracy as pair_accuracy,
+    pair_wins as pair_wins,
+    triplet_wins as triplet_wins,
 )
 from .resampling import (
     BLOCK as BLOCK,

@@ -1,6 +1,5 @@
 from .data import Suite as Suite, SuiteTask as SuiteTask, load_suite as load_suite
-from .published import PUBLISHED as PUBLISHED
-from .result import SuiteReport as SuiteReport
+from .result import PUBLISHED as PUBLISHED, SuiteReport as SuiteReport
 from .running import evaluate_suite as evaluate_suite
 from .tables import (
     heat_map as heat_map,

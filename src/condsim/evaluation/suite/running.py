@@ -15,9 +15,8 @@ from condsim import __version__
 from condsim.errors import InputError, unknown_name
 from condsim.evaluation.statistics import Aggregation, Difference, Metric
 from condsim.evaluation.suite.data import SuiteTask
-from condsim.evaluation.suite.metrics import metric_names, metric_values
 from condsim.evaluation.suite.result import AVERAGE, Column, SuiteReport, SuiteRow
-from condsim.evaluation.suite.scores import LEARNT
+from condsim.evaluation.suite.scores import LEARNT, metric_names, metric_values
 from condsim.evaluation.suite.work import Entrant, SuiteWork, Unopened
 from condsim.kept import KeptArrays
 from condsim.progress import Progress, silent

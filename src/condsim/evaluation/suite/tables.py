@@ -12,8 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from condsim.errors import require
-from condsim.evaluation.suite.published import PUBLISHED, PublishedRow
-from condsim.evaluation.suite.result import AVERAGE, SuiteReport, SuiteRow
+from condsim.evaluation.suite.result import AVERAGE, PUBLISHED, PublishedRow, SuiteReport, SuiteRow
 from condsim.files import replacing
 
 SIGNIFICANT = 0.05

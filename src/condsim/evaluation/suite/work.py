@@ -18,8 +18,7 @@ from condsim.errors import MissingExtraError
 from condsim.evaluation.report import loaded_versions
 from condsim.evaluation.statistics import Aggregation
 from condsim.evaluation.suite.data import SuiteTask
-from condsim.evaluation.suite.metrics import metric_draws
-from condsim.evaluation.suite.scores import LEARNT, learnt_scores, score_tasks
+from condsim.evaluation.suite.scores import LEARNT, learnt_scores, metric_draws, score_tasks
 from condsim.kept import Kept, KeptArrays, digest
 from condsim.progress import Progress
 from condsim.scorers import UNFITTED_BASELINES, baseline

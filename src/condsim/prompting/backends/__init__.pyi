@@ -1,9 +1,9 @@
-from .address import (
+from .base import MAX_NEW_TOKENS as MAX_NEW_TOKENS, Answer as Answer, Backend as Backend
+from .client import (
     Address as Address,
     base_address as base_address,
     environment_key as environment_key,
 )
-from .base import MAX_NEW_TOKENS as MAX_NEW_TOKENS, Answer as Answer, Backend as Backend
 from .dialect import (
     Dialect as Dialect,
     is_completion as is_completion,

@@ -18,8 +18,8 @@ from threading import Thread
 from tokenizers import Tokenizer
 
 from condsim.errors import BackendError, InputError, require, unknown_name
-from condsim.prompting.backends.address import Address, base_address, environment_key
 from condsim.prompting.backends.base import MAX_NEW_TOKENS, Answer
+from condsim.prompting.backends.client import Address, base_address, environment_key
 from condsim.prompting.backends.dialect import Dialect
 
 _TOKENIZER = Path(__file__).resolve().parents[2] / "assets" / "default" / "tokenizer.json"
