@@ -25,7 +25,7 @@ from condsim.construction import REGISTRY, WeakSettings, build_weak, teach_file
 from condsim.encoders import resolve_backbone
 from condsim.errors import InputError
 from condsim.evaluation import Report
-from condsim.files import replacing, sha256_of
+from condsim.files import sha256_of, write_text
 from condsim.loading import load_scorer
 from condsim.progress import Progress, silent
 from condsim.scorers import OnnxScorer
@@ -237,8 +237,7 @@ def _begin(files: DefaultModelFiles, work: Path, weak: WeakSettings) -> None:
     known = work / "inputs.json"
     if not known.is_file():
         work.mkdir(parents=True, exist_ok=True)
-        with replacing(known) as partial:
-            partial.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+        write_text(known, json.dumps(facts, indent=2) + "\n")
     elif json.loads(known.read_text(encoding="utf-8")) != json.loads(json.dumps(facts)):
         raise InputError(
             f"{work} holds a model that was begun with other files or settings ({known.name} "

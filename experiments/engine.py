@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from condsim.errors import CondSimError, InputError, require
-from condsim.files import replacing
+from condsim.files import write_text
 from condsim.kept import BusyError
 from condsim.progress import Progress, silent
 from experiments.catalogue import Experiment
@@ -163,5 +163,4 @@ def finish(work: Work[RunType]) -> CondSimError | None:
 
 
 def _write(page: Path, content: str) -> None:
-    with replacing(page) as partial:
-        partial.write_text(content, encoding="utf-8")
+    write_text(page, content)

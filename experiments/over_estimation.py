@@ -13,7 +13,7 @@ import numpy as np
 
 from condsim.errors import ModelError
 from condsim.evaluation import Metric, over_estimation, predicted_against_gold
-from condsim.files import replacing
+from condsim.files import replacing, write_text
 from condsim.tasks import load_task
 from condsim.types import FloatArray, Task
 from experiments.plots import plot_results
@@ -62,8 +62,7 @@ def over_estimated(runs: Sequence[TrainedRun]) -> dict[Path, Mapping[str, Metric
         text = json.dumps(asdict(found), indent=2) + "\n"
         path = run.folder / _COUNTS
         if not path.is_file() or path.read_text("utf-8") != text:
-            with replacing(path) as partial:
-                partial.write_text(text, encoding="utf-8")
+            write_text(path, text)
         counts[run.folder] = {"over_estimated": Metric(float(found.either), math.nan, math.nan)}
     return counts
 

@@ -38,7 +38,7 @@ from condsim.contexts import (
     save_contexts_recipe,
 )
 from condsim.errors import InputError
-from condsim.files import replacing, sha256_of
+from condsim.files import sha256_of, write_text
 from condsim.kept import locked
 from condsim.progress import Progress, silent
 from condsim.training import HISTORY
@@ -172,8 +172,7 @@ class PartMaker:
             made = Pipeline(folder, recipe, until=until, progress=self._progress)
             with made.begun():
                 counts = _MAKERS[part](made, self._progress)
-            with replacing(folder / MADE) as written:
-                written.write_text(json.dumps(counts), encoding="utf-8")
+            write_text(folder / MADE, json.dumps(counts))
 
 
 def _corpus(made: Pipeline, progress: Progress) -> dict[str, int]:

@@ -29,7 +29,7 @@ from condsim.contexts import (
 )
 from condsim.errors import require
 from condsim.evaluation import Report, Scores, measure
-from condsim.files import replacing
+from condsim.files import replacing, write_text
 from condsim.loading import load_scorer
 from condsim.progress import Progress
 from condsim.scorers import TfIdfCosineScorer, WordOverlapScorer
@@ -327,8 +327,7 @@ def _write(run: Measurement, report: Report, scores: FloatArray, counts: Counted
     run.folder.mkdir(parents=True, exist_ok=True)
     with replacing(run.scores_file) as partial_file, partial_file.open("wb") as stream:
         np.save(stream, scores)
-    with replacing(run.folder / _COUNTS) as partial_file:
-        partial_file.write_text(json.dumps(asdict(counts)), encoding="utf-8")
+    write_text(run.folder / _COUNTS, json.dumps(asdict(counts)))
     report.to_json(run.report)
 
 

@@ -52,6 +52,20 @@ def replacing(path: Path) -> Iterator[Path]:
             partial.unlink(missing_ok=True)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Writes a text file in UTF-8 as `replacing` does.
+
+    Args:
+        path: The file to write.
+        text: Its content.
+
+    Raises:
+        InputError: As `replacing`.
+    """
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
 def check_not_input(output: Path, file: Path, *, option: str = "output") -> None:
     """Refuses to write a file over the one that is read; ``option`` is what the user must change.
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from condsim import __version__
 from condsim.errors import InputError, require
-from condsim.files import replacing
+from condsim.files import replacing, write_text
 from condsim.types import FloatArray
 
 MANIFEST = "manifest.json"
@@ -168,8 +168,7 @@ def write_manifest(folder: Path, values: Mapping[str, Any], *, what: str) -> Non
         what: What the folder holds, such as ``"corpus"``.
     """
     text = json.dumps({"kind": what, **values}, indent=2, ensure_ascii=False) + "\n"
-    with replacing(folder / MANIFEST) as partial:
-        partial.write_text(text, encoding="utf-8")
+    write_text(folder / MANIFEST, text)
 
 
 def changed_values(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
@@ -305,8 +304,7 @@ def _compute_rows(
             stream.write(part.tobytes())
             stream.flush()
             done = stop
-            with replacing(path.with_suffix(".json")) as record:
-                record.write_text(json.dumps({**wanted, "done": done}), encoding="utf-8")
+            write_text(path.with_suffix(".json"), json.dumps({**wanted, "done": done}))
             if progress is not None:
                 progress(done, rows)
     partial.replace(path)

@@ -153,15 +153,7 @@ def revisions_of(paths: Iterable[Path]) -> dict[str, str]:
 
 
 def write_manifest(path: Path, content: Mapping[str, object]) -> None:
-    """Writes the manifest of a file.
-
-    Args:
-        path: The file it belongs to.
-        content: Values that JSON can hold: revisions of the sources, settings, counts.
-
-    Raises:
-        InputError: If it cannot be written.
-    """
+    """Writes the manifest of a file."""
     write_json(content, manifest_of(path))
 
 

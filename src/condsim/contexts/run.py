@@ -46,7 +46,7 @@ from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe, save_c
 from condsim.contexts.scoring import Cost, expected_distinct
 from condsim.contexts.surrogate import new_backbone, surrogate_recipe, write_training_pairs
 from condsim.errors import InputError, require
-from condsim.files import replacing, sha256_of
+from condsim.files import sha256_of, write_text
 from condsim.kept import sole_process
 from condsim.progress import Progress, silent
 from condsim.training import FinishedRun, run_or_resume
@@ -281,8 +281,7 @@ class Pipeline:
         self._progress("training pairs", 0, 0)
         files = write_training_pairs(made, folder)
         names = {split: file.name for split, file in files.items()}
-        with replacing(record) as partial_file:
-            partial_file.write_text(json.dumps({"harvest": revision, "files": names}), "utf-8")
+        write_text(record, json.dumps({"harvest": revision, "files": names}))
         return files
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from condsim.contexts.corpus import Vocabulary
 from condsim.errors import InputError, ModelError
-from condsim.files import replacing
+from condsim.files import replacing, write_text
 from condsim.settings import Settings, validated
 
 RECORD = "settings.json"  # written first
@@ -87,8 +87,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 def write_json(path: Path, values: Mapping[str, object]) -> None:
     """Writes plain values, in one step."""
-    with replacing(path) as partial:
-        partial.write_text(json.dumps(dict(values), indent=2), encoding="utf-8")
+    write_text(path, json.dumps(dict(values), indent=2))
 
 
 def prepare_folder(

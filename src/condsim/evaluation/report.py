@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from condsim.errors import InputError
 from condsim.evaluation.statistics import Difference, Metric, OverEstimation
-from condsim.files import replacing
+from condsim.files import write_text
 from condsim.settings import Settings
 
 _ONLY_IF_GIVEN = ("over_estimation", "scored_by")  # older versions of condsim read the rest
@@ -29,14 +29,7 @@ class ResultFile(Settings):
     _again: ClassVar[str] = "Evaluate again, or use the condsim that wrote it."
 
     def to_json(self, path: str | Path) -> None:
-        """Writes the report; an earlier file of that name is replaced in one step.
-
-        Args:
-            path: The file to write.
-
-        Raises:
-            InputError: If the folder does not exist.
-        """
+        """Writes the report; an earlier file of that name is replaced in one step."""
         write_json(self.to_dict(), Path(path))
 
     def to_dict(self) -> dict[str, Any]:
@@ -45,17 +38,7 @@ class ResultFile(Settings):
 
     @classmethod
     def from_json(cls, path: str | Path) -> Self:
-        """Reads a report that `to_json` wrote.
-
-        Args:
-            path: The file to read.
-
-        Returns:
-            The same report.
-
-        Raises:
-            InputError: If the file is missing, not a report, or of an unknown format version.
-        """
+        """Reads a report that `to_json` wrote."""
         path = Path(path)
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
@@ -67,18 +50,7 @@ class ResultFile(Settings):
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], *, source: str) -> Self:
-        """Builds a report from what `to_dict` gave.
-
-        Args:
-            content: The plain values.
-            source: Where they come from, for errors.
-
-        Returns:
-            The same report.
-
-        Raises:
-            InputError: If they are not a report, or of an unknown format version.
-        """
+        """Builds a report from what `to_dict` gave."""
         key = cls._format_key
         if not isinstance(content, dict) or key not in content:
             raise InputError(f"{source} is not a {cls._kind}: it has no '{key}'. {cls._again}")
@@ -171,8 +143,7 @@ def write_json(content: Mapping[str, Any], path: Path) -> None:
         InputError: If the folder does not exist.
     """
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-    with replacing(path) as partial:
-        partial.write_text(text + "\n", encoding="utf-8")
+    write_text(path, text + "\n")
 
 
 def loaded_versions(*libraries: str, modules: Mapping[str, str] | None = None) -> dict[str, str]:

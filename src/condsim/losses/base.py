@@ -148,12 +148,7 @@ class ConditionalLoss(nn.Module, ABC):
     """The options of the objective, for the model card."""
 
     def __init__(self, model: SentenceTransformer, options: LossOptions | None = None) -> None:
-        """Makes the loss.
-
-        Args:
-            model: The encoder to train.
-            options: Numbers of the objective; the defaults if None.
-        """
+        """Makes the loss."""
         super().__init__()
         self.model = model
         self.options = options or LossOptions()
@@ -166,14 +161,7 @@ class ConditionalLoss(nn.Module, ABC):
         """Computes the loss of a batch.
 
         Args:
-            sentence_features: The two preprocessed columns, ``rows`` rows each.
             labels: ``(rows,)`` or ``(rows, 2)``, see :meth:`Targets.from_labels`.
-
-        Returns:
-            A float32 scalar, lower is better.
-
-        Raises:
-            InputError: If there are not two columns, or the labels break their rules.
         """
         return self.of_batch(encode_batch(self.model, sentence_features, labels))
 

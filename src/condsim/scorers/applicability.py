@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condsim.errors import ModelError
-from condsim.files import replacing
+from condsim.files import write_text
 from condsim.types import FloatArray
 
 FILE_NAME = "applicability.json"
@@ -134,8 +134,7 @@ class ApplicabilityHead:
             "weights": [round(float(value), 6) for value in self.weights],
             "probe": [round(float(value), 4) for value in self.probe],
         }
-        with replacing(Path(path)) as partial:
-            partial.write_text(json.dumps(content) + "\n", encoding="utf-8")
+        write_text(Path(path), json.dumps(content) + "\n")
 
     @classmethod
     def load(cls, path: Path | str) -> ApplicabilityHead:

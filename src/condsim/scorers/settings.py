@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 from condsim import __version__
 from condsim.encoders import Order
 from condsim.errors import ModelError
-from condsim.files import replacing, sha256_of
+from condsim.files import sha256_of, write_text
 from condsim.scorers.calibration import Calibration
 
 DEFAULT_FOLDER = Path(__file__).resolve().parents[1] / "assets" / "default"
@@ -137,8 +137,7 @@ class Settings:
         content = {"format": FORMAT} | {one.name: getattr(self, one.name) for one in fields(self)}
         content["calibration"] = self.calibration and self.calibration.to_dict()
         content["facts"] = dict(self.facts)
-        with replacing(Path(folder, FILE_NAME)) as partial:
-            partial.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        write_text(Path(folder, FILE_NAME), json.dumps(content, indent=2) + "\n")
 
     @classmethod
     def load(cls, folder: Path | str) -> Settings:

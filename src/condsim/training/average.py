@@ -16,7 +16,7 @@ import torch
 from condsim.encoders import without_progress_bars
 from condsim.errors import InputError
 from condsim.evaluation import Report
-from condsim.files import replacing
+from condsim.files import write_text
 from condsim.scorers import EncoderScorer, load_trained
 from condsim.training.data import load_dev, load_train
 from condsim.training.folder import HISTORY, RECIPE, REPORT, prepare_output
@@ -100,8 +100,7 @@ def average_models(
         float16=float16,
     )
     members = {str(run): member.model_dump() for run, member in zip(runs, recipes, strict=True)}
-    with replacing(output / HISTORY) as partial:
-        partial.write_text(json.dumps({"average_of": members}, indent=2), encoding="utf-8")
+    write_text(output / HISTORY, json.dumps({"average_of": members}, indent=2))
     report.to_json(output / REPORT)
     return report
 

@@ -15,7 +15,7 @@ from accelerate import PartialState
 from condsim.encoders import without_progress_bars
 from condsim.errors import CondSimError
 from condsim.evaluation import Report
-from condsim.files import replacing
+from condsim.files import write_text
 from condsim.kept import locked
 from condsim.training.data import DevData, TrainingData, load_dev, load_train, used_rows
 from condsim.training.folder import (
@@ -147,8 +147,7 @@ def _finish(
     if result.dev_accuracy:
         history["dev_accuracy_by_epoch"] = [round(value, 3) for value in result.dev_accuracy]
     history["seconds"] = round(result.seconds, 1)
-    with replacing(output / HISTORY) as partial:
-        partial.write_text(json.dumps(history, indent=2), encoding="utf-8")
+    write_text(output / HISTORY, json.dumps(history, indent=2))
     shutil.rmtree(output / CHECKPOINTS, ignore_errors=True)
     report.to_json(output / REPORT)
     return result

@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 
 from condsim.evaluation import Report, evaluate, to_markdown
-from condsim.files import replacing
+from condsim.files import replacing, write_text
 from condsim.scorers import ConditionOnlyScorer, Settings, fit_calibration, load_trained
 from condsim.tasks import Triplets
 from condsim.training.data import DevData, MaskedScorer, TrainingData, dev_pairs, used_rows
@@ -41,8 +41,7 @@ def store_as_float16(folder: Path) -> None:
     config = folder / "config.json"
     content = json.loads(config.read_text(encoding="utf-8"))
     content["dtype"] = "float32"
-    with replacing(config) as partial:
-        partial.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    write_text(config, json.dumps(content, indent=2) + "\n")
 
 
 def model_card(
@@ -170,6 +169,5 @@ def write_model(
     spearman = round(report.model.metrics["spearman"].value, 1)
     replace(settings, facts={**settings.facts, "dev_spearman_float32": spearman}).save(output)
     card = model_card(recipe, report, train=train, runs=runs, base_model=base_model)
-    with replacing(output / "README.md") as partial:
-        partial.write_text(card, encoding="utf-8")
+    write_text(output / "README.md", card)
     return report

@@ -211,12 +211,11 @@ def _write(path: Path | None, report: Any) -> None:  # noqa: ANN401
     if path is None:
         return
     from condsim.construction import plain_values
-    from condsim.files import replacing
+    from condsim.files import write_text
 
     one = not isinstance(report, tuple)
     content = plain_values(report) if one else [plain_values(each) for each in report]
-    with replacing(path) as partial:
-        partial.write_text(json_module.dumps(content, indent=2) + "\n", encoding="utf-8")
+    write_text(path, json_module.dumps(content, indent=2) + "\n")
 
 
 def _show(report: WeakReport) -> None:

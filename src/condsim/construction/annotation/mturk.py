@@ -27,7 +27,7 @@ from condsim.construction.annotation.stages import (
 from condsim.construction.annotation.store import Annotation, AnnotationStore, Project
 from condsim.construction.annotation.written import outcome_of
 from condsim.errors import InputError
-from condsim.files import replacing
+from condsim.files import replacing, write_text
 from condsim.tasks import Cell, Row, iter_rows, shown
 
 
@@ -142,8 +142,7 @@ def export_mturk(
         writer.writerow([ITEM, *names])
         for one in open_items:
             writer.writerow([one.item_id, *(_as_html(one.shown[name]) for name in names)])
-    with replacing(form) as partial:
-        partial.write_text(mturk_form(stage), encoding="utf-8")
+    write_text(form, mturk_form(stage))
     return table, form, len(open_items)
 
 

@@ -139,9 +139,6 @@ def join_parts(
 
     Two items may have a caption in common, so a pair can come up several times; the first stays.
     Which pairs a sample takes depends on the pairs and the seed alone.
-
-    Returns:
-        The pairs that came up again, and the pairs written.
     """
     parquet = require("pyarrow.parquet", extra="build")
     arrow = require("pyarrow", extra="build")

@@ -47,7 +47,7 @@ from condsim.construction.rows import (
 )
 from condsim.errors import InputError
 from condsim.evaluation import write_json
-from condsim.files import replacing, sha256_of
+from condsim.files import replacing, sha256_of, write_text
 from condsim.tasks import describe, iter_csts, iter_rows, load_csts, stem_of
 from condsim.types import Task
 
@@ -283,8 +283,7 @@ def _source(text: str) -> tuple[str, str]:
 
 def _write_about(folder: Path, facts: DatasetFacts, tasks: Mapping[str, Task]) -> None:
     label_histogram(tasks, folder / HISTOGRAM)
-    with replacing(folder / "README.md") as partial:
-        partial.write_text(data_card(facts), encoding="utf-8")
+    write_text(folder / "README.md", data_card(facts))
     write_json(_manifest(facts), folder / _MANIFEST)
 
 

@@ -75,9 +75,6 @@ class Answerer(Protocol):
 def answers(condition: str, sentence: str, *, registry: Registry = REGISTRY) -> str | None:
     """Answers a condition from a sentence by the function that understands it.
 
-    Returns:
-        A few words; None if no function understands the condition or the sentence does not say.
-
     Example:
         >>> answers("The number of people.", "Two men talk to a girl.")
         'three'

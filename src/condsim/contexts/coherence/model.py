@@ -95,7 +95,6 @@ class CoherenceModel(nn.Module):
         """Sums the bias and the projections of the sentences around a centre.
 
         Args:
-            projections: As :meth:`projections` gave them.
             neighbours: Rows of the vectors, ``(k, left + right)``; -1 for none.
 
         Returns:

@@ -60,9 +60,6 @@ class Passages:
         Args:
             starts: First sentence of each document, and n, ``(d + 1,)``.
             chosen: Which documents, ``(d,)``.
-            most: Centres of a passage at most.
-            left: Sentences before a centre.
-            right: Sentences after it.
         """
         rows: list[tuple[int, int, int, int]] = []
         for document in np.flatnonzero(chosen & (np.diff(starts) >= 2)):
@@ -222,11 +219,7 @@ class CoherenceWork:
         return self.accuracy()[0]
 
     def accuracy(self) -> tuple[float, float, float, int]:
-        """Accuracy on held-out documents, with the same replacements at every call.
-
-        Returns:
-            Overall, with replacements from the same document, from another one; and the examples.
-        """
+        """Accuracy on held-out documents, with the same replacements at every call."""
         settings = self._model.settings
         random = np.random.default_rng((settings.seed, 3))
         order = random.permutation(len(self._held_out))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from condsim.contexts.corpus.stored import Corpus
 from condsim.errors import InputError, ModelError, require
-from condsim.files import replacing
+from condsim.files import replacing, write_text
 from condsim.types import IntArray
 
 if TYPE_CHECKING:
@@ -189,8 +189,7 @@ def _revision(text: str) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    with replacing(path) as partial:
-        partial.write_text(text, encoding="utf-8")
+    write_text(path, text)
 
 
 class CorpusTokens:

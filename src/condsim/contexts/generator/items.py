@@ -125,8 +125,6 @@ def length_groups(
 
     Args:
         lengths: Tokens of each row, ``(n,)``, all above 0.
-        call: What a group costs whatever its size, in tokens.
-        most: Tokens of a group at most.
         attended: Tokens that each row attends to beside its own, ``(n,)``. Rows of near length are
             then put together by these, and a quarter of them counts as tokens of the group.
     """

@@ -61,9 +61,6 @@ class CopyHead(nn.Module):
         Args:
             hidden: Decoder states, ``(b, t, d)``.
             keys: Keys of the given tokens, ``(b, s, 64)``.
-            given: The given tokens.
-            attended: Which of them are not padding.
-            wanted: Target tokens.
         """
         scores = (self.query(hidden) * _KEY_SIZE**-0.5) @ keys.transpose(1, 2)
         scores = scores.float().masked_fill(~attended[:, None], float("-inf"))

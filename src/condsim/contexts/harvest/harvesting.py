@@ -25,7 +25,7 @@ from condsim.contexts.harvest.stored import (
 from condsim.contexts.index import TfidfIndex
 from condsim.contexts.scoring import OriginScorer
 from condsim.errors import InputError, require
-from condsim.files import replacing
+from condsim.files import replacing, write_text
 from condsim.kept import sole_process
 
 
@@ -136,6 +136,5 @@ def _begin(folder: Path, settings: HarvestSettings, identity: Mapping[str, Any])
             left.unlink()
         return wanted
     content = {"format": FORMAT, "settings": settings.model_dump(), "identity": plain}
-    with replacing(folder / MANIFEST) as partial:
-        partial.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    write_text(folder / MANIFEST, json.dumps(content, indent=2) + "\n")
     return wanted

@@ -67,7 +67,6 @@ def context_scores(terms: Mapping[str, FloatArray], weights: Weights) -> FloatAr
     Args:
         terms: Log-probabilities by name, each ``(k,)``; NaN where a context has no such term. The
             terms of weight 0 may be missing.
-        weights: λ1 to λ4.
 
     Examples:
         >>> terms = {"coherence": np.float32([-1.0]), "centre": np.float32([-3.0])}

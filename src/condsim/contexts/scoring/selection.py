@@ -33,9 +33,6 @@ def diverse(
 
     Args:
         chunks: Chunk of each context, best context first, ``(k,)``.
-        neighbours: Left neighbour of each; empty for none.
-        count: Contexts to pick at most.
-        likeness: Jaccard similarity from which two are too much alike.
     """
     words, sizes = _word_matrix(neighbours)
     blocked = np.zeros(len(chunks), np.bool_)

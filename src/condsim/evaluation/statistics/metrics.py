@@ -142,7 +142,6 @@ class Metrics:
                 where there are no conditions, which makes it NaN.
             high: Row of the higher label of each pair whose labels differ, ``(p,)``.
             low: Row of the lower label of each of these pairs, ``(p,)``.
-            names: The metrics to compute, of `METRICS`.
         """
         self._names = names
         self._scores = [values - values.mean() for values in scores]

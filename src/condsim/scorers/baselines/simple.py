@@ -44,12 +44,7 @@ class _RidgeScorer(ABC, Generic[Document]):
     name: str
 
     def __init__(self, *, alpha: float = 8.0, max_features: int = 100_000) -> None:
-        """Sets the regression up.
-
-        Args:
-            alpha: Weight of the ridge penalty, > 0.
-            max_features: How many terms are kept at most, the most frequent first.
-        """
+        """Sets the regression up."""
         self.fitted_on: str | None = None
         self._ridge = TfIdfRidge(self._terms, alpha=alpha, max_features=max_features)
 
@@ -66,17 +61,7 @@ class _RidgeScorer(ABC, Generic[Document]):
         """The part of each row that the regression sees."""
 
     def fit_task(self, task: Task) -> Self:
-        """Fits on the rows of a task that have a label.
-
-        Args:
-            task: The rows to learn from; where a part is missing, the mean label is all there is.
-
-        Returns:
-            The scorer itself.
-
-        Raises:
-            InputError: If no row has a label.
-        """
+        """Fits on the rows of a task that have a label."""
         rows = task.labelled()
         documents = self._documents(rows.sentences1, rows.sentences2, rows.conditions)
         self._ridge.fit(documents, np.asarray(rows.gold, dtype=np.float64))
@@ -89,11 +74,7 @@ class _RidgeScorer(ABC, Generic[Document]):
         sentences2: Sequence[str],
         conditions: Sequence[str] | None,
     ) -> FloatArray:
-        """Predicts the gold similarity of each row, cut to [0, 1], ``(n,)``.
-
-        Raises:
-            InputError: If the scorer has not been fitted.
-        """
+        """Predicts the gold similarity of each row, cut to [0, 1], ``(n,)``."""
         documents = self._documents(sentences1, sentences2, conditions)
         return np.clip(self._ridge.predict(documents), 0, 1).astype(np.float32)
 

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from condsim import __version__
 from condsim.encoders import Order, conditional_sentences, without_progress_bars
 from condsim.errors import InputError, ModelError, unknown_name
-from condsim.files import replacing
+from condsim.files import replacing, write_text
 from condsim.scorers import (
     FILE_NAME,
     MODEL_FILE,
@@ -351,10 +351,8 @@ def _write(
     # Padding is stated for its id alone; the scorer pads by itself.
     backend.enable_padding(pad_id=tokenizer.pad_token_id or 0, pad_token=str(tokenizer.pad_token))
     backend.no_truncation()
-    with replacing(output / TOKENIZER_FILE) as partial:
-        partial.write_text(backend.to_str(), encoding="utf-8")
-    with replacing(output / "README.md") as partial:
-        partial.write_text(_card(settings), encoding="utf-8")
+    write_text(output / TOKENIZER_FILE, backend.to_str())
+    write_text(output / "README.md", _card(settings))
     settings.save(output)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from condsim.errors import InputError, ModelError, require
 from condsim.evaluation import evaluate
-from condsim.files import replacing
+from condsim.files import write_text
 from condsim.kept import locked
 from condsim.scorers import ConditionOnlyScorer, load_trained
 from condsim.tasks import load_task
@@ -213,8 +213,7 @@ def _write(spec: SweepSpec, result: SweepResult, output: Path) -> SweepResult:
             write_result(held_out, output / HELD_OUT)
         result = result.replaced(held_out=held_out)
     save_recipe(result.recipe, output / BEST)
-    with replacing(output / TABLE) as partial:
-        partial.write_text(to_markdown(result), encoding="utf-8")
+    write_text(output / TABLE, to_markdown(result))
     write_result(result, output / RESULT)
     return result
 
