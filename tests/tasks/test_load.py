@@ -49,7 +49,7 @@ def test_load_task_labels_required_of_csts(write):
     [
         ("x.csv", "", "is empty"),
         ("x.csv", "sentence1,sentence2\nA,B\n", "column 'condition' is missing"),
-        ("x.txt", HEADER, "the format is told from the suffix"),
+        ("x.txt", HEADER, "the suffix decides the format"),
     ],
 )
 def test_load_task_neither_kind_told_as_csts(write, name, content, message):

@@ -29,18 +29,18 @@ Data: TypeAlias = Annotated[
 Extra: TypeAlias = Annotated[
     list[Path] | None,
     typer.Option(
-        help="More rows to train on, such as those of condsim build weak; may be repeated.",
+        help="More rows to train on, such as those of condsim build weak. Repeatable.",
         show_default=False,
     ),
 ]
-Sample: TypeAlias = Annotated[int, typer.Option(min=2, help="Most extra rows to train on.")]
+Sample: TypeAlias = Annotated[int, typer.Option(min=2, help="Use at most this many extra rows.")]
 Model: TypeAlias = Annotated[
     str | None, typer.Option(help="Model folder or Hub name.", show_default="the default model")
 ]
 Strength: TypeAlias = Annotated[
-    float, typer.Option(help="Inverse weight of the squared coefficients, above 0.")
+    float, typer.Option(help="Inverse strength of the regularisation, above 0.")
 ]
-Seed: TypeAlias = Annotated[int, typer.Option(min=0, help="Seed of folds and draws.")]
+Seed: TypeAlias = Annotated[int, typer.Option(min=0, help="Seed of the folds and of the sampling.")]
 
 
 @app.command()
@@ -49,7 +49,7 @@ def fit(
     output: Annotated[
         Path,
         typer.Option(
-            help="JSON file to write; applicability.json in the model's folder is loaded with it.",
+            help="JSON file to write; a model loads applicability.json from its folder.",
             show_default=False,
         ),
     ],
@@ -94,7 +94,7 @@ def evaluate(
 ) -> None:
     """Measure an applicability head by cross-validation, beside baselines.
 
-    Rows of one sentence pair are in one fold. AUROC: 1 is perfect, 0.5 is chance.
+    Rows of one sentence pair share a fold. An AUROC of 1 is perfect, 0.5 is chance.
 
     **Examples**
 

@@ -26,7 +26,7 @@ _EXAMPLES = """
 
 @app.callback()
 def data() -> None:
-    """Look at data files."""
+    """Check data files."""
 
 
 @app.command(epilog=_EXAMPLES)
@@ -35,22 +35,20 @@ def check(
         Path,
         typer.Argument(
             help="CSV, TSV, JSONL or Parquet file with the columns sentence1, sentence2, "
-            "condition and perhaps label.",
+            "condition and optionally label.",
             show_default=False,
         ),
     ],
-    top: Annotated[
-        int, typer.Option(min=0, help="How many of the most frequent conditions to list.")
-    ] = 10,
+    top: Annotated[int, typer.Option(min=0, help="Number of frequent conditions to list.")] = 10,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the statistics as JSON, not as tables.")
+        bool, typer.Option("--json", help="Print the statistics as JSON instead of tables.")
     ] = False,
 ) -> None:
     """Check a data file and print its statistics.
 
-    The first fault of the file is reported as one line that names row and column, with exit
-    status 2. The statistics are those of the C-STS paper (rows, pairs, labels, lengths in words,
-    frequent conditions), and how far apart the two labels of a sentence pair are.
+    Stops at the first fault with one line that names row and column, and exit status 2. Prints the
+    statistics of the C-STS paper (rows, pairs, labels, lengths in words, frequent conditions), and
+    how far apart the two labels of a sentence pair are.
     """
     statistics = describe(load_task(file), top=top)
     if as_json:

@@ -71,7 +71,7 @@ def encode(
         ),
     ],
     column: Annotated[
-        str, typer.Option(help="The column of sentences, such as sentence1 of a file of pairs.")
+        str, typer.Option(help="Column of the sentences, such as sentence1 in a file of pairs.")
     ] = "sentence",
     model: Annotated[
         str | None,
@@ -81,7 +81,8 @@ def encode(
     """Encode sentences, each under its condition.
 
     Writes one float32 array of shape (rows, dimension). Every row has length 1, so the dot product
-    of two is their raw similarity. Files of any size: a few thousand rows are held at a time.
+    of two is their raw similarity. Files can have any size: a few thousand rows are in memory at
+    a time.
 
     **Examples**
 

@@ -121,9 +121,9 @@ def evaluate(
     data: Annotated[
         Path,
         typer.Option(
-            help="Labelled file: CSV, TSV or JSONL with sentence1, sentence2, condition, label; "
-            "also STS, SICK, STS-B, AFS, or hub:owner/name@revision. With --suite the folder that "
-            "holds the data sets.",
+            help="Labelled file: CSV, TSV, JSONL or Parquet with sentence1, sentence2, condition, "
+            "label; also STS, SICK, STS-B, AFS, or hub:owner/name@revision. With --suite the "
+            "folder of the data sets.",
             show_default=False,
         ),
     ],
@@ -131,7 +131,7 @@ def evaluate(
         list[str] | None,
         typer.Option(
             help="Model folder or Hub name; or mean:NAME, cls:NAME, bertscore:NAME@LAYER, "
-            "cross-encoder:NAME, glove:FILE. With --suite it is repeatable, also as LABEL=NAME.",
+            "cross-encoder:NAME, glove:FILE. With --suite repeatable, also as LABEL=NAME.",
             show_default="the model that ships",
         ),
     ] = None,
@@ -146,14 +146,14 @@ def evaluate(
     baseline: Annotated[
         list[str] | None,
         typer.Option(
-            help="Another baseline beside condition-only: sentences-only, tfidf-cosine or "
+            help="Add a baseline to condition-only: sentences-only, tfidf-cosine or "
             "word-overlap. Repeatable.",
             show_default=False,
         ),
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(help="A second model: adds the difference and its p-value."),
+        typer.Option(help="Compare with a second model: difference and p-value."),
     ] = None,
     train: Annotated[
         Path | None,
@@ -169,35 +169,35 @@ def evaluate(
     bootstrap: Annotated[
         bool,
         typer.Option(
-            "--bootstrap", help="With --suite: 95 % intervals and marks of significant differences."
+            "--bootstrap", help="With --suite: 95 % intervals; mark significant differences."
         ),
     ] = False,
     aggregation: Annotated[
         str | None,
         typer.Option(
-            help="With --suite: how the subsets of a year become one number: all, mean or wmean.",
+            help="With --suite: how to aggregate the subsets of a year: all, mean or wmean.",
             show_default="all",
         ),
     ] = None,
     condition: Annotated[
         str | None,
         typer.Option(
-            help="With --suite: the condition for pairs that have none.",
-            show_default="nothing",
+            help="With --suite: condition for pairs that have none.",
+            show_default="none",
         ),
     ] = None,
     cache: Annotated[
         Path | None,
         typer.Option(
-            help="With --suite: folder that keeps scores between runs; 'off' for none.",
-            show_default="condsim/suite in the user's folder for caches",
+            help="With --suite: folder for cached scores, or 'off'.",
+            show_default="condsim/suite in your cache folder",
         ),
     ] = None,
     precision: Annotated[
         str | None,
         typer.Option(
-            help="With --suite: what encoders compute in: float32, bfloat16, or auto: bfloat16 "
-            "where the processor has matrix units for it.",
+            help="With --suite: number format of encoders: float32, bfloat16, or auto, which is "
+            "bfloat16 where the processor has matrix units for it.",
             show_default="auto",
         ),
     ] = None,
@@ -218,23 +218,23 @@ def evaluate(
         bool,
         typer.Option(
             "--over-estimation",
-            help="Also count the sentence pairs whose two rows the model drives too far apart.",
+            help="Also count the sentence pairs whose two rows the model pushes too far apart.",
         ),
     ] = False,
     plot: Annotated[
         Path | None,
         typer.Option(
-            help="Draw raw similarity against gold to this PNG file, the model of --against first; "
-            "with --over-estimation. With --suite a heat map.",
+            help="With --over-estimation: plot raw similarity against gold to this PNG file, the "
+            "--against model first. With --suite: plot a heat map.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Measure a model on labelled rows, or on all the data sets of a suite.
+    """Measure a model on labelled rows, or several models on the data sets of a suite.
 
     Prints Spearman, Pearson, MSE, pair accuracy and partial Spearman with 95 % bootstrap
-    intervals. The baseline that sees the condition only is always beside them: a model that is
-    no better has not looked at the sentences.
+    intervals. The table always includes the condition-only baseline: a model that is no better
+    has not looked at the sentences.
 
     **Examples**
 

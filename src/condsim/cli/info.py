@@ -24,7 +24,7 @@ _DISTRIBUTIONS = {"PIL": "pillow", "faiss": "faiss-cpu"}  # where the module has
 
 
 def info() -> None:
-    """Show the version, the model that ships, and which extras are installed.
+    """Show the version, the default model and the installed extras.
 
     **Examples**
 

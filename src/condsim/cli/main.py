@@ -18,10 +18,10 @@ _COMMANDS = (
     "score encode train average sweep evaluate predict prompt export info robustness".split()
 )
 _GROUPS = {
-    "applicability": "Whether a condition applies to two sentences.",
-    "build": "Build a conditional-similarity data set of your own.",
-    "contexts": "Learn similarity from raw text, no labels.",
-    "data": "Look at data files.",
+    "applicability": "Predict whether a condition applies to two sentences.",
+    "build": "Build your own data set for conditional similarity.",
+    "contexts": "Learn similarity from raw text, without labels.",
+    "data": "Check data files.",
 }
 
 

@@ -39,11 +39,11 @@ def predict(
         typer.Option(help="unit: similarity from 0 to 1. likert: from 1 to 5."),
     ] = "unit",
 ) -> None:
-    """Write the scores of a file as the C-STS test server takes them.
+    """Write the scores of a file in the format of the C-STS test server.
 
-    One JSON object with an entry for every row, labelled or not: `{"0": 0.51, "1": 0.08, ...}`.
-    The key is the number of the row, from 0. Files of any size: rows are read, scored and written
-    a few thousand at a time, and the output appears only when it is complete.
+    Writes one JSON object with an entry for every row, labelled or not: `{"0": 0.51, "1": 0.08,
+    ...}`. The key is the number of the row, from 0. Files can have any size: rows are read, scored
+    and written a few thousand at a time. The output file appears only when it is complete.
 
     **Examples**
 

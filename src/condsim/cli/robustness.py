@@ -22,16 +22,14 @@ def robustness(
         typer.Argument(
             help="CSV, TSV, JSONL or Parquet file with the columns sentence1, sentence2, "
             "condition_group, condition.",
-            show_default="the set that ships",
+            show_default="the built-in set",
         ),
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(help="Model folder or Hub name.", show_default="the model that ships"),
     ] = None,
-    top: Annotated[
-        int, typer.Option(min=0, help="How many wordings to list, the worst first.")
-    ] = 10,
+    top: Annotated[int, typer.Option(min=0, help="Number of wordings to list, worst first.")] = 10,
     resamples: Annotated[int, typer.Option(min=1, help="Bootstrap resamples.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 0,
     json: Annotated[
@@ -40,9 +38,9 @@ def robustness(
 ) -> None:
     """Measure how much scores change when a condition is reworded without changing its meaning.
 
-    For each sentence pair and each `condition_group` of the file: the standard deviation of the
-    score (0 to 1) over its wordings. Mean and 95th percentile are printed with 95 % intervals, per
-    condition and over all, then the wordings that change scores most.
+    Takes, for each sentence pair and each `condition_group` of the file, the standard deviation of
+    the score (0 to 1) over the wordings. Prints mean and 95th percentile with 95 % intervals, for
+    each condition and overall, then the wordings that change scores most.
 
     **Examples**
 

@@ -37,7 +37,7 @@ def _score_to_file(file: Path, output: Path, *, model: str | None, scale: Scale)
     suffix = output.suffix.lower()
     if suffix not in _WRITERS:
         raise InputError(
-            f"{output}: the format is told from the suffix, which must be one of "
+            f"{output}: the suffix decides the format and must be one of "
             f"{', '.join(_WRITERS)}. Got {output.suffix!r} instead."
         )
     check_not_input(output, file, option="--output")
@@ -230,15 +230,15 @@ def score(
         bool | None,
         typer.Option(
             "--table/--no-table",
-            help="Human-readable table, or tab separated rows.",
+            help="Print a human-readable table, or tab-separated rows.",
             show_default="a table on a terminal",
         ),
     ] = None,
 ) -> None:
-    """Say how similar two sentences are with respect to a condition.
+    """Score how similar two sentences are with respect to a condition.
 
-    A file of any size is read, scored and written a few thousand rows at a time. All its columns
-    are kept and `score` is added. The output file appears only when it is complete.
+    With --file, keeps all columns and adds `score`. Files can have any size: rows are read, scored
+    and written a few thousand at a time. The output file appears only when it is complete.
 
     **Examples**
 

@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 def sweep(
     sweep_file: Annotated[
-        Path, typer.Argument(metavar="SWEEP", help="Sweep, a YAML file.", show_default=False)
+        Path, typer.Argument(metavar="SWEEP", help="Sweep file (YAML).", show_default=False)
     ],
     output: Annotated[Path, typer.Option(help="Folder for the study, the runs and the result.")],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the trials; run and write nothing.")
+        bool, typer.Option("--dry-run", help="Print the trials; run nothing and write nothing.")
     ] = False,
 ) -> None:
     """Search for the best recipe by Spearman on the dev file.
 
-    The best recipe is trained again with several seeds. A held-out file, if the sweep names one, is
-    scored once, at the end. The same command goes on after Ctrl-C or a crash, run in several
-    terminals it shares the work, and run again when all is done it prints the result.
+    Trains the best recipe again with several seeds and scores the held-out file of the sweep, if it
+    names one, once at the end. The same command continues after Ctrl-C or a crash. Run it in
+    several terminals to share the work. When everything is done, it prints the result.
 
     **Examples**
 

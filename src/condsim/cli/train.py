@@ -12,21 +12,19 @@ from condsim.errors import require
 
 
 def train(
-    recipe: Annotated[Path, typer.Argument(help="Recipe, a YAML file.", show_default=False)],
+    recipe: Annotated[Path, typer.Argument(help="Recipe file (YAML).", show_default=False)],
     output: Annotated[Path, typer.Option(help="Folder for the model, its card and its report.")],
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change a recipe key; may be repeated."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a recipe key. Repeatable."),
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the run that --output holds.")
-    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --output.")] = False,
 ) -> None:
     """Train an encoder from a recipe.
 
-    The epoch with the best Spearman on the recipe's dev file is kept. Ctrl-C stops after the step
-    in progress; the same command with --resume goes on, also after a crash, and ends with the same
-    model.
+    Keeps the epoch with the best Spearman on the recipe's dev file. Ctrl-C stops after the step in
+    progress. After that or a crash, the same command with --resume continues, and ends with the
+    same model.
 
     **Examples**
 

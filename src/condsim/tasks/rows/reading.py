@@ -58,7 +58,7 @@ def iter_rows(
     if suffix not in (*TEXT_ROWS, ".parquet"):
         also = "" if stat.S_ISREG(status.st_mode) else f"; {_STANDARD_INPUT}"
         raise InputError(
-            f"{path}: the format is told from the suffix, which must be one of "
+            f"{path}: the suffix decides the format and must be one of "
             f"{', '.join(TEXT_ROWS)}, .parquet. Got {suffix!r} instead; rename or convert the "
             f"file{also}."
         )
