@@ -38,9 +38,7 @@ _WITH_PEER_MODEL = (Name.SCORE_ONE, Name.SCORE_MANY, Name.ENCODE_SPEED)
 
 
 def main(
-    only: Annotated[
-        list[Name] | None, typer.Option(help="Run this one; may be given again.")
-    ] = None,
+    only: Annotated[list[Name] | None, typer.Option(help="Run this one. Repeatable.")] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Few rows and repeats: a trial, not a measurement.")
     ] = False,
@@ -62,7 +60,7 @@ def main(
         int, typer.Option(min=0, help="Rows of the training epoch; 0 for all.")
     ] = 3072,
 ) -> None:
-    """Compare condsim with its peers; the exit status says nothing of who won."""
+    """Compare condsim with its peers; the exit status does not say who won."""
     used = limit_cores(cores)
     machine = facts()
     console = Console(width=None if sys.stdout.isatty() else 120)

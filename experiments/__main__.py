@@ -43,7 +43,7 @@ def main(
         list[str] | None,
         typer.Option(
             help="roberta-base, simcse-large ..., paper for the papers' five, a Hub name or a "
-            "folder; may be repeated.",
+            "folder. Repeatable.",
             show_default="minilm",
         ),
     ] = None,
@@ -58,7 +58,7 @@ def main(
         list[str] | None,
         typer.Option(
             help="Language model, for the tables of prompting: google/flan-t5-small, another Hub "
-            "name, a folder or a server's name for it; may be repeated.",
+            "name, a folder or a server's name for it. Repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -80,11 +80,11 @@ def main(
     ] = None,
     max_requests: Annotated[
         int | None,
-        typer.Option(min=0, help="Send at most this many prompts, over all runs."),
+        typer.Option(min=0, help="Send at most this many prompts in all runs together."),
     ] = None,
     max_tokens: Annotated[
         int | None,
-        typer.Option(min=0, help="Use at most this many tokens, prompts and answers."),
+        typer.Option(min=0, help="Use at most this many tokens, counting prompts and answers."),
     ] = None,
     unlisted: Annotated[
         bool, typer.Option("--unlisted", help="Use models that the server does not list.")
@@ -93,29 +93,31 @@ def main(
         Path | None,
         typer.Option(
             help="Folder of the data sets: csts-reannotated, sts-b, sts12-16, sick-r, corpus, "
-            "captions, nli; each experiment says which file it misses.",
+            "captions, nli. If a file is missing, the error names it.",
             show_default=False,
         ),
     ] = None,
     recipe: Annotated[
         Path | None,
         typer.Option(
-            help="Recipe that ssbc-... start from, and with it the corpus.",
+            help="For ssbc-...: recipe to start from, which names the corpus.",
             show_default="recipes/contexts/openstax.yaml",
         ),
     ] = None,
     on: Annotated[
         list[str] | None,
         typer.Option(
-            help="Measure ssbc-... on this test set only: sts12 ... sts16, sts-b, sick-r; may be "
-            "repeated.",
+            help="For ssbc-...: measure on this test set only: sts12 ... sts16, sts-b, sick-r. "
+            "Repeatable.",
             show_default="those of the experiment",
         ),
     ] = None,
     rows: Annotated[
         int | None,
         typer.Option(
-            min=3, help="Measure ssbc-... on at most this many rows of a set.", show_default="all"
+            min=3,
+            help="For ssbc-...: use at most this many rows of a test set.",
+            show_default="all",
         ),
     ] = None,
     runs: Annotated[Path, typer.Option(help="Folder of the runs of all experiments.")] = (
@@ -130,34 +132,40 @@ def main(
     ] = None,
     seeds: Annotated[
         int | None,
-        typer.Option(min=1, help="Seeds of every row.", show_default="those of the experiment"),
+        typer.Option(
+            min=1, help="Number of seeds for every row.", show_default="those of the experiment"
+        ),
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="Also run the rows that are left out by default.")
+        bool, typer.Option("--full", help="Also run the rows left out by default.")
     ] = False,
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Print the runs, which are finished, and the requests to be sent."
+            "--dry-run",
+            help="Print the runs, whether they are finished, and the requests still to send.",
         ),
     ] = False,
     report_only: Annotated[
-        bool, typer.Option("--report-only", help="Train and ask nothing; write what is finished.")
+        bool,
+        typer.Option(
+            "--report-only", help="Train and ask nothing; write the table of the finished runs."
+        ),
     ] = False,
 ) -> None:
     """Repeat a table or figure of the papers.
 
-    Trains the runs that are not finished and writes the paper's numbers and ours side by side.
-    Ctrl-C stops after the step in progress and the same command goes on. Started in several
-    processes, they share the runs. Experiments share runs too, so nothing is trained twice.
+    Trains the missing runs and writes the paper's numbers and ours side by side. Ctrl-C stops after
+    the step in progress; the same command continues. Start it in several processes to share the
+    runs. Experiments share runs too, so nothing is trained twice.
 
-    csts-table4, csts-table11 and csts-table12 ask the language models that --model names instead.
-    Their answers are stored as they arrive, and none is asked for twice.
+    csts-table4, csts-table11 and csts-table12 ask the language models of --model instead. They
+    store each answer as it arrives, and no prompt is sent twice.
 
-    ssbc-... learn similarity from the contexts of a corpus, that of --recipe. What rows have in
-    common, such as models, is made once, and the cost is printed first.
+    The ssbc-... experiments learn similarity from the contexts of the corpus in --recipe. They make
+    what rows share, such as models, only once, and print the cost first.
 
-    default-model makes the model that ships, from C-STS rows, captions and NLI pairs.
+    default-model makes the default model from C-STS rows, captions and NLI pairs.
 
     **Examples**
 
