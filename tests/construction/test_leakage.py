@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from condsim.construction.dataset import find_leakage
+from condsim.construction import find_leakage, plain_values
 from condsim.errors import InputError
 from condsim.tasks import load_csts
 from condsim.types import Task
@@ -47,7 +47,7 @@ def test_find_leakage_conditions_that_tell_the_label_are_warned_of():
     (shared,) = report.shared
     assert (shared.sentences, shared.pairs, shared.conditions) == (0, 0, 2)
     assert (shared.sentence_rows, shared.condition_rows) == (0, 1)
-    json.dumps(report.to_dict(), allow_nan=False)
+    json.dumps(plain_values(report), allow_nan=False)
 
 
 def test_find_leakage_clean_splits_have_no_warnings():

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from condsim.construction import Rating
+from condsim.construction import Rating, plain_values
 from condsim.construction.dataset import (
     annotator_quality,
     collect_votes,
@@ -114,4 +114,4 @@ def test_report_ratings_of_people_alone_has_no_models():
     ratings = [rating(row, name, 1 + row) for row in range(4) for name in "ab"]
     report = report_ratings(collect_votes(ratings))
     assert report.models == ()
-    assert report.to_dict()["agreement"]["kappa"]["value"] == pytest.approx(1)
+    assert plain_values(report)["agreement"]["kappa"]["value"] == pytest.approx(1)

@@ -205,13 +205,14 @@ def agreement(
     from condsim.construction import (
         Rating,
         collect_votes,
+        plain_values,
         rating_tables,
         read_rows,
         report_ratings,
     )
 
     report = report_ratings(collect_votes(read_rows(ratings, Rating)))
-    _write_json(report.to_dict(), json_file)
+    _write_json(plain_values(report), json_file)
     _print(rating_tables(report))
 
 
@@ -239,14 +240,14 @@ def leakage(
     `condsim build leakage train.csv dev.csv --json leakage.json`
     """
     check_output("--json", json_file)
-    from condsim.construction import find_leakage, leakage_tables
+    from condsim.construction import find_leakage, leakage_tables, plain_values
     from condsim.tasks import load_csts
 
     tasks = {task.name: task for task in map(load_csts, files)}
     if len(tasks) < len(files):
         raise InputError("The splits must have different names. Rename one of the files.")
     report = find_leakage(tasks, resamples=resamples, seed=seed)
-    _write_json(report.to_dict(), json_file)
+    _write_json(plain_values(report), json_file)
     _print(leakage_tables(report))
     for warning in report.warnings:
         typer.echo(f"warning: {warning}")

@@ -1,3 +1,8 @@
+from .card import (
+    PlainTable as PlainTable,
+    leakage_tables as leakage_tables,
+    rating_tables as rating_tables,
+)
 from .labels import (
     LabelRules as LabelRules,
     collect_votes as collect_votes,
@@ -15,11 +20,6 @@ from .quality import (
     one_person_agreement as one_person_agreement,
     report_ratings as report_ratings,
     time_per_rating as time_per_rating,
-)
-from .report_tables import (
-    PlainTable as PlainTable,
-    leakage_tables as leakage_tables,
-    rating_tables as rating_tables,
 )
 from .splits import (
     SplitRules as SplitRules,

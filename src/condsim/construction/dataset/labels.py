@@ -6,10 +6,10 @@ C-STS takes one rating a row, in which the annotator may say that the condition 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import median, multimode
 from typing import Literal
 
 import numpy as np
@@ -21,6 +21,7 @@ from condsim.construction.rows import (
     DatasetRow,
     Intended,
     Rating,
+    TableRow,
     row_id_of,
 )
 from condsim.errors import InputError
@@ -88,11 +89,8 @@ def _rated(row_id: str, votes: list[Rating]) -> RatedRow:
                 )
     intended = {vote.intended for vote in votes}
     return RatedRow(
-        row_id=row_id,
-        pair_id=first.pair_id,
-        sentence1=first.sentence1,
-        sentence2=first.sentence2,
-        condition=first.condition,
+        row_id,
+        *(first.pair_id, first.sentence1, first.sentence2, first.condition),
         intended=first.intended if len(intended) == 1 else None,
         people=tuple(vote for vote in votes if vote.origin == HUMAN),
         models=tuple(vote for vote in votes if vote.origin != HUMAN),
@@ -101,23 +99,14 @@ def _rated(row_id: str, votes: list[Rating]) -> RatedRow:
 
 def vote_counts(votes: Sequence[Sequence[Rating]]) -> IntArray:
     """Counts how often each row was given each verdict of `VERDICTS`, ``(n, 6)``."""
-    counts = np.zeros((len(votes), len(VERDICTS)), np.int64)
-    column = {verdict: number for number, verdict in enumerate(VERDICTS)}
-    for row, ratings in enumerate(votes):
-        for rating in ratings:
-            counts[row, column[rating.label]] += 1
-    return counts
+    labels = [[rating.label for rating in ratings] for ratings in votes]
+    counts = [[row.count(verdict) for verdict in VERDICTS] for row in labels]
+    return np.array(counts, np.int64).reshape(-1, len(VERDICTS))
 
 
 def plurality(labels: Sequence[int]) -> int | None:
-    """Gives the verdict that more voted for than for any other.
-
-    Example:
-        >>> plurality([2, 2, 5]), plurality([2, 5])
-        (2, None)
-    """
-    counts = {label: labels.count(label) for label in set(labels)}
-    most = [label for label, count in counts.items() if count == max(counts.values())]
+    """Gives the verdict that more voted for than for any other; None for ``[2, 5]``."""
+    most = multimode(labels)
     return most[0] if len(most) == 1 else None
 
 
@@ -170,7 +159,7 @@ class LabelledRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class Dropped(TableRow):
     """A row that is not in the data set."""
 
     pair_id: str
@@ -204,8 +193,8 @@ class OrderCheck:
 class Decision:
     """What became of the rated rows."""
 
-    labelled: tuple[LabelledRow, ...]  # by pair
-    dropped: tuple[Dropped, ...]
+    labelled: list[LabelledRow]  # by pair
+    dropped: list[Dropped]
     order: OrderCheck  # before any pair was dropped for it
 
 
@@ -229,31 +218,23 @@ def decide_labels(rows: Sequence[RatedRow], rules: LabelRules) -> Decision:
             labelled[row.pair_id].append(outcome)
     gaps = {pair: _gap(pair_rows) for pair, pair_rows in labelled.items()}
     kept: list[LabelledRow] = []
-    for pair in sorted(labelled):
-        reason, detail = _fault(labelled[pair], gaps[pair], rules)
-        if reason:
-            dropped += [Dropped.of(one.row, reason, detail) for one in labelled[pair]]
+    for pair, pair_rows in sorted(labelled.items()):
+        if fault := _fault(pair_rows, gaps[pair], rules):
+            dropped += [Dropped.of(one.row, *fault) for one in pair_rows]
         else:
-            kept += labelled[pair]
-    known = [gap for gap in gaps.values() if gap is not None]
-    order = OrderCheck(
-        as_intended=sum(gap > 0 for gap in known),
-        ties=sum(gap == 0 for gap in known),
-        reversed=sum(gap < 0 for gap in known),
-    )
-    return Decision(tuple(kept), tuple(dropped), order)
+            kept += pair_rows
+    signs = Counter((gap > 0) - (gap < 0) for gap in gaps.values() if gap is not None)
+    return Decision(kept, dropped, OrderCheck(signs[1], ties=signs[0], reversed=signs[-1]))
 
 
-def unrated_conditions(
-    conditions: Iterable[Condition], rows: Sequence[RatedRow]
-) -> tuple[Dropped, ...]:
+def unrated_conditions(conditions: Iterable[Condition], rows: Sequence[RatedRow]) -> list[Dropped]:
     """Lists the conditions that were written and never rated, in their order."""
     rated = {row.row_id for row in rows}
-    return tuple(
+    return [
         Dropped.of(one, "not rated", one.intended)
         for one in conditions
         if row_id_of(one.pair_id, one.condition) not in rated
-    )
+    ]
 
 
 def _label(row: RatedRow, rules: LabelRules) -> LabelledRow | Dropped:
@@ -287,15 +268,15 @@ def _gap(rows: list[LabelledRow]) -> float | None:
     return of["high"] - of["low"]
 
 
-def _fault(rows: list[LabelledRow], gap: float | None, rules: LabelRules) -> tuple[str, str]:
-    """Why a pair is dropped, and the detail; two empty texts if it is not."""
+def _fault(rows: list[LabelledRow], gap: float | None, rules: LabelRules) -> tuple[str, str] | None:
+    """Why a pair is dropped, and the detail; None if it is not."""
     if len(rows) == 1 and not rules.keep_lone:
         return "the other row of the pair was dropped", f"label {rows[0].label:g}"
     if gap is None or gap > 0 or rules.order == "report":
-        return "", ""
+        return None
     labels = ", ".join(f"C-{one.row.intended} {one.label:g}" for one in rows)
     if gap < 0:
         return "the high condition is rated lower than the low one", labels
     if rules.order == "drop-unordered":
         return "both conditions are rated alike", labels
-    return "", ""
+    return None

@@ -7,18 +7,16 @@ re-annotated C-STS, conditions alone reach a Spearman of 42. A data set says so 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-
-import numpy as np
+from statistics import fmean
 
 from condsim.construction.dataset.splits import sentence_key
-from condsim.construction.row_files import plain_values
 from condsim.errors import InputError
 from condsim.evaluation import FEWEST_ROWS, Metric, evaluate
 from condsim.scorers import ConditionOnlyScorer, SentencesOnlyScorer
-from condsim.tasks import describe
+from condsim.tasks import TaskStatistics, describe
 from condsim.types import Task
 
 # A warning is due from these bounds on.
@@ -39,11 +37,6 @@ class Shared:
     sentence_rows: float  # share of the rows of the second with a sentence of the first
     condition_rows: float  # share of the rows of the second whose condition is in the first
 
-    @property
-    def splits(self) -> str:
-        """Both names."""
-        return f"{self.first}, {self.second}"
-
 
 @dataclass(frozen=True)
 class BaselineScore:
@@ -55,11 +48,6 @@ class BaselineScore:
     spearman: Metric  # x100 with its 95 % interval; NaN if it predicts a constant
     pair_accuracy: Metric  # share x100 of the high-low pairs it orders rightly
 
-    @property
-    def scored(self) -> str:
-        """What was measured on what."""
-        return f"{self.baseline}, {self.split}"
-
 
 @dataclass(frozen=True)
 class LeakageReport:
@@ -69,10 +57,6 @@ class LeakageReport:
     baselines: tuple[BaselineScore, ...]  # on each split but the first, if it has 3 rows
     first_is_higher: dict[str, float | None]  # share of high-low pairs whose higher row is first
     warnings: tuple[str, ...]  # what a user of the data must know; empty is good
-
-    def to_dict(self) -> dict[str, object]:
-        """Gives values that JSON can hold by name; NaN is None."""
-        return plain_values(self)
 
 
 def find_leakage(
@@ -97,46 +81,35 @@ def find_leakage(
     for name, task in splits.items():
         if task.conditions is None:
             raise InputError(f"{name}: leakage is looked for in rows with conditions. Got none.")
-    texts = {name: _texts(task) for name, task in splits.items()}
+    texts = {name: _Texts(task) for name, task in splits.items()}
     shared = tuple(_shared(one, texts[one], two, texts[two]) for one, two in combinations(texts, 2))
     train, *others = splits
     baselines = tuple(
         score
         for name in others
+        if int(splits[name].valid.sum()) >= FEWEST_ROWS
         for score in _baselines(splits[train], name, splits[name], resamples=resamples, seed=seed)
     )
     statistics = {name: describe(task, top=0) for name, task in splits.items()}
-    order = {name: one.first_is_higher_share for name, one in statistics.items()}
-    pairs = {name: one.high_low_pairs for name, one in statistics.items()}
-    warnings = (
-        *_shared_warnings(shared),
-        *_blind_warnings(baselines),
-        *_order_warnings(order, pairs),
+    return LeakageReport(
+        shared,
+        baselines,
+        first_is_higher={name: one.first_is_higher_share for name, one in statistics.items()},
+        warnings=tuple(_warnings(shared, baselines, statistics)),
     )
-    return LeakageReport(shared, baselines, order, warnings)
 
 
-@dataclass(frozen=True, eq=False)
 class _Texts:
-    """The texts of a task as `sentence_key` has them, row by row."""
+    """The texts of a task as `sentence_key` has them."""
 
-    sentences: set[str]
-    pairs: list[tuple[str, str]]
-    conditions: list[str]
-
-    @property
-    def triplets(self) -> set[tuple[tuple[str, str], str]]:
-        return set(zip(self.pairs, self.conditions, strict=True))
-
-
-def _texts(task: Task) -> _Texts:
-    first = [sentence_key(sentence) for sentence in task.sentences1]
-    second = [sentence_key(sentence) for sentence in task.sentences2]
-    return _Texts(
-        sentences={*first, *second},
-        pairs=[(min(pair), max(pair)) for pair in zip(first, second, strict=True)],
-        conditions=[sentence_key(condition) for condition in task.conditions or ()],
-    )
+    def __init__(self, task: Task) -> None:
+        first, second, self.conditions = (
+            [sentence_key(text) for text in column]
+            for column in (task.sentences1, task.sentences2, task.conditions or ())
+        )
+        self.sentences = {*first, *second}
+        self.pairs = [(min(pair), max(pair)) for pair in zip(first, second, strict=True)]
+        self.triplets = set(zip(self.pairs, self.conditions, strict=True))
 
 
 def _shared(first: str, seen: _Texts, second: str, here: _Texts) -> Shared:
@@ -148,21 +121,15 @@ def _shared(first: str, seen: _Texts, second: str, here: _Texts) -> Shared:
         pairs=len(set(seen.pairs) & set(here.pairs)),
         triplets=len(seen.triplets & here.triplets),
         conditions=len(conditions & set(here.conditions)),
-        sentence_rows=_share(not seen.sentences.isdisjoint(pair) for pair in here.pairs),
-        condition_rows=_share(condition in conditions for condition in here.conditions),
+        sentence_rows=fmean(not seen.sentences.isdisjoint(pair) for pair in here.pairs),
+        condition_rows=fmean(condition in conditions for condition in here.conditions),
     )
-
-
-def _share(holds: Iterable[bool]) -> float:
-    return float(np.mean(list(holds)))
 
 
 def _baselines(
     train: Task, name: str, task: Task, *, resamples: int, seed: int
-) -> tuple[BaselineScore, ...]:
+) -> Iterator[BaselineScore]:
     """Both baselines, fitted on train, on one split."""
-    if int(task.valid.sum()) < FEWEST_ROWS:
-        return ()
     report = evaluate(
         SentencesOnlyScorer().fit_task(train),
         task,
@@ -170,19 +137,18 @@ def _baselines(
         resamples=resamples,
         seed=seed,
     )
-    return tuple(
-        BaselineScore(
-            baseline=result.name,
-            split=name,
-            rows=report.valid_rows,
-            spearman=result.metrics["spearman"],
-            pair_accuracy=result.metrics["pair_accuracy"],
+    for one in (report.baselines[0], report.model):
+        metrics = one.metrics
+        yield BaselineScore(
+            one.name, name, report.valid_rows, metrics["spearman"], metrics["pair_accuracy"]
         )
-        for result in (report.baselines[0], report.model)
-    )
 
 
-def _shared_warnings(shared: Sequence[Shared]) -> Iterator[str]:
+def _warnings(
+    shared: Sequence[Shared],
+    baselines: Sequence[BaselineScore],
+    statistics: Mapping[str, TaskStatistics],
+) -> Iterator[str]:
     for one in shared:
         where = f"{one.first} and {one.second}"
         if one.pairs:
@@ -192,23 +158,18 @@ def _shared_warnings(shared: Sequence[Shared]) -> Iterator[str]:
                 f"{where} share {one.sentences} sentences: {one.sentence_rows:.1%} of the rows of "
                 f"{one.second} have one of them."
             )
-
-
-def _blind_warnings(baselines: Sequence[BaselineScore]) -> Iterator[str]:
-    for one in baselines:
-        seen = "conditions" if one.baseline == "condition-only" else "sentences"
-        if one.spearman.low >= GIVEN_AWAY:
+    for blind in baselines:
+        if blind.spearman.low >= GIVEN_AWAY:
+            seen = "conditions" if blind.baseline == "condition-only" else "sentences"
             yield (
                 f"The {seen} alone give much of the label away: a ridge regression on their words "
-                f"reaches a Spearman of {one.spearman.value:.1f} [{one.spearman.low:.1f}, "
-                f"{one.spearman.high:.1f}] on {one.split}. Report it beside every result."
+                f"reaches a Spearman of {blind.spearman.value:.1f} [{blind.spearman.low:.1f}, "
+                f"{blind.spearman.high:.1f}] on {blind.split}. Report it beside every result."
             )
-
-
-def _order_warnings(order: Mapping[str, float | None], pairs: Mapping[str, int]) -> Iterator[str]:
-    for name, share in order.items():
+    for name, counted in statistics.items():
+        share = counted.first_is_higher_share
         # Half, give or take three standard errors, is what shuffled rows show.
-        if share is not None and abs(share - 0.5) > 1.5 / math.sqrt(pairs[name]):
+        if share is not None and abs(share - 0.5) > 1.5 / math.sqrt(counted.high_low_pairs):
             yield (
                 f"The order of rows gives labels away: in {name} the higher row comes first in "
                 f"{share:.1%} of the pairs. Shuffle the rows of each pair."

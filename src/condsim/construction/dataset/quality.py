@@ -6,14 +6,13 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
+from statistics import fmean, median
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from condsim.construction.dataset.labels import LABELS, RatedRow, plurality, vote_counts
-from condsim.construction.row_files import plain_values
 from condsim.construction.rows import DOES_NOT_APPLY, Rating
 from condsim.errors import InputError, require
 from condsim.evaluation import spearman
@@ -101,7 +100,7 @@ def fleiss_kappa(counts: ArrayLike) -> Kappa:
     raters, rows = max(frequent.items(), key=lambda item: (item[1], item[0]))
     counted = table[ratings == raters]
     value = math.nan
-    if _several_values(counted):
+    if counted.any(axis=0).sum() >= 2:  # if all are the same, chance agreement is certain
         library = require("statsmodels.stats.inter_rater", extra="build")
         value = float(library.fleiss_kappa(counted))
     return Kappa(value, raters=int(raters), rows=rows, left_out=len(table) - rows)
@@ -127,7 +126,7 @@ def krippendorff_alpha(counts: ArrayLike, *, distance: Distance = "ordinal") -> 
     """
     table = _table(counts)
     table = table[table.sum(axis=1) >= 2]
-    if not _several_values(table):
+    if table.any(axis=0).sum() < 2:
         return math.nan
     library = require("krippendorff", extra="build")
     return float(library.alpha(value_counts=table, level_of_measurement=distance))
@@ -141,11 +140,6 @@ def _table(counts: ArrayLike) -> IntArray:
             f"{table.shape}."
         )
     return table
-
-
-def _several_values(table: IntArray) -> bool:
-    """Whether the ratings are not all the same: chance agreement would be certain."""
-    return int((table.sum(axis=0) > 0).sum()) >= 2
 
 
 def _pairwise(labels: IntArray) -> tuple[float, float]:
@@ -179,27 +173,24 @@ class AgainstPeople:
     shown: int = 0  # ratings by people who were shown the model's first
 
 
-def model_agreement(rows: Sequence[RatedRow]) -> tuple[AgainstPeople, ...]:
-    """Measures each model that rated against the people.
+_Compared = Sequence[tuple[int, Sequence[Rating]]]  # a label, and the ratings it is held against
 
-    Whoever is shown a model's rating tends to leave it, so a model whose ratings were shown is
-    also measured against the others, where there are any.
-    """
-    of_model: dict[str, list[tuple[int, tuple[Rating, ...]]]] = defaultdict(list)
+
+def model_agreement(rows: Sequence[RatedRow]) -> tuple[AgainstPeople, ...]:
+    """Measures each model against the people, and against those not shown its ratings."""
+    of_model: dict[str, list[tuple[int, Sequence[Rating]]]] = defaultdict(list)
     for row in rows:
         if row.people:
             for rating in row.models:
                 of_model[rating.origin].append((rating.label, row.people))
     measured = []
-    for name in sorted(of_model):
-        rated = of_model[name]
+    for name, rated in sorted(of_model.items()):
         others = [
             (label, [one for one in people if one.prefilled_by != name]) for label, people in rated
         ]
         shown = sum(len(people) for _, people in rated) - sum(len(free) for _, free in others)
-        both = [(label, _verdict(people)) for label, people in rated]
-        measured.append(_against(name, both, shown=shown))
-        free = [(label, _verdict(people)) for label, people in others if people]
+        measured.append(_against(name, rated, shown=shown))
+        free = [(label, people) for label, people in others if people]
         if shown and free:
             measured.append(_against(f"{name}, not shown", free))
     return tuple(measured)
@@ -208,7 +199,7 @@ def model_agreement(rows: Sequence[RatedRow]) -> tuple[AgainstPeople, ...]:
 def one_person_agreement(rows: Sequence[RatedRow], *, beside_models: bool) -> AgainstPeople | None:
     """Measures every person against the others in the same way: what a model is held to."""
     compared = [
-        (rating.label, _verdict([other for other in row.people if other is not rating]))
+        (rating.label, [other for other in row.people if other is not rating])
         for row in rows
         if len(row.people) >= 2 and (row.models or not beside_models)
         for rating in row.people
@@ -222,27 +213,25 @@ def _verdict(votes: Sequence[Rating]) -> float:
     return median(labels) if 2 * len(labels) > len(votes) else DOES_NOT_APPLY
 
 
-def _against(name: str, both: list[tuple[int, float]], *, shown: int = 0) -> AgainstPeople:
+def _against(name: str, rated: _Compared, *, shown: int = 0) -> AgainstPeople:
+    both = [(label, _verdict(people)) for label, people in rated]
     given, people = np.array(both, dtype=np.float64).T  # (rows,), (rows,)
     applies = (given != DOES_NOT_APPLY) & (people != DOES_NOT_APPLY)
     neither = (given == DOES_NOT_APPLY) & (people == DOES_NOT_APPLY)
     given, people = given[applies], people[applies]
-    compared = int(applies.sum())
     apart = given - people
     whole = people == np.round(people)
-    counts = np.zeros((int(whole.sum()), len(LABELS)), np.int64)
-    for labels in (given, people):
-        counts[np.arange(len(counts)), labels[whole].astype(np.int64) - 1] += 1
+    labels = np.stack([given, people])[:, whole]  # (2, whole)
     return AgainstPeople(
         rater=name,
         rows=len(both),
-        compared=compared,
-        spearman=100 * spearman(given, people) if compared else math.nan,
-        alpha=krippendorff_alpha(counts),
-        exact=float((apart[whole] == 0).mean()) if whole.any() else math.nan,
-        within_one=float((np.abs(apart) <= 1).mean()) if compared else math.nan,
-        offset=float(apart.mean()) if compared else math.nan,
-        applies=float((applies | neither).mean()),
+        compared=len(given),
+        spearman=100 * spearman(given, people) if len(given) else math.nan,
+        alpha=krippendorff_alpha((labels[..., None] == LABELS).sum(axis=0)),
+        exact=_mean(apart[whole] == 0),
+        within_one=_mean(np.abs(apart) <= 1),
+        offset=_mean(apart),
+        applies=_mean(applies | neither),
         shown=shown,
     )
 
@@ -289,58 +278,51 @@ def time_per_rating(ratings: Iterable[Rating]) -> Times:
     return Times(len(seconds), middle, tenth, ninetieth, sum(seconds) / 3600)
 
 
-def annotator_quality(rows: Sequence[RatedRow]) -> tuple[AnnotatorQuality, ...]:
-    """Measures each person against the others who rated the same rows.
+_Rated = list[tuple[Rating, list[int]]]  # ratings of one person with the labels of the others
 
-    The majority is that of the others: with three annotators one's own vote would make half of it.
-    """
-    own: dict[str, list[Rating]] = defaultdict(list)
-    against: dict[str, list[tuple[Rating, list[int]]]] = defaultdict(list)
+
+def annotator_quality(rows: Sequence[RatedRow]) -> tuple[AnnotatorQuality, ...]:
+    """Measures each person against the majority of the others who rated the same rows."""
+    compared: dict[str, _Rated] = defaultdict(list)
     for row in rows:
         for rating in row.people:
-            own[rating.annotator].append(rating)
             others = [vote.label for vote in row.people if vote is not rating]
-            if others:
-                against[rating.annotator].append((rating, others))
-    measured = [_measured(name, own[name], against[name]) for name in sorted(own)]
-    typical_agreement = _median(one.agrees for one in measured if one.compared >= ENOUGH)
-    typical_seconds = _median(one.seconds for one in measured)
+            compared[rating.annotator].append((rating, others))
+    measured = [_measured(name, ratings) for name, ratings in sorted(compared.items())]
+    agreement = _median(one.agrees for one in measured if one.compared >= ENOUGH)
+    seconds = _median(one.seconds for one in measured)
     return tuple(
-        replace(one, remarks=_remarks(one, own[one.annotator], typical_agreement, typical_seconds))
+        replace(one, remarks=_remarks(one, compared[one.annotator], agreement, seconds))
         for one in measured
     )
 
 
-def _measured(
-    name: str, ratings: list[Rating], against: list[tuple[Rating, list[int]]]
-) -> AnnotatorQuality:
+def _measured(name: str, ratings: _Rated) -> AnnotatorQuality:
     agreed: list[bool] = []
     near: list[bool] = []
     offsets: list[float] = []
-    for rating, others in against:
-        majority = plurality(others)
-        if majority is not None:
+    for rating, others in ratings:
+        if (majority := plurality(others)) is not None:
             agreed.append(rating.label == majority)
             both_apply = DOES_NOT_APPLY not in (rating.label, majority)
-            close = both_apply and abs(rating.label - majority) <= 1
-            near.append(close or agreed[-1])
+            near.append(agreed[-1] or (both_apply and abs(rating.label - majority) <= 1))
         labels = [label for label in others if label != DOES_NOT_APPLY]
         if labels and rating.label != DOES_NOT_APPLY:
             offsets.append(rating.label - median(labels))
     return AnnotatorQuality(
         annotator=name,
         ratings=len(ratings),
-        does_not_apply=_mean(rating.label == DOES_NOT_APPLY for rating in ratings),
+        does_not_apply=_mean(rating.label == DOES_NOT_APPLY for rating, _ in ratings),
         compared=len(agreed),
         agrees=_mean(agreed),
         within_one=_mean(near),
         offset=_mean(offsets),
-        seconds=_median(rating.seconds for rating in ratings if rating.seconds is not None),
+        seconds=_median(rating.seconds for rating, _ in ratings if rating.seconds is not None),
     )
 
 
 def _remarks(
-    one: AnnotatorQuality, ratings: list[Rating], agreement: float, seconds: float
+    one: AnnotatorQuality, ratings: _Rated, agreement: float, seconds: float
 ) -> tuple[str, ...]:
     if one.ratings < ENOUGH:
         return ()
@@ -349,7 +331,7 @@ def _remarks(
         remarks.append("low agreement")
     if one.seconds < TOO_FAST * seconds:
         remarks.append("fast")
-    most = max(Counter(rating.label for rating in ratings).values())
+    most = max(Counter(rating.label for rating, _ in ratings).values())
     if most >= ONE_VERDICT * one.ratings:
         remarks.append("one verdict")
     return tuple(remarks)
@@ -357,7 +339,7 @@ def _remarks(
 
 def _mean(values: Iterable[float]) -> float:
     known = list(values)
-    return sum(known) / len(known) if known else math.nan
+    return fmean(known) if known else math.nan
 
 
 def _median(values: Iterable[float]) -> float:
@@ -374,10 +356,6 @@ class RatingReport:
     annotators: tuple[AnnotatorQuality, ...]  # by name
     models: tuple[AgainstPeople, ...]
     one_person: AgainstPeople | None  # on the rows of models if any; None if no row has two people
-
-    def to_dict(self) -> dict[str, object]:
-        """Gives values that JSON can hold by name; NaN is None."""
-        return plain_values(self)
 
 
 def report_ratings(rows: Sequence[RatedRow]) -> RatingReport:

@@ -22,23 +22,14 @@ _NO_WORD = re.compile(r"\W+")
 
 
 def sentence_key(sentence: str) -> str:
-    """Makes sentences equal that differ in letter case, punctuation or white space only.
-
-    Example:
-        >>> sentence_key("A dog  runs.") == sentence_key("a Dog runs")
-        True
-    """
+    """Makes sentences equal that differ in letter case, punctuation or white space only."""
     return _NO_WORD.sub(" ", sentence.casefold()).strip() or sentence
 
 
 def pair_groups(pairs: Sequence[tuple[str, str]]) -> IntArray:
-    """Groups rows by their sentence pair alone, in either order, as the paper's splits do.
-
-    The groups of the rows, ``(n,)``, are numbered from 0 by the alphabet of their sentences.
-    """
-    keys = [tuple(sorted(map(sentence_key, pair))) for pair in pairs]
-    number = {key: place for place, key in enumerate(sorted(set(keys)))}
-    return np.array([number[key] for key in keys], np.int64)
+    """Groups rows by their sentence pair alone, in either order, as C-STS does, ``(n,)``."""
+    ends = np.sort(_ends(pairs)[1], axis=1)
+    return np.unique(ends, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def sentence_groups(pairs: Sequence[tuple[str, str]]) -> IntArray:
@@ -50,25 +41,19 @@ def sentence_groups(pairs: Sequence[tuple[str, str]]) -> IntArray:
         (np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(len(sentences), len(sentences))
     )
     _, component = graph.connected_components(links, directed=False)  # (sentences,)
-    return _by_first(component[ends[:, 0]], ends)
+    _, lowest, rank = np.unique(component, return_index=True, return_inverse=True)
+    return np.unique(lowest[rank[ends[:, 0]]], return_inverse=True)[1].astype(np.int64)
 
 
 def communities(pairs: Sequence[tuple[str, str]], *, seed: int) -> IntArray:
-    """Divides sentences into communities with few pairs between them, by Louvain's method.
-
-    Blondel et al., "Fast unfolding of communities in large networks", 2008, as networkx has it.
-    Gives those of each row's first and second sentence, ``(n, 2)``.
-    """
+    """Gives both sentences of each row their community by Louvain's method (2008), ``(n, 2)``."""
     networkx = require("networkx", extra="build")
     sentences, ends = _ends(pairs)
     graph = networkx.Graph()
     graph.add_nodes_from(range(len(sentences)))
     edges, rows = np.unique(np.sort(ends, axis=1), axis=0, return_counts=True)
-    graph.add_weighted_edges_from(
-        (first, second, count)
-        for (first, second), count in zip(edges.tolist(), rows.tolist(), strict=True)
-        if first != second
-    )
+    weighted = np.column_stack([edges, rows])[edges[:, 0] != edges[:, 1]]
+    graph.add_weighted_edges_from(weighted.tolist())
     of_sentence = np.zeros(len(sentences), np.int64)
     found = networkx.community.louvain_communities(graph, seed=seed)
     for number, members in enumerate(sorted(found, key=min)):
@@ -78,19 +63,9 @@ def communities(pairs: Sequence[tuple[str, str]], *, seed: int) -> IntArray:
 
 def _ends(pairs: Sequence[tuple[str, str]]) -> tuple[list[str], IntArray]:
     """All sentence keys by the alphabet, and the places of each row's two, ``(n, 2)``."""
-    keys = [(sentence_key(first), sentence_key(second)) for first, second in pairs]
-    sentences = sorted({key for pair in keys for key in pair})
-    place = {key: number for number, key in enumerate(sentences)}
-    ends = np.array([[place[first], place[second]] for first, second in keys], np.int64)
-    return sentences, ends.reshape(-1, 2)
-
-
-def _by_first(groups: IntArray, ends: IntArray) -> IntArray:
-    """Numbers groups ``(n,)`` by the lowest sentence of their rows."""
-    lowest = np.full(groups.max(initial=-1) + 1, ends.max(initial=0) + 1)
-    np.minimum.at(lowest, groups, ends.min(axis=1, initial=ends.max(initial=0)))
-    ranks: IntArray = np.argsort(np.argsort(lowest))
-    return ranks[groups]
+    keys = [sentence_key(sentence) for pair in pairs for sentence in pair]
+    place = {key: number for number, key in enumerate(sorted(set(keys)))}
+    return list(place), np.array([place[key] for key in keys], np.int64).reshape(-1, 2)
 
 
 SPLITS = ("train", "validation", "test")  # in the order of the ratios
@@ -164,9 +139,8 @@ def split_rows(pairs: Sequence[tuple[str, str]], rules: SplitRules) -> Splitting
     groups = pair_groups(pairs) if rules.group == "pair" else sentence_groups(pairs)
     sizes = np.bincount(groups, minlength=1)
     targets = np.array(rules.ratios) / sum(rules.ratios) * len(pairs)  # (3,), rows
-    cut: IntArray = np.zeros(0, np.int64)
-    if rules.oversize == "cut" and rules.group == "sentence":
-        cut = np.flatnonzero(sizes > targets.min())
+    cuts = rules.oversize == "cut" and rules.group == "sentence"
+    cut = np.flatnonzero((sizes > targets.min()) & cuts)
     if len(cut):
         split = _cut_and_place(pairs, groups, cut, targets, seed=rules.seed)
     else:
@@ -217,24 +191,19 @@ def _check(made: Splitting, targets: np.ndarray, rules: SplitRules) -> None:
     kept = len(made.split) - made.rows(-1)
     for number, name in enumerate(SPLITS):
         rows = made.rows(number)
-        share = rows / max(1, kept)
-        wanted = targets[number] / targets.sum()
         if not rows:
             raise InputError(
                 f"Splits: {name} would have no rows. {len(made.split)} rows are {made.groups} "
                 f"groups that must stay whole, the largest of {made.largest} rows"
                 f"{_advice(made, rules)}."
             )
+        share, wanted = rows / kept, targets[number] / targets.sum()
         if abs(share - wanted) > OFF_BY:
             _LOGGER.warning(
                 "%s has %.1f %% of the rows, not %.1f %%: the largest of %d groups that must stay "
                 "whole has %d rows%s",
-                name,
-                100 * share,
-                100 * wanted,
-                made.groups,
-                made.largest,
-                _advice(made, rules),
+                *(name, 100 * share, 100 * wanted),
+                *(made.groups, made.largest, _advice(made, rules)),
             )
 
 

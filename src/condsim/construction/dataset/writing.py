@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,8 +19,7 @@ from condsim.construction.dataset.card import (
     DatasetFacts,
     Labelling,
     data_card,
-    pairs_by_source,
-    rows_by_origin,
+    label_histogram,
 )
 from condsim.construction.dataset.labels import (
     Dropped,
@@ -33,9 +31,8 @@ from condsim.construction.dataset.labels import (
 )
 from condsim.construction.dataset.leakage import find_leakage
 from condsim.construction.dataset.quality import report_ratings
-from condsim.construction.dataset.report_tables import label_histogram
 from condsim.construction.dataset.splits import SPLITS, SplitRules, Splitting, split_rows
-from condsim.construction.row_files import read_rows, revisions_of, write_rows
+from condsim.construction.row_files import plain_values, read_rows, revisions_of, write_rows
 from condsim.construction.rows import (
     HUMAN,
     Candidate,
@@ -47,9 +44,8 @@ from condsim.construction.rows import (
 )
 from condsim.errors import InputError
 from condsim.evaluation import write_json
-from condsim.files import replacing, sha256_of, write_text
+from condsim.files import sha256_of, write_text
 from condsim.tasks import describe, iter_csts, iter_rows, load_csts, stem_of
-from condsim.types import Task
 
 _MANIFEST = "manifest.json"
 _UNFINISHED = ".writing-"  # a folder in which files wait until all are written; a kill leaves it
@@ -178,37 +174,32 @@ def _read_labelled_file(path: Path) -> tuple[tuple[DatasetRow, ...], tuple[Dropp
 
 def _assemble(
     rows: Sequence[DatasetRow], rules: SplitRules
-) -> tuple[dict[str, list[DatasetRow]], tuple[Dropped, ...], Splitting]:
-    """Splits rows and shuffles them: the pairs of a split, and the rows of each pair.
-
-    The released C-STS has the row of C-High first, which gives labels away to whatever sees the
-    order. Rows of a pair stay next to each other. The order of the rows given does not matter.
-    """
+) -> tuple[dict[str, list[DatasetRow]], list[Dropped], Splitting]:
+    """Splits rows and shuffles them: the pairs of a split, and the rows of each pair."""
     if not rows:
         raise InputError("A data set needs labelled rows, and every row was dropped or unlabelled.")
     rows = sorted(rows, key=lambda row: (row.pair_id, row.condition, row.label, row.sentence1))
     made = split_rows([(row.sentence1, row.sentence2) for row in rows], rules)
+    placed = list(zip(rows, made.split.tolist(), strict=True))
     splits = {}
     for number, name in enumerate(SPLITS):
-        chosen = [rows[place] for place in np.flatnonzero(made.split == number).tolist()]
-        generator = np.random.default_rng([rules.seed, number])
-        splits[name] = [replace(row, split=name) for row in _shuffled(chosen, generator)]
-    crossing = [rows[place] for place in np.flatnonzero(made.split == -1).tolist()]
+        chosen = [replace(row, split=name) for row, split in placed if split == number]
+        splits[name] = _shuffled(chosen, np.random.default_rng([rules.seed, number]))
     reason = "its sentences are in two splits"
-    dropped = tuple(Dropped.of(row, reason, f"label {row.label:g}") for row in crossing)
-    return splits, dropped, made
+    crossing = (row for row, split in placed if split == -1)
+    return splits, [Dropped.of(row, reason, f"label {row.label:g}") for row in crossing], made
 
 
 def _shuffled(rows: Sequence[DatasetRow], generator: np.random.Generator) -> list[DatasetRow]:
+    # In the released C-STS the row of C-High is first, which gives labels away.
     pairs: Mapping[str, list[DatasetRow]] = defaultdict(list)
     for row in rows:
         pairs[row.pair_id].append(row)
-    names = list(pairs)
-    order = generator.permutation(len(names)).tolist()
+    groups = list(pairs.values())
     return [
-        pairs[name][place]
-        for name in (names[number] for number in order)
-        for place in generator.permutation(len(pairs[name])).tolist()
+        groups[number][place]
+        for number in generator.permutation(len(groups)).tolist()
+        for place in generator.permutation(len(groups[number])).tolist()
     ]
 
 
@@ -235,21 +226,19 @@ def _write_dataset(
     made_from: Iterable[Path],
     candidates: Iterable[Candidate] = (),
 ) -> DatasetFacts:
-    """Writes a data set: a file a split, ``dropped.csv``, plot, card and manifest.
-
-    All is written beside and moved in place at the end, so that the files of a data set that is
-    replaced never mix with those of the new one.
-    """
+    """Writes all files of a data set beside, then in place: never some old and some new."""
     splits, crossing, splitting = _assemble(rows, rules)
     sources = dict(map(_source, target.sources))
     prepare_folder(target.folder, overwrite=target.overwrite)
     dropped = (*labelling.dropped, *crossing)
     kept = [row for split in splits.values() for row in split]
+    origins = Counter(row.origin for row in kept)
     with TemporaryDirectory(prefix=_UNFINISHED, dir=target.folder) as unfinished:
-        paths = {name: Path(unfinished) / f"{name}.{target.file_format}" for name in splits}
+        folder = Path(unfinished)
+        paths = {name: folder / f"{name}.{target.file_format}" for name in splits}
         for name, path in paths.items():
             write_rows(splits[name], path, kind=DatasetRow)
-        _write_dropped(dropped, Path(unfinished) / "dropped.csv")
+        write_rows(dropped, folder / "dropped.csv", kind=Dropped)
         tasks = {name: load_csts(path, name=name) for name, path in paths.items()}
         files = {path.name: sha256_of(path) for path in paths.values()}
         facts = DatasetFacts(
@@ -260,37 +249,43 @@ def _write_dataset(
             revision=hashlib.sha256(" ".join(files.values()).encode()).hexdigest()[:12],
             files=files,
             statistics={name: describe(task, top=0) for name, task in tasks.items()},
-            rows_by_origin=rows_by_origin(kept),
-            pairs_by_source=pairs_by_source(kept, candidates),
+            rows_by_origin=dict(sorted(origins.items(), key=lambda one: (one[0] != HUMAN, one))),
+            pairs_by_source=_pairs_by_source(kept, candidates),
             dropped=dict(Counter(one.reason for one in dropped).most_common()),
             labelling=labelling,
             split_rules=rules,
             splitting=splitting,
             leakage=find_leakage(tasks, seed=rules.seed),
         )
-        _write_about(Path(unfinished), facts, tasks)
-        _move_in_place(Path(unfinished), target.folder)
+        label_histogram(tasks, folder / HISTOGRAM)
+        write_text(folder / "README.md", data_card(facts))
+        write_json(_manifest(facts), folder / _MANIFEST)
+        _move_in_place(folder, target.folder)
     return facts
+
+
+def _pairs_by_source(rows: Iterable[DatasetRow], candidates: Iterable[Candidate]) -> dict[str, int]:
+    pairs = {row.pair_id for row in rows}
+    source = {one.pair_id: one.source for one in candidates if one.pair_id in pairs}
+    if not source:
+        return {}
+    unknown = len(pairs - source.keys())
+    counts = dict(sorted(Counter(source.values()).items()))
+    return counts | ({"not known": unknown} if unknown else {})
 
 
 def _source(text: str) -> tuple[str, str]:
     """Reads a source and its licence, such as ``"tickets=internal use only"``."""
-    name, _, licence = text.partition("=")
-    if not name.strip():
+    name, _, licence = map(str.strip, text.partition("="))
+    if not name:
         raise InputError(f"A source is written NAME=LICENCE. Got {text!r}.")
-    return name.strip(), licence.strip()
-
-
-def _write_about(folder: Path, facts: DatasetFacts, tasks: Mapping[str, Task]) -> None:
-    label_histogram(tasks, folder / HISTOGRAM)
-    write_text(folder / "README.md", data_card(facts))
-    write_json(_manifest(facts), folder / _MANIFEST)
+    return name, licence
 
 
 def _manifest(facts: DatasetFacts) -> dict[str, object]:
     """The manifest; annotators are not named in it."""
     made = facts.labelling
-    ratings = made.ratings.to_dict() if made.ratings else None
+    ratings = plain_values(made.ratings) if made.ratings else None
     if ratings:
         del ratings["annotators"]
     return {
@@ -315,16 +310,9 @@ def _manifest(facts: DatasetFacts) -> dict[str, object]:
             "cut_groups": facts.splitting.cut,
         },
         "ratings": ratings,
-        "leakage": facts.leakage.to_dict(),
+        "leakage": plain_values(facts.leakage),
         "condsim": metadata.version("condsim"),
     }
-
-
-def _write_dropped(dropped: Iterable[Dropped], path: Path) -> None:
-    with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow([field.name for field in fields(Dropped)])
-        writer.writerows(map(astuple, dropped))
 
 
 def _move_in_place(finished: Path, folder: Path) -> None:
