@@ -1,4 +1,4 @@
-"""Files written in one step, hashed, and kept apart from what is read; what closes itself."""
+"""Writes files atomically, hashes them and refuses to write over an input."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Closing(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Gives back what is held; a second call does nothing."""
+        """Releases what is held; a second call does nothing."""
 
     def __enter__(self) -> Self:
         return self

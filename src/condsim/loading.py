@@ -10,7 +10,7 @@
 | anything else | what `load_scorer` makes of it |
 
 ``LABEL=NAME`` gives any of them the name it has in tables. Nothing is loaded before it is needed:
-`NamedScorer.revision` tells the version of a model without torch, so that kept figures are found.
+`NamedScorer.revision` finds the version of a model without torch, so that kept scores are found.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def _cross_encoder(model: str) -> Scorer:
     if loaded.num_labels != 1:
         raise ModelError(
             f"The cross-encoder {model!r} must have one output, a similarity. It has "
-            f"{loaded.num_labels}; a model of classes, such as one of NLI, is none."
+            f"{loaded.num_labels}; a classifier, such as an NLI model, is not one."
         )
     return CrossEncoderScorer(loaded, name=Path(model).name, order="sentence-first")
 

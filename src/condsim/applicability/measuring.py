@@ -1,4 +1,4 @@
-"""How well a head tells rows whose condition applies from those whose does not."""
+"""Measures how well a head separates rows whose condition applies from the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``condsim evaluate``: what a model reaches on a labelled file, with the baselines beside it."""
+"""``condsim evaluate``: measures a model on a labelled file, next to the baselines."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def prompt(
     ] = None,
     instruction: Annotated[
         Literal["none", "short", "long"],
-        typer.Option(help="What the model is told about the task."),
+        typer.Option(help="Instruction that the model gets."),
     ] = "long",
     shots: Annotated[int, typer.Option(min=0, help="Examples in each prompt.")] = 0,
     base_url: Annotated[

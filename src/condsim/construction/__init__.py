@@ -1,4 +1,4 @@
-"""Building a conditional-similarity data set of one's own, the way C-STS was built.
+"""Building your own conditional-similarity data set, the way C-STS was built.
 
 Each step has rows on disk before and after:
 

@@ -41,7 +41,7 @@ def in_blocks(rows: Iterable[T]) -> Iterator[list[T]]:
 
 
 def counted(rows: Iterable[T], total: int, progress: Progress) -> Iterator[T]:
-    """Tells how many rows have come through."""
+    """Number of rows that have passed through."""
     for number, row in enumerate(rows, start=1):
         yield row
         if number % BLOCK == 0 or number == total:
@@ -164,7 +164,7 @@ def read_manifest(path: Path) -> dict[str, Any] | None:
         path: The file it belongs to.
 
     Returns:
-        Its content, or None if there is none.
+        Its content, or None if it is missing.
 
     Raises:
         InputError: If it is damaged.

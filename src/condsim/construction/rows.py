@@ -1,4 +1,4 @@
-"""The rows that building a data set hands from step to step.
+"""Rows that pass from step to step while a data set is built.
 
 ```
 Candidate ──► Condition ──► Rating ──► DatasetRow

@@ -1,4 +1,4 @@
-"""Evaluation: what a scorer reaches on a task, with intervals, baselines and provenance.
+"""Evaluation: measures scorers on tasks, with intervals, baselines and provenance.
 
 ```python
 from condsim.evaluation import evaluate, to_markdown

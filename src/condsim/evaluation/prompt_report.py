@@ -1,4 +1,4 @@
-"""What a prompted model reached, and how many of its answers were no answer (C-STS A.3)."""
+"""Results of a prompted model, with its invalid answers counted (C-STS A.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Result files: what an evaluation found, with its provenance, written as JSON and read back."""
+"""Result files: the results of an evaluation with their provenance, as JSON."""
 
 from __future__ import annotations
 

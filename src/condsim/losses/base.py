@@ -1,4 +1,4 @@
-"""What the losses share: reading the labels, and one forward over both sentences of a batch."""
+"""Base of the losses: reads the labels and runs one forward over both sentences of a batch."""
 
 from __future__ import annotations
 

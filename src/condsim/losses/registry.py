@@ -15,7 +15,7 @@ class Objective:
         loss: Module and class below ``condsim.losses``, imported on first use.
         compares: ``rows``: the cosine of each row with its label; ``pairs``: the cosines of a
             sentence pair under its two conditions; ``projections``: projected embeddings;
-            ``classes`` and ``triplets``: data of these kinds, with no other objective beside it.
+            ``classes`` and ``triplets``: data of these kinds, with no other objective.
         cross_encoder: Whether it applies to a cross-encoder, which encodes no sentence by itself.
         tolerant: Whether it heeds the recipe key ``middle_tolerance``.
         needs_dropout: Whether the encoder must have dropout.

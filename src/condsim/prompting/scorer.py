@@ -1,4 +1,4 @@
-"""A prompted model as a scorer, and how it is made of settings."""
+"""A prompted model as a scorer, opened from its settings."""
 
 from __future__ import annotations
 

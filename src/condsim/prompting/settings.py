@@ -35,7 +35,7 @@ class PromptSettings(Settings):
             OpenAI-compatible server.
         base_url: Address of the server, such as ``http://localhost:8000/v1``; None for that of
             ``OPENAI_BASE_URL``, else OpenAI's own.
-        instruction: How much the model is told about the task; see `Instruction`.
+        instruction: How long the instruction is; see `Instruction`.
         shots: Number of examples in a prompt.
         train: File the examples are drawn from; needed if there are any.
         seed: Seed of the draw of examples and of the values of invalid answers.

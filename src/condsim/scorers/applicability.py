@@ -21,7 +21,7 @@ FILE_NAME = "applicability.json"
 FORMAT = 1
 
 PROBE = ("A man throws a ball to a dog.", "number of people")
-"""Sentence and condition whose embedding tells whether a head and a model belong together."""
+"""Sentence and condition whose embedding shows whether a head and a model belong together."""
 
 _NEAR = 0.98  # cosine of the probes: int8 and float32 of one model are nearer, other models are not
 

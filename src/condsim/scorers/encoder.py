@@ -142,7 +142,7 @@ class EncoderScorer(EmbeddingScorer):
         return scorer
 
     def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
-        """Embeds texts or pairs in batches of like length; returns (m, dimension)."""
+        """Embeds texts or pairs in batches of similar length; returns (m, dimension)."""
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         lengths = _token_lengths(self.model, texts)
         with self._autocast():  # around all batches, so that weights are rounded once

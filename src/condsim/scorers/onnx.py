@@ -76,7 +76,7 @@ class OnnxScorer(EmbeddingScorer):
         self.head = head_of(folder)
 
     def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
-        """Embeds texts or pairs in batches of like length; returns (m, dimension)."""
+        """Embeds texts or pairs in batches of similar length; returns (m, dimension)."""
         pairs = [text if isinstance(text, str) else tuple(text) for text in texts]
         encodings = self._tokenizer.encode_batch_fast(pairs)
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""``condsim.json``: what a model folder says about itself, beside its weights."""
+"""``condsim.json``: the settings of a model folder."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def packaged_folder(model: str) -> Path | None:
 
 
 def revision_of(model: str) -> str | None:
-    """Tells the version of a model.
+    """Finds the version of a model.
 
     Args:
         model: ``default``, a folder, a file or a Hub name.

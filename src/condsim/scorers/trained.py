@@ -92,7 +92,7 @@ def _scorer(
 
 
 def kind_of(folder: Path) -> Kind:
-    """Tells the kind of a sentence-transformers folder without ``condsim.json``.
+    """Detects the kind of a sentence-transformers folder without ``condsim.json``.
 
     Raises:
         ModelError: If its ``modules.json`` is damaged.

@@ -1,4 +1,4 @@
-"""What is measured: data files become validated tasks, and their rows high-low pairs.
+"""Data: files become validated tasks, and their rows high-low pairs.
 
 `load_task` reads a file of similarities of any kind into a `condsim.types.Task`; `load_csts`,
 `load_stsb` and so on read one kind, `iter_csts` streams C-STS of any size. `load_nli` reads classes

@@ -48,7 +48,7 @@ _MARKS = dict(
 
 
 def is_afs(path: Path) -> bool:
-    """Tells a file of AFS by its header; lines may end in CR alone, as in old spreadsheets."""
+    """Whether a file is AFS, by its header; lines may end in CR alone, as in old spreadsheets."""
     if path.suffix.lower() != ".csv":
         return False
     start = file_start(path, _LOOKED_AT).decode("latin-1")

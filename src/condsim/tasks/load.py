@@ -1,4 +1,4 @@
-"""Loads a data file of any kind of similarity, which its content tells."""
+"""Loads a data file of any kind of similarity, detected from its content."""
 
 from __future__ import annotations
 

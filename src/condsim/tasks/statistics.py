@@ -1,4 +1,4 @@
-"""What a data file holds: the statistics of the C-STS paper, and the traps in the data.
+"""Statistics of a data file: those of the C-STS paper, and the traps in the data.
 
 Deshpande et al. (2023), §3 and Figure 4, report rows, mean lengths in words (sentences 12.6,
 conditions 5.3) and the distribution of the labels. The other figures show what a model can exploit

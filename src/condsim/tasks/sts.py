@@ -57,12 +57,12 @@ _ABOVE_ONE = 1.01  # no cosine that rounding brought above 1
 
 
 def is_sts_input(path: Path) -> bool:
-    """Tells a file of sentence pairs of SemEval by its name."""
+    """Whether a file holds SemEval sentence pairs, by its name."""
     return _INPUT_NAME.fullmatch(path.name) is not None
 
 
 def is_sts_tsv(path: Path, columns: Sequence[str]) -> bool:
-    """Tells a TSV file of STS from scored pairs, whose scores are from 0 to 1."""
+    """Whether a TSV file is STS and not scored pairs, whose scores are from 0 to 1."""
     if tuple(columns[:3]) != ("score", "sentence1", "sentence2"):
         return False
     if subset_of(path) is not None:
@@ -287,6 +287,6 @@ def _year_of(folder: Path, found: dict[tuple[int | None, str], Path]) -> int:
         f"it has those of {', '.join(map(str, sorted(years)))}" if years else "it has no whole year"
     )
     raise InputError(
-        f"{folder}: the year of STS cannot be told from it, {told}. Say which by 'year', from "
+        f"{folder}: the year of STS cannot be derived from it, {told}. Say which by 'year', from "
         f"{STS_YEARS[0]} to {STS_YEARS[-1]}."
     )

@@ -1,4 +1,4 @@
-"""The folder of a run: what may be written where, what can be resumed, and what is finished."""
+"""The folder of a run: checks it before writing, and finds what to resume or read."""
 
 from __future__ import annotations
 

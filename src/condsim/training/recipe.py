@@ -85,7 +85,7 @@ class Recipe(Settings):
             bi-encoder stays good without a condition; None for none.
         siblings: File of rows ``group, text``; texts of one group describe the same thing.
         sibling_rate: Share in [0, 1] of the sentences with siblings that one of them replaces.
-        length_grouped: Whether batches hold rows of like length.
+        length_grouped: Whether batches hold rows of similar length.
         precision: ``auto`` is bfloat16 where the processor has it, else float32.
         checkpoint_steps: Steps between checkpoints within an epoch; 0 saves after each epoch only.
         seed: Seed of initialisation, dropout and the order of rows.

@@ -1,4 +1,4 @@
-"""Training by a recipe, into a model folder that is new, unfinished or done already."""
+"""Trains a recipe into a folder, or resumes or reads what the folder holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches that keep the rows of a sentence pair together and hold rows of like length."""
+"""Batches that keep the rows of a sentence pair together and hold rows of similar length."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from condsim.training.data import TrainingSet
 
-# Batches sorted together: enough to find rows of like length, few enough to stay random.
+# Batches sorted together: enough to find rows of similar length, few enough to stay random.
 _BATCHES_PER_WINDOW = 32
 
 

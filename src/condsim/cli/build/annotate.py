@@ -50,7 +50,7 @@ Annotators = Annotated[
     ),
 ]
 Anyone = Annotated[
-    bool, typer.Option("--anyone", help="Answers count whoever gives them; there is no pool.")
+    bool, typer.Option("--anyone", help="Count the answers of everybody, not only of the pool.")
 ]
 Output = Annotated[
     Path | None,

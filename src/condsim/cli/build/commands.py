@@ -1,4 +1,4 @@
-"""``condsim build``: a data set of one's own, made the way C-STS was."""
+"""``condsim build``: builds your own data set the way C-STS was built."""
 
 from __future__ import annotations
 

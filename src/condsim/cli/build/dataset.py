@@ -1,4 +1,4 @@
-"""``condsim build dataset | split | agreement | leakage``: data sets, and what they are worth."""
+"""``condsim build dataset | split | agreement | leakage``: data sets and their quality."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ def dataset(
     conditions: Annotated[
         Path | None,
         typer.Option(
-            help="All conditions: tells which a model proposed, and which were never rated.",
+            help="All conditions; shows which ones a model proposed and which were never rated.",
             show_default=False,
         ),
     ] = None,
     candidates: Annotated[
         Path | None,
-        typer.Option(help="The candidates: tells which source a pair is from.", show_default=False),
+        typer.Option(help="The candidates; shows which source a pair is from.", show_default=False),
     ] = None,
     labels: Annotated[
         Literal["median", "majority"], typer.Option(help="How ratings become a label.")

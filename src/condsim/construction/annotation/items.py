@@ -1,4 +1,4 @@
-"""From files to the things to annotate, one function a stage."""
+"""Turns files into items to annotate, one function a stage."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def export_mturk(
         items: The items, of `items_to_annotate`.
         folder: An existing folder for both files.
         annotators: Answers wanted for each item; 1 for conditions and 3 for verification if None.
-        anyone: Whether answers count whoever gives them; else only those of the pool.
+        anyone: Whether everybody's answers count, or only those of the pool.
 
     Returns:
         The CSV file, the HTML file and the number of items written.

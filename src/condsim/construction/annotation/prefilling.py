@@ -1,4 +1,4 @@
-"""Help of models, marked as such: ratings and conditions that annotators start from."""
+"""Suggestions by models, marked as such: ratings and conditions that annotators start from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetching what annotators did, giving hints, and how far each stage is."""
+"""Fetches annotations, gives hints and counts the progress of each stage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Handing out the items of a stage: a project on the server, each item in it once."""
+"""Hands out the items of a stage: a project on the server that holds each item once."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def push(
         items: The items, of `items_to_annotate`.
         title: Title of a new project; the folder's name and the stage if None.
         annotators: Answers wanted for each item; 1 for conditions and 3 for verification if None.
-        anyone: Whether answers count whoever gives them; else only those of the pool.
+        anyone: Whether everybody's answers count, or only those of the pool.
         again: Whether to make a new project for the items that are not done.
 
     Returns:

@@ -150,7 +150,7 @@ def open_server(url: str) -> LabelStudioServer:
         The server.
 
     Raises:
-        InputError: If the URL is none, or `TOKEN` is not set.
+        InputError: If the URL is invalid, or `TOKEN` is not set.
         MissingExtraError: If label-studio-sdk is not installed.
     """
     url = url.strip().rstrip("/")

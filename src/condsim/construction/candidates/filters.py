@@ -1,4 +1,4 @@
-"""The filters on pairs that there are already, whoever made them."""
+"""Filters on existing pairs, whatever their source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What candidates are made from: items with captions, or plain texts.
+"""Sources of candidates: items with captions, or plain texts.
 
 A file of captions has one row a caption and names its item, such as an image; the captions of an
 item need not be adjacent. In a plain text collection each text is an item with one caption, itself.

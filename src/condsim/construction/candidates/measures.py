@@ -1,4 +1,4 @@
-"""What the filters look at in two sentences: words in common, lengths, cosine (C-STS A.2).
+"""Measures of two sentences for the filters: shared words, lengths, cosine (C-STS A.2).
 
 - **IOU**: intersection over union of the sets of words, without stop words and whatever the case; 0
   where neither sentence has a content word.

@@ -68,7 +68,7 @@ class Answerer(Protocol):
             questions: A condition and a sentence each.
 
         Returns:
-            An answer each; None where there is none.
+            One answer each, or None.
         """
 
 

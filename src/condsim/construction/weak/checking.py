@@ -1,4 +1,4 @@
-"""How far the labelling functions read, and whether their labels are those that people gave."""
+"""Coverage of the labelling functions, and their agreement with labels that people gave."""
 
 from __future__ import annotations
 

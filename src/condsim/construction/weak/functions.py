@@ -144,7 +144,7 @@ class LabellingFunction:
         return "" if value is None else self.answer(value)
 
     def void(self, one: Any, two: Any) -> bool:  # noqa: ANN401  (any value)
-        """Tells whether the condition applies to neither sentence, or not to both."""
+        """Whether the condition applies to neither sentence, or to only one."""
         if one is None or two is None or self.none_is_a_value:
             return one is ABSENT and two is ABSENT
         return one is ABSENT or two is ABSENT

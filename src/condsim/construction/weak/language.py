@@ -43,7 +43,7 @@ class Node:
         return (*self.parent.path, self) if self.parent else (self,)
 
     def within(self, other: Node) -> bool:
-        """Tells whether this is the other node or below it."""
+        """Whether this is the other node or one below it."""
         return other in self.path
 
 
@@ -175,7 +175,7 @@ class Sentence:
         return self.words[start : found.start]
 
     def word(self, place: int) -> str:
-        """Gives a word; empty where there is none."""
+        """Returns a word, or an empty string."""
         return self.words[place] if 0 <= place < len(self.words) else ""
 
 

@@ -140,7 +140,7 @@ def labelling_function(
 
 
 def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, except that what it raises is told in one line."""
+    """Wraps the function so that its errors are one line."""
 
     @functools.wraps(function)
     def guarded(*values: object) -> Any:  # noqa: ANN401  (what the function returns)

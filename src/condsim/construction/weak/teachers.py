@@ -1,4 +1,4 @@
-"""Labels by models: what teachers say of rows, for a smaller student to learn.
+"""Labels by models: scores of teachers for a smaller student to learn.
 
 Knowledge distillation (Hinton et al., 2015) with the teachers' scores as labels. The student is
 trained by `condsim train` as on any other file, so teachers may be of any kind: cross-encoders,

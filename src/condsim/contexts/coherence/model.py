@@ -51,7 +51,7 @@ class CoherenceModel(nn.Module):
         return self.missing.device
 
     def encode(self, tokens: Sequence[IntArray]) -> Tensor:
-        """Computes sentence vectors, ``(m, 2 * hidden)``, of groups of like length."""
+        """Computes sentence vectors, ``(m, 2 * hidden)``, of groups of similar length."""
         most = self.settings.max_tokens
         cut = [ids[:most] if len(ids) else np.array([self.pad]) for ids in tokens]
         order = np.argsort([len(ids) for ids in cut], kind="stable")

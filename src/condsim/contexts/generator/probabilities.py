@@ -1,7 +1,7 @@
 """Probabilities of target tokens: output words mixed with copies, and their loss.
 
 *Copies* are a pointer to the given sentences beside the output words (See et al., 2017, Eq. 8-9).
-What tells one context from another is mostly words of it that come again. A large Transformer
+Contexts differ mostly in words of theirs that recur. A large Transformer
 learns that from billions of words; a small one trained on millions does not, unless it can point.
 The probability of a token is then
 

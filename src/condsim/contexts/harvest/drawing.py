@@ -104,7 +104,7 @@ def splits_of(corpus: Corpus) -> NDArray[np.int8]:
 
 
 class PairDrawer:
-    """Draws pairs by their numbers: the same ones whoever draws them."""
+    """Draws pairs by their numbers: the same ones in every process."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What scoring by contexts costs, counted beforehand: it is easily hours."""
+"""The cost of scoring by contexts, counted beforehand: it is easily hours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data sets of the suite, found in a folder by the names their files are released under."""
+"""The data sets of the suite, found in a folder by their released file names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the suite found, with its provenance: a file that can be read back."""
+"""The result file of the suite, and the published rows."""
 
 from __future__ import annotations
 

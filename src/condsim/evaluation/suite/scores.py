@@ -198,7 +198,7 @@ def _places(
 
 
 def _blocks(texts: Sequence[tuple[str, str | None]]) -> list[IntArray]:
-    """Cuts texts into blocks of like length, those with a condition apart; the longest first."""
+    """Cuts texts into blocks of similar length, those with a condition apart; the longest first."""
     lengths = np.array([len(text) + len(condition or "") for text, condition in texts])
     bare = np.array([condition is None for _, condition in texts], dtype=bool)
     blocks = []

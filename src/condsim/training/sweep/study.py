@@ -85,7 +85,7 @@ def run_trials(
 def _opened(
     optuna: ModuleType, spec: SweepSpec, folder: Path, *, belongs: Mapping[str, Any]
 ) -> Iterator[Study]:
-    """Opens the study of a folder, makes it where there is none, and checks whose it is."""
+    """Opens or creates the study of a folder and checks that it belongs to this sweep."""
     path = folder / STUDY
     with locked(folder / LOCK):
         if not path.exists():
