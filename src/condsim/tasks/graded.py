@@ -1,4 +1,4 @@
-"""Sentence pairs with a gold score each and no conditions: scored pairs, and what such loaders share.
+"""Sentence pairs with a gold score each and no conditions, and what their loaders share.
 
 Scored pairs are pairs that a model scored from 0 to 1 rather than people, such as the harvest that
 SSBC's surrogate learns from (Sun et al., 2022, §3.4). The ratings of Crisscrossed Captions STS
