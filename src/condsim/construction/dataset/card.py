@@ -174,7 +174,7 @@ def _sources(facts: DatasetFacts) -> str:
     licence, pairs = facts.sources, facts.pairs_by_source
     names = list(dict.fromkeys([*licence, *pairs]))
     if not names:
-        return "Not stated. Whoever publishes this must say where its sentences are from."
+        return "Not stated. Say where the sentences are from before you publish this."
     rows = [
         (name, f"{pairs[name]:,}" if name in pairs else "-", licence.get(name) or "not stated")
         for name in names

@@ -99,7 +99,7 @@ def iter_stream(
 
 
 def suffix_of(path: Path) -> str:
-    """Tells the format of a file from its name."""
+    """Detects the format of a file from its name."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes[-1:] == [".gz"] and suffixes[-2:-1] and suffixes[-2] != ".parquet":
         return suffixes[-2]
@@ -167,14 +167,14 @@ def _never_empty(path: Path, rows: Iterator[Row]) -> Iterator[Row]:
 
 
 def column_names(path: Path) -> tuple[str, ...]:
-    """Tells the columns of a data file from its start.
+    """Reads the column names at the start of a data file.
 
     Args:
         path: A file as `iter_rows` reads it; ``.txt`` is taken for tab separated.
 
     Returns:
         The names in the order of the file (of JSONL: of its first row). None where the file has no
-        columns or cannot be read: whoever reads the rows says what is wrong.
+        columns or cannot be read: reading its rows gives the error.
 
     Raises:
         MissingExtraError: If the file is Parquet and pyarrow is not installed.
