@@ -27,6 +27,8 @@ _LANGUAGE_MODELS = (
     "--max-tokens",
     "--unlisted",
 )
+_EVERYWHERE = ("name", "--list", "--data", "--runs", "--output")
+_REPORTING = ("--dry-run", "--report-only")
 _CONTEXTS = ("--recipe", "--on", "--rows", "--set", "--full")
 
 app = typer.Typer(name="experiments", rich_markup_mode="markdown", pretty_exceptions_enable=False)
@@ -34,6 +36,7 @@ app = typer.Typer(name="experiments", rich_markup_mode="markdown", pretty_except
 
 @app.command()
 def main(
+    context: typer.Context,
     name: Annotated[
         str | None,
         typer.Argument(help="Table or figure, such as ccl-table4.", show_default=False),
@@ -189,32 +192,15 @@ def main(
         return
     if name is None:
         raise InputError("Give the name of a table or figure; --list prints all of them.")
-    given = _given(
-        {
-            "--backbone": backbone,
-            "--set": set_,
-            "--seeds": seeds,
-            "--full": full,
-            "--teacher": teacher,
-            "--model": model,
-            "--base-url": base_url,
-            "--scoring": scoring,
-            "--max-requests": max_requests,
-            "--max-tokens": max_tokens,
-            "--unlisted": unlisted,
-            "--recipe": recipe,
-            "--on": on,
-            "--rows": rows,
-        }
-    )
+    given = _given(context)
     if name == DEFAULT_MODEL:
-        _check_default([*given, *_given({"--dry-run": dry_run, "--report-only": report_only})])
+        _check_default(given)
         _make_default(
             Options(data, runs, resolve_backbones(backbone or ()), seeds=seeds), teacher=teacher
         )
         return
     experiment = load_experiment(name)
-    _check_options(experiment, given)
+    _check_options(experiment, [option for option in given if option not in _REPORTING])
     prompts = PromptOptions(
         models=resolve_models(model or ()),
         base_url=base_url,
@@ -271,13 +257,14 @@ def _make_default(options: Options, *, teacher: str | None) -> None:
     )
 
 
-def _given(values: dict[str, object]) -> list[str]:
-    """The options that were given; a count of 0 is one."""
-    return [
-        name
-        for name, value in values.items()
-        if value is not None and value is not False and value != []
-    ]
+def _given(context: typer.Context) -> list[str]:
+    """The options on the command line that some experiments do not have."""
+    given = []
+    for parameter in context.command.params:
+        source, option = context.get_parameter_source(str(parameter.name)), parameter.opts[0]
+        if source is not None and source.name == "COMMANDLINE" and option not in _EVERYWHERE:
+            given.append(option)
+    return given
 
 
 def _check_default(given: list[str]) -> None:

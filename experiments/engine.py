@@ -113,8 +113,7 @@ def reproduce(
     outputs = Outputs(page, page.with_suffix(".csv"), page.with_suffix(".png"), 0, 0)
     notes, text = kept_notes(page), command(experiment.name, options)
     if experiment.kind == "label-histogram":
-        content = write_label_histogram(experiment, options, text, notes, page)
-        _write(page, content)
+        write_text(page, write_label_histogram(experiment, options, text, notes, page))
         return outputs
     work = open_work(experiment, options, progress)
     stopped = None if report_only else finish(work)
@@ -122,7 +121,7 @@ def reproduce(
     output.mkdir(parents=True, exist_ok=True)
     write_csv(results, outputs.table)
     work.plot(results, outputs.plot)
-    _write(page, results_page(results, text, notes))
+    write_text(page, results_page(results, text, notes))
     if stopped is not None:
         raise stopped
     finished = sum(work.finished(run) for run in work.runs)
@@ -160,7 +159,3 @@ def finish(work: Work[RunType]) -> CondSimError | None:
                 return error
         left = busy
     return refused
-
-
-def _write(page: Path, content: str) -> None:
-    write_text(page, content)

@@ -26,62 +26,39 @@ _SEED = 0
 
 @dataclass(frozen=True)
 class PromptOptions:
-    """Which language models are asked, and what that may cost.
+    """Which language models are asked, and what that may cost over all runs.
 
-    Attributes:
-        models: The models.
-        base_url: Address of the OpenAI-compatible server behind which they all are; if None they
-            run on this machine, but for those that only OpenAI has.
-        scoring: How an answer becomes a score.
-        max_requests: Prompts to send at most, over all runs; no limit if None.
-        max_tokens: Tokens of prompts and answers at most, over all runs; no limit if None.
-        unlisted: Whether to use a model that the server does not list.
+    Without the address of an OpenAI-compatible server, they run on this machine, but for those that
+    only OpenAI has. None is no limit.
     """
 
     models: tuple[Column, ...] = ()
     base_url: str | None = None
     scoring: Scoring = "text"
     max_requests: int | None = None
-    max_tokens: int | None = None
-    unlisted: bool = False
+    max_tokens: int | None = None  # of prompts and answers
+    unlisted: bool = False  # whether to use a model that the server does not list
 
 
 @dataclass(frozen=True)
 class ContextsOptions:
-    """What is measured in experiments of similarity from contexts.
+    """What is measured in experiments of similarity from contexts."""
 
-    Attributes:
-        recipe: Recipe that every row starts from; None for ``recipes/contexts/openstax.yaml``.
-        only: Keys of the test sets to measure on; None for those of the experiment.
-        rows: Rows of each test set at most, drawn with a fixed seed; None for all.
-    """
-
-    recipe: Path | None = None
-    only: tuple[str, ...] | None = None
-    rows: int | None = None
+    recipe: Path | None = None  # that every row starts from; None: recipes/contexts/openstax.yaml
+    only: tuple[str, ...] | None = None  # keys of test sets; None: those of the experiment
+    rows: int | None = None  # of each test set at most, drawn with a fixed seed; None: all
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a person may choose.
+    """What a person may choose."""
 
-    Attributes:
-        data: Folder of the data sets; an experiment that reads none needs none.
-        runs: Folder of the runs of all experiments.
-        backbones: Encoders to run on.
-        overrides: Recipe keys to change in every run, such as ``"epochs=2"``.
-        seeds: Number of seeds of every row; what the experiment says if None.
-        full: Whether to run the rows that are left out by default.
-        prompts: What is chosen where language models are prompted.
-        contexts: What is chosen for similarity from contexts.
-    """
-
-    data: Path | None = None
-    runs: Path = Path("runs/reproduce")
+    data: Path | None = None  # folder of the data sets; an experiment that reads none needs none
+    runs: Path = Path("runs/reproduce")  # of all experiments
     backbones: tuple[Column, ...] = (DEFAULT_BACKBONE,)
-    overrides: tuple[str, ...] = ()
-    seeds: int | None = None
-    full: bool = False
+    overrides: tuple[str, ...] = ()  # recipe keys to change in every run, such as "epochs=2"
+    seeds: int | None = None  # of every row; None: as many as the experiment says
+    full: bool = False  # whether to run the rows that are left out by default
     prompts: PromptOptions = PromptOptions()
     contexts: ContextsOptions = ContextsOptions()
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 _DPI = 120
 _GREY = "0.55"
 _SUFFIXES = {"K": 1e3, "M": 1e6, "B": 1e9}
+_THIN: dict[str, Any] = {"markersize": 4.5, "linewidth": 0.9}
+_HOLLOW: dict[str, Any] = {"markerfacecolor": "none"}
 _COLOURS = (*(f"C{index}" for index in range(10)), "black", "gold", "navy", "darkgreen")
 
 
@@ -41,7 +45,7 @@ def plot_results(results: Results, path: Path) -> None:
         if not experiment.x:
             panel.set_xlabel(HEADS[metric])
         elif not experiment.log:
-            panel.set_xticks(sorted({_place(line, experiment.x) for line in lines}))
+            panel.set_xticks(sorted({_place(line, experiment.x) for line in lines} - {math.inf}))
         panel.spines[["top", "right"]].set_visible(False)
     if experiment.x:
         panels[0].set_ylabel(HEADS[metrics[0]])
@@ -83,34 +87,14 @@ def _draw_dots(panel: Axes, lines: Sequence[Line], metric: str, _: str) -> None:
     places = {cells: place for place, cells in enumerate(_configurations(lines))}
     backbones = list(dict.fromkeys(line.column.label for line in lines))
     for line in lines:
-        index = backbones.index(line.column.label)
-        place = places[tuple(line.cells.values())] + 0.6 * ((index + 0.5) / len(backbones) - 0.5)
         label = line.column.label
-        if metric in line.paper:
-            number = line.paper[metric]
-            panel.errorbar(
-                number.value,
-                place,
-                xerr=number.std,
-                fmt="o",
-                markerfacecolor="none",
-                markersize=4.5,
-                color=_COLOURS[index % len(_COLOURS)],
-                label=f"{label}, paper",
-                linewidth=0.9,
-            )
-        if metric in line.ours:
-            value = line.ours[metric]
-            panel.errorbar(
-                value.mean,
-                place,
-                xerr=_error(value),
-                fmt="o",
-                markersize=4.5,
-                color=_COLOURS[index % len(_COLOURS)],
-                label=f"{label}, ours",
-                linewidth=0.9,
-            )
+        index = backbones.index(label)
+        place = places[tuple(line.cells.values())] + 0.6 * ((index + 0.5) / len(backbones) - 0.5)
+        dot = partial(panel.errorbar, fmt="o", color=_COLOURS[index % len(_COLOURS)], **_THIN)
+        if number := line.paper.get(metric):
+            dot(x=number.value, y=place, xerr=number.std, label=f"{label}, paper", **_HOLLOW)
+        if value := line.ours.get(metric):
+            dot(x=value.mean, y=place, xerr=_error(value), label=f"{label}, ours")
     panel.set_yticks(
         list(places.values()), [", ".join(filter(None, cells)) for cells in places], fontsize=8
     )
@@ -121,50 +105,32 @@ def _draw_dots(panel: Axes, lines: Sequence[Line], metric: str, _: str) -> None:
 
 def _draw_curves(panel: Axes, lines: Sequence[Line], metric: str, head: str) -> None:
     """One curve for each backbone and everything else that differs, such as the encoder."""
-    curves: dict[tuple[str, str], list[Line]] = {}
-    level = [line for line in lines if not _has_place(line, head)]
-    for line in sorted(
-        (line for line in lines if _has_place(line, head)), key=lambda line: _place(line, head)
-    ):
-        others = ", ".join(cell for key, cell in line.cells.items() if key != head)
-        curves.setdefault((others, line.column.label), []).append(line)
-    for index, ((others, backbone), points) in enumerate(curves.items()):
-        paper = [point for point in points if metric in point.paper]
-        ours = [point for point in points if metric in point.ours]
-        if paper:
-            panel.plot(
-                [_place(point, head) for point in paper],
-                [point.paper[metric].value for point in paper],
-                "o--",
-                markerfacecolor="none",
-                markersize=4.5,
-                linewidth=0.9,
-                color=f"C{index % 10}",
-                label=f"{others}, {backbone}, paper",
-            )
-        if ours:
-            errors = np.array([_error(point.ours[metric]) or [[0.0], [0.0]] for point in ours])
+    curves: dict[str, list[Line]] = {}
+    level: list[tuple[str, float]] = []
+    for line in sorted(lines, key=lambda line: _place(line, head)):
+        cells = [cell for key, cell in line.cells.items() if key != head]
+        label = ", ".join([*cells, line.column.label])
+        if math.isfinite(_place(line, head)):
+            curves.setdefault(label, []).append(line)
+        elif metric in line.ours:
+            level.append((f"{label}, ours", line.ours[metric].mean))
+    for index, (label, points) in enumerate(curves.items()):
+        style = {**_THIN, "color": f"C{index % 10}"}
+        if paper := [(_place(p, head), p.paper[metric].value) for p in points if metric in p.paper]:
+            places, values = zip(*paper, strict=True)
+            panel.plot(places, values, "o--", label=f"{label}, paper", **style, **_HOLLOW)
+        if ours := [(_place(p, head), p.ours[metric]) for p in points if metric in p.ours]:
+            errors = np.array([_error(value) or [[0.0], [0.0]] for _, value in ours])
             panel.errorbar(
-                [_place(point, head) for point in ours],
-                [point.ours[metric].mean for point in ours],
+                [place for place, _ in ours],
+                [value.mean for _, value in ours],
                 yerr=errors[:, :, 0].T,
                 fmt="o-",
-                markersize=4.5,
-                linewidth=1.2,
-                elinewidth=0.8,
-                capsize=2,
-                color=f"C{index % 10}",
-                label=f"{others}, {backbone}, ours",
+                label=f"{label}, ours",
+                **{**style, "linewidth": 1.2, "elinewidth": 0.8, "capsize": 2},
             )
-    for index, line in enumerate(line for line in level if metric in line.ours):
-        others = ", ".join(cell for key, cell in line.cells.items() if key != head)
-        panel.axhline(
-            line.ours[metric].mean,
-            color=_GREY,
-            linestyle=(":", "-.", "--")[index % 3],
-            linewidth=1.2,
-            label=f"{others}, {line.column.label}, ours",
-        )
+    for (label, mean), linestyle in zip(level, cycle((":", "-.", "--")), strict=False):
+        panel.axhline(mean, color=_GREY, linestyle=linestyle, linewidth=1.2, label=label)
     panel.set_xlabel(head)
 
 
@@ -189,16 +155,12 @@ def _error(value: OverSeeds) -> list[list[float]] | None:
 
 
 def _place(line: Line, head: str) -> float:
-    """Where a line stands on the axis, such as 7600000 for ``7.6M``; NaN if it has no place."""
+    """Where a line stands on the axis, such as 7600000 for ``7.6M``; infinite without a place."""
     number = line.cells[head].partition(" ")[0]
     try:
         return float(number.rstrip("KMB")) * _SUFFIXES.get(number[-1:], 1.0)
     except ValueError:
-        return math.nan
-
-
-def _has_place(line: Line, head: str) -> bool:
-    return not math.isnan(_place(line, head))
+        return math.inf
 
 
 def _figure(panels: int, *, height: float) -> Figure:
@@ -209,5 +171,5 @@ def _figure(panels: int, *, height: float) -> Figure:
 
 
 def _save(figure: Figure, path: Path) -> None:
-    with replacing(path) as partial:
-        figure.savefig(partial, format="png", dpi=_DPI, metadata={"Software": None})
+    with replacing(path) as unfinished:
+        figure.savefig(unfinished, format="png", dpi=_DPI, metadata={"Software": None})

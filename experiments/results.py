@@ -20,23 +20,14 @@ DOES_NOT_APPLY = "does not apply"
 
 @dataclass(frozen=True)
 class OverSeeds:
-    """A metric over the seeds that are finished.
-
-    Attributes:
-        mean: The mean.
-        std: The sample standard deviation; None with one seed.
-        low: Lower end of the one seed's 95 % bootstrap interval; None with more seeds, or without.
-        high: Upper end of it.
-        values: The value of each seed.
-        planned: Number of seeds the row has; as many as values when all are finished.
-    """
+    """A metric over the seeds that are finished."""
 
     mean: float
-    std: float | None
-    low: float | None
+    std: float | None  # over the sample; None with one seed
+    low: float | None  # ends of the one seed's 95 % bootstrap interval; None with more seeds
     high: float | None
-    values: tuple[float, ...]
-    planned: int
+    values: tuple[float, ...]  # of each seed
+    planned: int  # seeds the row has
 
 
 @dataclass(frozen=True)
@@ -50,95 +41,54 @@ class Interval:
 
 @dataclass(frozen=True)
 class Line:
-    """A row of the experiment in one column, with what was found.
-
-    Attributes:
-        row: The row.
-        cells: What the table shows, by the head of the column.
-        column: The encoder, language model or test set.
-        paper: The paper's number by metric; only the metrics it has.
-        ours: Ours by metric; only the metrics there are.
-        status: Why there is nothing of ours; empty if there is, or if it was not asked for.
-        seeds: The seeds that are finished.
-        planned: The seeds there are to be.
-        counts: What the row's scores are made of, by name (similarity from contexts).
-    """
+    """A row of the experiment in one column, with the paper's numbers and ours by metric."""
 
     row: Row
-    cells: Mapping[str, str]
+    cells: Mapping[str, str]  # what the table shows, by the head of the column
     column: Column
     paper: Mapping[str, Published]
     ours: Mapping[str, OverSeeds]
-    status: str
-    seeds: tuple[int, ...]
+    status: str  # why there is nothing of ours; empty if there is, or if it was not asked for
+    seeds: tuple[int, ...]  # that are finished
     planned: tuple[int, ...]
-    counts: Mapping[str, float] = field(default_factory=dict)
+    counts: Mapping[str, float] = field(default_factory=dict)  # what scores from contexts took
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A row minus another.
-
-    Attributes:
-        row: The first row.
-        minus: The row that is taken from it.
-        column: The column of both.
-        metric: The metric.
-        interval: The mean difference over the seeds that both have, with its t-interval; or that
-            of the one seed, with a paired bootstrap interval.
-        ratio: Mean of the first over the mean of the second; None if that is 0.
-        seeds: How many seeds both have.
-        bootstrap: Whether the interval is that of the bootstrap.
-    """
+    """A row minus another, over the seeds that both have."""
 
     row: Row
     minus: Row
     column: Column
     metric: str
     interval: Interval
-    ratio: float | None
+    ratio: float | None  # of the two means; None if the second is 0
     seeds: int
-    bootstrap: bool = False
+    bootstrap: bool = False  # whether the interval is a paired bootstrap's, not a t-interval
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The dev file that the rows of one task are measured on.
-
-    Attributes:
-        task: ``c-sts`` or ``sts-b``.
-        data: Its files.
-        baseline: The condition-only baseline on it; None where there are no conditions.
-        valid_rows: Rows with a label; None if nothing is finished that tells.
-    """
+    """The dev file that the rows of one task are measured on."""
 
     task: str
     data: DataFiles
-    baseline: Report | None
-    valid_rows: int | None
+    baseline: Report | None  # condition-only; None where there are no conditions
+    valid_rows: int | None  # rows with a label; None if no report is there to tell
 
 
 @dataclass(frozen=True)
 class Results:
-    """Everything a page shows.
-
-    Attributes:
-        experiment: The experiment.
-        options: What was chosen.
-        lines: Its rows by column.
-        differences: The differences it states, where both rows are finished.
-        measured: What the rows are measured on, by task.
-        notes: Where the numbers come from, where there is no ``measured``.
-        below: Lines of Markdown below the tables.
-    """
+    """Everything a page shows."""
 
     experiment: Experiment
     options: Options
     lines: tuple[Line, ...] = ()
     differences: tuple[Difference, ...] = ()
     measured: tuple[Measured, ...] = ()
-    notes: tuple[str, ...] = ()
-    below: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # where the numbers come from, where nothing is ``measured``
+    below: tuple[str, ...] = ()  # Markdown below the tables
 
     def shows(self, metric: str) -> bool:
         """Whether there is a number, or was to be one, of a metric."""
