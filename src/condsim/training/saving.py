@@ -25,7 +25,7 @@ from condsim.types import Task
 def store_as_float16(folder: Path) -> None:
     """Rewrites the weights of a model folder in float16 and notes that float32 is to be used.
 
-    transformers takes the number format from ``config.json``, so anyone who loads the model computes
+    transformers takes the number format from ``config.json``, so whoever loads it computes
     in float32, with weights rounded to 11 significant bits.
     """
     for path in sorted(folder.rglob("*.safetensors")):
