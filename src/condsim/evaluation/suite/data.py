@@ -9,6 +9,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -48,25 +49,26 @@ class DataFolder:
                 "each in a folder of its own."
             )
         self.root = root
-        self._files = {folder: sorted(files) for folder, files in _listed(root)}
+        self._files = dict(_listed(root))
 
     def file(self, *names: str, of: str | None = None) -> Path | None:
         """The first file of one of these names, below a folder whose name has ``of`` in it."""
-        for name in names:
-            for folder, files in self._files.items():
-                if of is not None and of not in self._place(folder):
-                    continue
-                for found in files:
-                    if found.casefold() == name.casefold():
-                        return folder / found
-        return None
+        root = self.root.resolve().name
+        paths = [
+            folder / file
+            for folder, files in self._files.items()
+            if of is None or of in f"{root}/{folder.relative_to(self.root)}".casefold()
+            for file in files
+        ]
+        found = (
+            path for name in names for path in paths if path.name.casefold() == name.casefold()
+        )
+        return next(found, None)
 
     def folder_of(self, pattern: str) -> Path | None:
         """The first folder with a file that matches."""
-        for folder, files in self._files.items():
-            if fnmatch.filter(files, pattern):
-                return folder
-        return None
+        matching = (place for place, files in self._files.items() if fnmatch.filter(files, pattern))
+        return next(matching, None)
 
     def sts_year(self, year: int) -> Path | None:
         """Finds the folder with the subsets of a year of STS."""
@@ -83,29 +85,20 @@ class DataFolder:
                 return folder
         return None
 
-    def _place(self, folder: Path) -> str:
-        """The names of the root and of the folders below it that lead to a folder."""
-        inner = folder.relative_to(self.root).as_posix()
-        return f"{self.root.resolve().name}/{inner}".casefold()
-
 
 def _listed(root: Path) -> Iterator[tuple[Path, list[str]]]:
     """Folders with the names of their files, breadth first."""
     queue = deque([(root, 0)])
     while queue:
         folder, depth = queue.popleft()
-        files, folders = [], []
         try:
-            for entry in os.scandir(folder):
-                if entry.is_dir():
-                    folders.append(entry.name)
-                else:
-                    files.append(entry.name)
+            entries = sorted((entry.name, entry.is_dir()) for entry in os.scandir(folder))
         except OSError as error:
             raise InputError(f"{folder}: cannot be listed ({error.strerror}).") from error
-        yield folder, files
+        yield folder, [name for name, is_folder in entries if not is_folder]
         if depth < _DEPTH:
-            queue += [(folder / name, depth + 1) for name in sorted(folders) if name[0] != "."]
+            inner = (name for name, is_folder in entries if is_folder and name[0] != ".")
+            queue += [(folder / name, depth + 1) for name in inner]
 
 
 Suite = Literal["sts", "sts-b", "csts", "afs", "wiki-sections", "all"]
@@ -189,36 +182,27 @@ def load_suite(
             if key not in wanted:
                 raise unknown_name(f"data set of the suite {suite!r}", key, wanted)
         wanted = tuple(key for key in wanted if key in only)
-    found: list[SuiteTask] = []
-    missing = []
-    for key in wanted:
-        loaded = _LOADERS[key](there, triplets_cache)
-        found += loaded
-        if not loaded:
-            missing.append(key)
+    loaded = {key: _LOADERS[key](there, triplets_cache) for key in wanted}
+    found = tuple(task for task in loaded.values() if task is not None)
+    missing = [key for key, task in loaded.items() if task is None]
     if not found:
         raise InputError(
             f"{folder}: has no data of the suite {suite!r}. Looked for, there and two levels "
-            f"below: {'; '.join(_LOOKED_FOR[_family(key)] for key in _families(wanted))}."
+            f"below: {_looked_for(missing)}."
         )
     if missing and suite != "all":
-        names = "; ".join(_LOOKED_FOR[_family(key)] for key in _families(missing))
-        _LOGGER.warning("%s: without %s (%s)", folder, ", ".join(missing), names)
-    return tuple(found)
+        _LOGGER.warning("%s: without %s (%s)", folder, ", ".join(missing), _looked_for(missing))
+    return found
 
 
-_Loader = Callable[[DataFolder, Path | None], list[SuiteTask]]
+_Loader = Callable[[DataFolder, Path | None], SuiteTask | None]
 
 
-def _sts(year: int) -> _Loader:
-    def load(there: DataFolder, _: Path | None) -> list[SuiteTask]:
-        folder = there.sts_year(year)
-        if folder is None:
-            return []
-        name = f"STS{year % 100}"
-        return [_joined(name, load_sts_year(folder, year=year), averaged=True)]
-
-    return load
+def _sts(there: DataFolder, _: Path | None, *, year: int) -> SuiteTask | None:
+    folder = there.sts_year(year)
+    if folder is None:
+        return None
+    return _joined(f"STS{year % 100}", load_sts_year(folder, year=year), averaged=True)
 
 
 def _joined(name: str, subsets: Iterable[Task], *, averaged: bool = False) -> SuiteTask:
@@ -233,64 +217,56 @@ def _joined(name: str, subsets: Iterable[Task], *, averaged: bool = False) -> Su
     )
 
 
-def _stsb(split: Literal["dev", "test"]) -> _Loader:
-    def load(there: DataFolder, _: Path | None) -> list[SuiteTask]:
-        path = there.file(f"sts-{split}.csv", f"stsb-{split}.tsv", f"stsbenchmark-{split}.tsv")
-        if path is None and split == "dev":
-            path = there.file("dev.tsv", of="sts-b")  # GLUE; its test rows have no scores
-        if path is None:
-            return []
-        test = split == "test"
-        task = load_task(path, name="STS-B" if test else "STS-B dev", require_labels=True)
-        key = "sts-b" if test else "sts-b-dev"
-        return [SuiteTask(key, task.name, task.labelled(), averaged=test)]
-
-    return load
+def _labelled(
+    key: str, title: str, path: Path | None, *, train: Path | None = None, averaged: bool = False
+) -> SuiteTask | None:
+    if path is None:
+        return None
+    task = load_task(path, name=title, require_labels=True)
+    learnt = None if train is None else load_task(train, require_labels=True)
+    return SuiteTask(key, title, task.labelled(), train=learnt, averaged=averaged)
 
 
-def _sick(there: DataFolder, _: Path | None) -> list[SuiteTask]:
+def _stsb(there: DataFolder, _: Path | None) -> SuiteTask | None:
+    path = there.file("sts-test.csv", "stsb-test.tsv", "stsbenchmark-test.tsv")
+    return _labelled("sts-b", "STS-B", path, averaged=True)
+
+
+def _stsb_dev(there: DataFolder, _: Path | None) -> SuiteTask | None:
+    path = there.file("sts-dev.csv", "stsb-dev.tsv", "stsbenchmark-dev.tsv")
+    path = path or there.file("dev.tsv", of="sts-b")  # GLUE; its test rows have no scores
+    return _labelled("sts-b-dev", "STS-B dev", path)
+
+
+def _sick(there: DataFolder, _: Path | None) -> SuiteTask | None:
     if path := there.file("SICK_test_annotated.txt", "sick_test.tsv", "sick_test.txt"):
         task = load_sick(path, name="SICK-R")
     elif path := there.file("SICK.txt", "sick.tsv"):
         task = load_sick(path, name="SICK-R", split="test")
     else:
-        return []
-    return [SuiteTask("sick-r", task.name, task, averaged=True)]
+        return None
+    return SuiteTask("sick-r", task.name, task, averaged=True)
 
 
-def _csts(there: DataFolder, _: Path | None) -> list[SuiteTask]:
+def _csts(there: DataFolder, _: Path | None) -> SuiteTask | None:
     path = there.file("csts_validation.csv") or there.file("dev.csv", "validation.csv", of="csts")
-    if path is None:
-        return []
     train = there.file("csts_train.csv") or there.file("train.csv", of="csts")
-    task = load_task(path, name="C-STS", require_labels=True)
-    learnt = None if train is None else load_task(train, require_labels=True)
-    return [SuiteTask("csts", task.name, task.labelled(), train=learnt)]
+    return _labelled("csts", "C-STS", path, train=train)
 
 
-def _afs(there: DataFolder, _: Path | None) -> list[SuiteTask]:
+def _afs(there: DataFolder, _: Path | None) -> SuiteTask | None:
     folder = there.folder_of("ArgPairs_*.csv")
-    if folder is None:
-        return []
-    return [_joined("AFS", load_afs_topics(folder))]
+    return None if folder is None else _joined("AFS", load_afs_topics(folder))
 
 
-def _cxc(there: DataFolder, _: Path | None) -> list[SuiteTask]:
-    path = there.file("cxc_sts_test.tsv")
-    if path is None:
-        return []
-    task = load_task(path, name="CxC", require_labels=True)
-    return [SuiteTask("cxc", task.name, task.labelled())]
-
-
-def _sections(there: DataFolder, cache: Path | None) -> list[SuiteTask]:
+def _sections(there: DataFolder, cache: Path | None) -> SuiteTask | None:
     if path := there.file("test.csv", of="section") or there.file("test.csv", of="triplet"):
-        return [_triplets(load_triplets(path), title="Wiki sections", published=True)]
+        return _triplets(load_triplets(path), title="Wiki sections", published=True)
     if path := there.file("sections-dev.tsv"):
-        return [_triplets(load_triplets(path), title="Sections", published=False)]
+        return _triplets(load_triplets(path), title="Sections", published=False)
     if text := there.file("openstax.txt.gz", "sections.txt.gz", "sections.txt"):
-        return [_triplets(_drawn(text, cache), title="Sections", published=False)]
-    return []
+        return _triplets(_drawn(text, cache), title="Sections", published=False)
+    return None
 
 
 def _triplets(triplets: Triplets, *, title: str, published: bool) -> SuiteTask:
@@ -318,11 +294,11 @@ def _drawn(text: Path, cache: Path | None) -> Triplets:
 
 
 _LOADERS: Mapping[str, _Loader] = {
-    **{f"sts{year % 100}": _sts(year) for year in STS_YEARS},
-    "sts-b-dev": _stsb("dev"),
-    "sts-b": _stsb("test"),
+    **{f"sts{year % 100}": partial(_sts, year=year) for year in STS_YEARS},
+    "sts-b-dev": _stsb_dev,
+    "sts-b": _stsb,
     "sick-r": _sick,
-    "cxc": _cxc,
+    "cxc": lambda there, _: _labelled("cxc", "CxC", there.file("cxc_sts_test.tsv")),
     "afs": _afs,
     "wiki-sections": _sections,
     "csts": _csts,
@@ -331,15 +307,19 @@ _YEARS = tuple(f"sts{year % 100}" for year in STS_YEARS)
 _SUITES: Mapping[str, tuple[str, ...]] = {
     "sts": (*_YEARS, "sts-b", "sick-r"),
     "sts-b": ("sts-b-dev", "sts-b"),
-    "csts": ("csts",),
-    "afs": ("afs",),
-    "wiki-sections": ("wiki-sections",),
-    "all": (*_YEARS, "sts-b", "sick-r", "cxc", "afs", "wiki-sections", "csts"),
+    **{key: (key,) for key in ("csts", "afs", "wiki-sections")},
+    "all": tuple(key for key in _LOADERS if key != "sts-b-dev"),
 }
 _LOOKED_FOR: Mapping[str, str] = {
-    "sts": "STS.input.<subset>.txt with STS.gs.<subset>.txt, in a folder named after the year, or "
-    "sts12.MSRpar.test.tsv and so on",
-    "sts-b": "sts-dev.csv (or dev.tsv of GLUE in a folder named STS-B) and sts-test.csv",
+    **dict.fromkeys(
+        _YEARS,
+        "STS.input.<subset>.txt with STS.gs.<subset>.txt, in a folder named after the year, or "
+        "sts12.MSRpar.test.tsv and so on",
+    ),
+    **dict.fromkeys(
+        ("sts-b-dev", "sts-b"),
+        "sts-dev.csv (or dev.tsv of GLUE in a folder named STS-B) and sts-test.csv",
+    ),
     "sick-r": "SICK_test_annotated.txt, sick_test.tsv or SICK.txt",
     "cxc": "cxc_sts_test.tsv",
     "afs": "ArgPairs_DP.csv, ArgPairs_GC.csv and ArgPairs_GM.csv",
@@ -349,12 +329,6 @@ _LOOKED_FOR: Mapping[str, str] = {
 }
 
 
-def _family(key: str) -> str:
-    """The data set whose files are looked for under one description."""
-    if key in _YEARS:
-        return "sts"
-    return "sts-b" if key == "sts-b-dev" else key
-
-
-def _families(keys: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(_family(key) for key in keys))
+def _looked_for(keys: Iterable[str]) -> str:
+    """The files that were looked for, those of several data sets once."""
+    return "; ".join(dict.fromkeys(_LOOKED_FOR[key] for key in keys))

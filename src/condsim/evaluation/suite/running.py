@@ -83,7 +83,7 @@ def evaluate_suite(
     if against is not None and against not in names:
         raise unknown_name("scorer to compare with", against, names)
     work = SuiteWork(
-        tasks,
+        {task.key: task for task in tasks},
         KeptArrays(cache),
         condition=condition,
         seed=seed,
@@ -137,13 +137,17 @@ def _rows(
             baseline=entrant.baseline,
             revision=entrant.revision,
             figures={
-                key: _metrics(names[key], found, draws[entrant.name].get(key))
+                key: {
+                    name: Metric.of(value, None if drawn is None else drawn[number])
+                    for number, (name, value) in enumerate(zip(names[key], found, strict=True))
+                }
                 for key, found in values[entrant.name].items()
+                for drawn in (draws[entrant.name].get(key),)
             },
             comparison=_comparison(entrant.name, values, draws, reference),
             seconds=entrant.seconds,
-            versions=entrant.versions,
-            numbers=entrant.numbers,
+            versions=entrant.facts.get("versions", {}),
+            numbers=entrant.facts.get("numbers"),
         )
         for entrant in entrants
     )
@@ -156,29 +160,15 @@ def _with_average(found: _ByKey, averaged: Sequence[str]) -> _ByKey:
     return {**found, AVERAGE: np.mean([found[key][:1] for key in averaged], axis=0)}
 
 
-def _metrics(
-    names: Sequence[str], values: NDArray[np.float64], draws: NDArray[np.float64] | None
-) -> dict[str, Metric]:
-    """Metrics by name, from values ``(metrics,)`` and resamples ``(metrics, resamples)``."""
-    return {
-        name: Metric.of(values[number], None if draws is None else draws[number])
-        for number, name in enumerate(names)
-    }
-
-
 def _comparison(
-    name: str,
-    values: Mapping[str, _ByKey],
-    draws: Mapping[str, _ByKey],
-    reference: str | None,
+    name: str, values: Mapping[str, _ByKey], draws: Mapping[str, _ByKey], reference: str | None
 ) -> dict[str, Difference]:
     """The main metric less that of the reference, on the same resamples."""
     if reference is None or name == reference:
         return {}
     return {
         key: Difference.of(
-            values[name][key][0] - values[reference][key][0],
-            drawn[0] - draws[reference][key][0],
+            values[name][key][0] - values[reference][key][0], drawn[0] - draws[reference][key][0]
         )
         for key, drawn in draws[name].items()
         if key in draws[reference]

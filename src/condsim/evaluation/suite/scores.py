@@ -28,8 +28,6 @@ from condsim.tasks import pair_rows
 from condsim.types import FloatArray, IntArray, Scorer, Task
 
 Float64Array = NDArray[np.float64]
-
-
 _CORRELATIONS = ("spearman", "pearson")
 
 
@@ -56,14 +54,7 @@ def metric_values(scores: FloatArray, task: SuiteTask, *, how: Aggregation) -> F
 def metric_draws(
     scores: Sequence[FloatArray], task: SuiteTask, *, how: Aggregation, resamples: int, seed: int
 ) -> Float64Array:
-    """Computes the metrics of scorers on the same resamples, ``(scorers, metrics, resamples)``.
-
-    Sentence pairs are drawn with all their rows, or triplets; with ``mean`` and ``wmean`` each
-    subset is drawn on its own.
-
-    Args:
-        scores: Raw similarities of each scorer, each ``(n,)``.
-    """
+    """Computes the metrics of scorers on the same resamples, ``(scorers, metrics, resamples)``."""
     if task.triplets:
         right = np.stack([triplet_wins(values) for values in scores])  # (scorers, triplets)
         return 100 * bootstrap(
@@ -72,12 +63,12 @@ def metric_draws(
             resamples=resamples,
             seed=seed,
         )
+    # Pairs are drawn with all their rows; for a mean of the subsets each is drawn on its own.
     parts = [slice(None)] if how == "all" else task.bounds()
+    rows = [np.arange(len(task.task))[part] for part in parts]
     drawn = []
-    sizes = []
     for number, part in enumerate(parts):
-        rows = np.arange(len(task.task))[part]
-        subset = task.task.take(rows)
+        subset = task.task.take(rows[number])
         statistic = Metrics(
             [np.asarray(values[part], np.float64) for values in scores],
             gold=subset.gold.astype(np.float64),
@@ -85,8 +76,7 @@ def metric_draws(
         )
         clusters = pair_rows(subset).pair_ids
         drawn.append(bootstrap(statistic, clusters, resamples=resamples, seed=seed + number))
-        sizes.append(rows)
-    return np.asarray(np.average(np.stack(drawn), axis=0, weights=_weights(sizes, how)))
+    return np.asarray(np.average(np.stack(drawn), axis=0, weights=_weights(rows, how)))
 
 
 def _weights(subsets: Sequence[NDArray[np.generic]], how: Aggregation) -> list[int] | None:
@@ -102,19 +92,18 @@ _BLOCK = 2048  # sentences between two reports of progress
 
 
 def score_tasks(
-    scorer: Scorer,
-    tasks: Mapping[str, Task],
-    *,
-    condition: str | None = None,
-    progress: _Progress | None = None,
+    scorer: Scorer, tasks: Mapping[str, Task], *, condition: str | None, progress: _Progress
 ) -> dict[str, FloatArray]:
     """Raw similarities of every row of every task, ``(n,)`` for each key, finite."""
-    report = progress or (lambda done, total: None)
-    columns = {key: _conditions(task, condition) for key, task in tasks.items()}
+    if condition is not None:
+        tasks = {
+            key: replace(task, conditions=task.conditions or (condition,) * len(task))
+            for key, task in tasks.items()
+        }
     if isinstance(scorer, EmbeddingScorer):
-        scores = _by_embedding(scorer, tasks, columns, report)
+        scores = _by_embedding(scorer, tasks, progress)
     else:
-        scores = _by_row(scorer, tasks, columns, report)
+        scores = _by_row(scorer, tasks, progress)
     for key, found in scores.items():
         check_scores(f"{scorer.name} on {tasks[key].name}", found, len(tasks[key]))
     return scores
@@ -128,25 +117,14 @@ def learnt_scores(name: str, task: Task, *, train: Task | None, seed: int) -> Fl
     return fitted.score(task.sentences1, task.sentences2, task.conditions)
 
 
-def _conditions(task: Task, condition: str | None) -> tuple[str, ...] | None:
-    if task.conditions is not None or condition is None:
-        return task.conditions
-    return (condition,) * len(task)
-
-
-_Columns = Mapping[str, tuple[str, ...] | None]
-
-
-def _by_row(
-    scorer: Scorer, tasks: Mapping[str, Task], columns: _Columns, report: _Progress
-) -> dict[str, FloatArray]:
+def _by_row(scorer: Scorer, tasks: Mapping[str, Task], report: _Progress) -> dict[str, FloatArray]:
     """Scores task by task: what a scorer makes of a row may depend on the others (TF-IDF)."""
     scores: dict[str, FloatArray] = {}
     done, total = 0, sum(map(len, tasks.values()))
     report(done, total)
     for key, task in tasks.items():
         try:
-            found = score_rows(scorer, replace(task, conditions=columns[key]))
+            found = score_rows(scorer, task)
         except InputError as error:
             raise InputError(f"{scorer.name} on {task.name}: {error}") from error
         scores[key] = np.asarray(found.raw, dtype=np.float32)
@@ -156,13 +134,11 @@ def _by_row(
 
 
 def _by_embedding(
-    scorer: EmbeddingScorer, tasks: Mapping[str, Task], columns: _Columns, report: _Progress
+    scorer: EmbeddingScorer, tasks: Mapping[str, Task], report: _Progress
 ) -> dict[str, FloatArray]:
     """Encodes each distinct conditional sentence once; scores are cosines."""
     place: dict[tuple[str, str | None], int] = {}
-    where = {
-        key: _places(task, columns[key], place) for key, task in tasks.items()
-    }  # (2, n) for each
+    where = {key: _places(task, place) for key, task in tasks.items()}  # (2, n) for each
     texts = list(place)
     vectors = np.empty((len(texts), scorer.dimension), dtype=np.float32)
     done = 0
@@ -183,11 +159,9 @@ def _by_embedding(
     }
 
 
-def _places(
-    task: Task, conditions: Sequence[str] | None, place: dict[tuple[str, str | None], int]
-) -> IntArray:
+def _places(task: Task, place: dict[tuple[str, str | None], int]) -> IntArray:
     """Where the sentences of both columns are among the distinct ones, ``(2, n)``."""
-    given = conditions if conditions is not None else [None] * len(task)
+    given = task.conditions if task.conditions is not None else [None] * len(task)
     return np.array(
         [
             [place.setdefault(text, len(place)) for text in zip(column, given, strict=True)]

@@ -63,10 +63,9 @@ def suite_markdown(report: SuiteReport, *, published: bool = True) -> str:
         ]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     if published:
-        for line in _published(report, report.keys):
-            cells = _published_cells(report, line, report.keys)
-            shown = [f"*{text}*" if text else "" for text in cells]
-            lines.append(f"| *{_escape(line.name)} ({line.source})* | {' | '.join(shown)} |")
+        for line, figures in _published(report, report.keys):
+            shown = " | ".join(_shown(figures, "*{:.2f}*"))
+            lines.append(f"| *{_escape(line.name)} ({line.source})* | {shown} |")
     lines += ["", *(f"- {_escape(note)}" for note in suite_notes(report))]
     return "\n".join(lines) + "\n"
 
@@ -78,7 +77,7 @@ def _packed(report: SuiteReport, room: int, *, published: bool) -> list[list[str
     for key in report.keys:
         texts = [report.title(key), *(_cell(report, row, key) for row in report.rows)]
         if published:
-            texts += [cell for row in PUBLISHED for cell in _published_cells(report, row, [key])]
+            texts += [text for _, figures in _published(report, [key]) for text in _shown(figures)]
         wide = _SPACE + max(len(line) for text in texts for line in text.split("\n"))
         if tables[-1] and used + wide > room:
             tables.append([])
@@ -102,11 +101,11 @@ def _table(report: SuiteReport, keys: Sequence[str], *, published: bool) -> Tabl
                 table.add_row(Text(row.name, style=style), *ours)
         table.add_section()
     source = ""
-    for line in _published(report, keys) if published else ():
+    for line, figures in _published(report, keys) if published else ():
         if line.source != source:
             source = line.source
             table.add_row(Text(f"published, {source}:", style=_GREY))
-        cells = (Text(text, style=_GREY) for text in _published_cells(report, line, keys))
+        cells = (Text(text, style=_GREY) for text in _shown(figures))
         table.add_row(Text(f"  {line.name}", style=_GREY), *cells)
     return table
 
@@ -124,19 +123,19 @@ def _cell(
     return value + mark + ("" if math.isnan(metric.low) else interval.format(metric))
 
 
-def _published(report: SuiteReport, keys: Sequence[str]) -> Iterator[PublishedRow]:
-    """Published rows with a figure in a column whose rows are the published ones."""
-    for row in PUBLISHED:
-        if any(_published_cells(report, row, keys)):
-            yield row
-
-
-def _published_cells(report: SuiteReport, row: PublishedRow, keys: Sequence[str]) -> list[str]:
+def _published(
+    report: SuiteReport, keys: Sequence[str]
+) -> Iterator[tuple[PublishedRow, list[float]]]:
+    """Rows and figures of columns whose rows are the published ones; NaN where there is none."""
     comparable = {column.key for column in report.columns if column.published} | {AVERAGE}
-    return [
-        f"{row.figures[key]:.2f}" if key in row.figures and key in comparable else ""
-        for key in keys
-    ]
+    for row in PUBLISHED:
+        found = [row.figures.get(key, math.nan) if key in comparable else math.nan for key in keys]
+        if not all(map(math.isnan, found)):
+            yield row, found
+
+
+def _shown(figures: Sequence[float], form: str = "{:.2f}") -> list[str]:
+    return ["" if math.isnan(figure) else form.format(figure) for figure in figures]
 
 
 def suite_notes(report: SuiteReport) -> Iterator[str]:
@@ -197,20 +196,13 @@ def heat_map(report: SuiteReport, path: Path, *, published: bool = False) -> Non
     require("matplotlib", extra="train")
     from matplotlib.figure import Figure
 
-    names, values = [], []
-    for row in report.rows:
-        names.append(row.name)
-        found = [report.main_metric(row, key) for key in report.keys]
-        values.append([np.nan if figure is None else figure.value for figure in found])
+    names = [row.name for row in report.rows]
+    ours = ([report.main_metric(row, key) for key in report.keys] for row in report.rows)
+    values = [[np.nan if metric is None else metric.value for metric in row] for row in ours]
     if published:
-        same = {column.key for column in report.columns if column.published} | {AVERAGE}
-        for line in PUBLISHED:
-            shown = [
-                line.figures.get(key, np.nan) if key in same else np.nan for key in report.keys
-            ]
-            if not np.isnan(shown).all():
-                names.append(f"{line.name} ({line.source})")
-                values.append(shown)
+        for line, figures in _published(report, report.keys):
+            names.append(f"{line.name} ({line.source})")
+            values.append(figures)
     cells = np.array(values, dtype=np.float64)  # (rows, columns)
     columns, rows = len(report.keys), len(names)
     figure = Figure(figsize=(2.8 + 0.72 * columns, 1.0 + 0.34 * rows), layout="constrained")
@@ -223,15 +215,8 @@ def heat_map(report: SuiteReport, path: Path, *, published: bool = False) -> Non
     for (row_number, column), value in np.ndenumerate(cells):
         if not np.isnan(value):
             colour = "black" if value / 100 > _DARK else "white"
-            axes.text(
-                column,
-                row_number,
-                f"{value:.1f}",
-                ha="center",
-                va="center",
-                fontsize=8,
-                color=colour,
-            )
+            text = axes.text(column, row_number, f"{value:.1f}", ha="center", va="center")
+            text.set(fontsize=8, color=colour)
     if published:
         axes.axhline(len(report.rows) - 0.5, color="white", linewidth=3)
     figure.colorbar(image, ax=axes, label="x 100", fraction=0.03, pad=0.01)

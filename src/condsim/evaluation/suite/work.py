@@ -7,7 +7,8 @@ import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -25,7 +26,7 @@ from condsim.scorers import UNFITTED_BASELINES, baseline
 from condsim.types import FloatArray, Scorer, Task
 
 if TYPE_CHECKING:
-    from condsim.scorers import Numbers, Precision
+    from condsim.scorers import Precision
 
 Float64Array = NDArray[np.float64]
 
@@ -75,14 +76,14 @@ class Entrant:
     """A scorer that has scored."""
 
     name: str
-    baseline: bool
     revision: str | None
     scores: dict[str, FloatArray]  # raw similarities by key of the data set, ``(n,)`` each
-    seconds: float | None  # None if all was kept from before
-    versions: Mapping[str, str]
-    numbers: Numbers | None = None
+    seconds: float | None = None  # None if all was kept from before
+    facts: Mapping[str, Any] = field(default_factory=dict)  # versions of libraries, and numbers
+    baseline: bool = False
 
 
+@dataclass(frozen=True)
 class SuiteWork:
     """Scores and draws of scorers on the data sets of a suite.
 
@@ -90,20 +91,16 @@ class SuiteWork:
     found is what would be computed.
     """
 
-    def __init__(
-        self,
-        tasks: Sequence[SuiteTask],
-        store: KeptArrays,
-        *,
-        condition: str | None,
-        seed: int,
-        progress: Progress,
-        precision: Precision,
-    ) -> None:
-        self._tasks = {task.key: task for task in tasks}
-        self._digests = {task.key: _rows_digest(task.task) for task in tasks}
-        self._store, self._condition, self._seed = store, condition, seed
-        self._progress, self._precision = progress, precision
+    tasks: Mapping[str, SuiteTask]
+    store: KeptArrays
+    condition: str | None
+    seed: int
+    progress: Progress
+    precision: Precision
+
+    @cached_property
+    def _digests(self) -> dict[str, str]:
+        return {key: _rows_digest(task.task) for key, task in self.tasks.items()}
 
     def baselines(self) -> list[Entrant]:
         """Scores with the baselines that are always there, if their libraries are installed."""
@@ -116,11 +113,8 @@ class SuiteWork:
                 continue
             entrant.baseline = True
             found.append(entrant)
-        with_conditions = [
-            task for task in self._tasks.values() if task.task.conditions is not None
-        ]
-        if with_conditions:
-            found += [self._learnt(name, with_conditions) for name in LEARNT]
+        if any(task.task.conditions is not None for task in self.tasks.values()):
+            found += map(self._learnt, LEARNT)
         return found
 
     def scored(
@@ -128,27 +122,23 @@ class SuiteWork:
     ) -> Entrant:
         """Scores every data set; the scorer is opened only for what has not been kept."""
         revision = revision or _revision(scorer)
-        keys = {key: self._key(key, revision) for key in self._tasks}
         kept = {
             key: found
-            for key in keys
-            if revision is not None and (found := self._store.get(keys[key])) is not None
+            for key in (self.tasks if revision is not None else ())
+            if (found := self.store.get(self._key(key, revision))) is not None
         }
-        missing = {key: task.task for key, task in self._tasks.items() if key not in kept}
+        missing = {key: task.task for key, task in self.tasks.items() if key not in kept}
         scores = {key: found.values for key, found in kept.items()}
         facts = next((found.facts for found in kept.values()), {})
         if not missing:
-            return _entrant(name, revision, scores, None, facts)
+            return Entrant(name, revision, scores, facts=facts)
         started = time.monotonic()
-        self._progress(f"{name}: loading", 0, 0)
+        self.progress(f"{name}: loading", 0, 0)
         opened = scorer.open() if isinstance(scorer, Unopened) else scorer
         if (with_precision := getattr(opened, "with_precision", None)) is not None:
-            opened = with_precision(self._precision)
+            opened = with_precision(self.precision)
         fresh = score_tasks(
-            opened,
-            missing,
-            condition=self._condition,
-            progress=lambda done, total: self._progress(name, done, total),
+            opened, missing, condition=self.condition, progress=partial(self.progress, name)
         )
         seconds = time.monotonic() - started
         versions = loaded_versions(*_LIBRARIES, modules=_MODULES)
@@ -156,8 +146,8 @@ class SuiteWork:
         revision = revision or _revision(scorer)  # a model of the Hub has one once it is here
         if revision is not None:
             for key, values in fresh.items():
-                self._store.put(self._key(key, revision), Kept(values, facts))
-        return _entrant(name, revision, scores | fresh, seconds, facts)
+                self.store.put(self._key(key, revision), Kept(values, facts))
+        return Entrant(name, revision, scores | fresh, seconds, facts)
 
     def draws(
         self, entrants: Sequence[Entrant], task: SuiteTask, *, how: Aggregation, resamples: int
@@ -169,69 +159,54 @@ class SuiteWork:
             "subsets": task.subsets,
             "how": how,
             "resamples": resamples,
-            "seed": self._seed,
+            "seed": self.seed,
         }
         scores = {one.name: one.scores[task.key] for one in entrants if task.key in one.scores}
         keys: dict[str, dict[str, object]] = {
             name: {"draws": hashlib.sha256(values.tobytes()).hexdigest(), **common}
             for name, values in scores.items()
         }
-        kept = {name: self._store.get(key) for name, key in keys.items()}
-        found = {name: one.values for name, one in kept.items() if one is not None}
-        missing = [name for name in scores if name not in found]
+        kept = ((name, self.store.get(key)) for name, key in keys.items())
+        found = {name: one.values for name, one in kept if one is not None}
+        missing = {name: values for name, values in scores.items() if name not in found}
         if missing:
-            self._progress(f"bootstrap of {task.title}", 0, 0)
+            self.progress(f"bootstrap of {task.title}", 0, 0)
             drawn = metric_draws(
-                [scores[name] for name in missing],
-                task,
-                how=how,
-                resamples=resamples,
-                seed=self._seed,
+                list(missing.values()), task, how=how, resamples=resamples, seed=self.seed
             )
             for name, values in zip(missing, drawn, strict=True):
                 found[name] = values
-                self._store.put(keys[name], Kept(values, {}))
+                self.store.put(keys[name], Kept(values, {}))
         return found
 
-    def _learnt(self, name: str, tasks: Sequence[SuiteTask]) -> Entrant:
+    def _learnt(self, name: str) -> Entrant:
         scores: dict[str, FloatArray] = {}
-        for task in tasks:
+        for task in self.tasks.values():
+            if task.task.conditions is None:
+                continue
             key: dict[str, object] = {
                 "baseline": name,
                 "rows": self._digests[task.key],
                 "train": _rows_digest(task.train or task.task, labels=True),
-                "seed": self._seed,
+                "seed": self.seed,
             }
-            kept = self._store.get(key)
+            kept = self.store.get(key)
             if kept is None:
-                self._progress(f"{name} on {task.title}", 0, 0)
-                values = learnt_scores(name, task.task, train=task.train, seed=self._seed)
+                self.progress(f"{name} on {task.title}", 0, 0)
+                values = learnt_scores(name, task.task, train=task.train, seed=self.seed)
                 kept = Kept(values, {})
-                self._store.put(key, kept)
+                self.store.put(key, kept)
             scores[task.key] = kept.values
-        return Entrant(name, True, None, scores, None, {})
+        return Entrant(name, None, scores, baseline=True)
 
     def _key(self, key: str, revision: str | None) -> dict[str, object]:
-        has_own = self._tasks[key].task.conditions is not None
-        found: dict[str, object] = {
+        has_own = self.tasks[key].task.conditions is not None
+        return {
             "scores": revision,
             "rows": self._digests[key],
-            "condition": None if has_own else self._condition,
+            "condition": None if has_own else self.condition,
+            **({} if self.precision == "float32" else {"precision": self.precision}),
         }
-        if self._precision != "float32":
-            found["precision"] = self._precision
-        return found
-
-
-def _entrant(
-    name: str,
-    revision: str | None,
-    scores: dict[str, FloatArray],
-    seconds: float | None,
-    facts: Mapping[str, Any],
-) -> Entrant:
-    versions, numbers = facts.get("versions", {}), facts.get("numbers")
-    return Entrant(name, False, revision, scores, seconds, versions, numbers)
 
 
 def _revision(scorer: Unopened | Scorer) -> str | None:
