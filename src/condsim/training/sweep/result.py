@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from condsim.errors import InputError
 from condsim.evaluation import ModelResult
-from condsim.files import replacing
+from condsim.files import write_text
 from condsim.settings import Settings
 from condsim.training.recipe import Recipe
 from condsim.training.sweep.spec import value_text
@@ -22,12 +22,7 @@ _FORMAT = 1
 
 
 class Correlations(Settings):
-    """Two correlations with the gold labels.
-
-    Attributes:
-        spearman: Spearman x 100; None where it does not exist (constant scores).
-        pearson: Pearson x 100; None where it does not exist.
-    """
+    """Two correlations with the gold labels x 100; None for constant scores."""
 
     spearman: float | None
     pearson: float | None
@@ -40,76 +35,43 @@ class Correlations(Settings):
 
 
 class TrialResult(Settings):
-    """One trial.
+    """One trial."""
 
-    Attributes:
-        parameters: The values that the sampler chose, by recipe key.
-        folder: Its run folder, relative to that of the sweep.
-        dev: What it reached on the dev file.
-        seconds: What the training took.
-        error: Why it has no result, such as a training that diverged; None if it has.
-    """
-
-    parameters: dict[str, Any]
-    folder: str
+    parameters: dict[str, Any]  # by recipe key
+    folder: str  # of the run, relative to that of the sweep
     dev: Correlations
-    seconds: float | None
-    error: str | None = None
+    seconds: float | None  # of training
+    error: str | None = None  # why it has no result, such as a training that diverged
 
 
 class SeedResult(Settings):
-    """The best recipe with one seed.
-
-    Attributes:
-        seed: The seed.
-        folder: The run folder, relative to that of the sweep.
-        figures: What the model reached.
-    """
+    """What the best recipe reached with one seed."""
 
     seed: int
-    folder: str
+    folder: str  # of the run, relative to that of the sweep
     figures: Correlations
 
 
 class HeldOut(Settings):
-    """What the models of the best recipe reached on the held-out file.
+    """What the models of the best recipe reached on the held-out file."""
 
-    Attributes:
-        file: The file, as the sweep names it.
-        revision: First 12 hex digits of its SHA-256.
-        rows: Its rows with a label.
-        seeds: One result for each model.
-        condition_only: The baseline, fitted on the training file.
-    """
-
-    file: str
-    revision: str
-    rows: int
+    file: str  # as the sweep names it
+    revision: str  # first 12 hex digits of its SHA-256
+    rows: int  # with a label
     seeds: tuple[SeedResult, ...]
     condition_only: Correlations
 
 
 class SweepResult(Settings):
-    """The result of a sweep.
-
-    Attributes:
-        name: Name of the sweep.
-        search: What decided the trials; see ``SweepSpec.search``.
-        trials: All trials, the best first, those without a result last.
-        recipe: The best recipe, with the seed that the trials had.
-        seeds: The best recipe with each seed, on the dev file.
-        condition_only: The baseline that sees the condition only, on the dev file.
-        held_out: The result on the held-out file, which has a file of its own; None if the sweep
-            has none.
-    """
+    """The result of a sweep on the dev file, and on the held-out file if it names one."""
 
     name: str
-    search: dict[str, Any]
-    trials: tuple[TrialResult, ...]
-    recipe: Recipe
+    search: dict[str, Any]  # what decided the trials; see ``SweepSpec.search``
+    trials: tuple[TrialResult, ...]  # the best first, those without a result last
+    recipe: Recipe  # the best, with the seed that the trials had
     seeds: tuple[SeedResult, ...]
     condition_only: Correlations
-    held_out: HeldOut | None = None
+    held_out: HeldOut | None = None  # stored in a file of its own
 
 
 Result = TypeVar("Result", HeldOut, SweepResult)
@@ -119,9 +81,7 @@ def write_result(result: HeldOut | SweepResult, path: Path) -> None:
     """Writes a result, with mean and deviation over the seeds, in one step."""
     content = result.model_dump(mode="json", exclude={"held_out"})
     whole = {"format": _FORMAT, **content, "mean": _means(result.seeds)}
-    with replacing(path) as partial:
-        text = json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
-        partial.write_text(text + "\n", encoding="utf-8")
+    write_text(path, json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def read_result(kind: type[Result], path: Path) -> Result:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from condsim.errors import InputError, ModelError, require
-from condsim.evaluation import evaluate
+from condsim.evaluation import Report, evaluate
 from condsim.files import write_text
 from condsim.kept import locked
 from condsim.scorers import ConditionOnlyScorer, load_trained
@@ -79,15 +80,10 @@ def run_sweep(spec: SweepSpec, output: Path) -> SweepResult:
         search=spec.search(),
         trials=trials,
         recipe=spec.recipe_for(trials[0].parameters),
-        seeds=tuple(
-            SeedResult(
-                seed=seed,
-                folder=_seed_folder(spec, trials[0], seed),
-                figures=Correlations.of(run.report.model),
-            )
-            for seed, run in zip(spec.seeds, runs, strict=True)
+        **_reached(
+            {seed: _seed_folder(spec, trials[0], seed) for seed in spec.seeds},
+            [run.report for run in runs],
         ),
-        condition_only=Correlations.of(runs[0].report.baselines[0]),
     )
     with locked(output / LOCK):
         return _known(spec, output) or _write(spec, result, output)
@@ -187,13 +183,10 @@ def _run_seeds(spec: SweepSpec, best: TrialResult, output: Path) -> list[Finishe
     """Trains the best recipe with each seed; first those that no other process is at."""
     runs: dict[int, FinishedRun] = {}
     for wait in (False, True):
-        for seed in spec.seeds:
-            if seed in runs:
-                continue
+        for seed in [seed for seed in spec.seeds if seed not in runs]:
             _LOGGER.info("best recipe with seed %d", seed)
             recipe = spec.recipe_for(best.parameters, seed=seed)
-            folder = output / _seed_folder(spec, best, seed)
-            run = run_or_resume(recipe, folder, wait=wait)
+            run = run_or_resume(recipe, output / _seed_folder(spec, best, seed), wait=wait)
             if run is not None:
                 runs[seed] = run
     return [runs[seed] for seed in spec.seeds]
@@ -231,9 +224,14 @@ def _score_held_out(file: str, result: SweepResult, output: Path) -> HeldOut:
         file=file,
         revision=task.revision,
         rows=int(task.valid.sum()),
-        seeds=tuple(
-            seed.replaced(figures=Correlations.of(report.model))
-            for seed, report in zip(result.seeds, reports, strict=True)
-        ),
-        condition_only=Correlations.of(reports[0].baselines[0]),
+        **_reached({seed.seed: seed.folder for seed in result.seeds}, reports),
     )
+
+
+def _reached(folders: Mapping[int, str], reports: Sequence[Report]) -> dict[str, Any]:
+    """The result of each seed and of the baseline."""
+    seeds = [
+        SeedResult(seed=seed, folder=folder, figures=Correlations.of(report.model))
+        for (seed, folder), report in zip(folders.items(), reports, strict=True)
+    ]
+    return {"seeds": tuple(seeds), "condition_only": Correlations.of(reports[0].baselines[0])}

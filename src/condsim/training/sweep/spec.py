@@ -14,7 +14,7 @@ from random import Random
 from typing import Annotated, Any, Literal, get_origin
 
 import yaml
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from condsim.errors import InputError, unknown_name
 from condsim.settings import Settings, read_mapping, validated
@@ -123,11 +123,7 @@ class SweepSpec:
     test: str | None = None
 
     def planned(self) -> list[Point] | None:
-        """Lists the points that are known before the first result.
-
-        Returns:
-            One point a trial, the same at each call; None for the sampler ``tpe``.
-        """
+        """One point a trial, the same at each call; None for ``tpe``, which learns from results."""
         if self.sampler == "tpe":
             return None
         if self.sampler == "grid":
@@ -140,18 +136,7 @@ class SweepSpec:
         ]
 
     def recipe_for(self, point: Point, *, seed: int | None = None) -> Recipe:
-        """Builds the recipe of a point.
-
-        Args:
-            point: A value for each key of the space.
-            seed: The seed of the recipe; that of the base recipe if None.
-
-        Returns:
-            The recipe.
-
-        Raises:
-            InputError: If the values do not go together.
-        """
+        """The recipe of a point, or InputError if its values do not go together."""
         return _changed(self.base, {**point, **({} if seed is None else {"seed": seed})})
 
     def search(self) -> dict[str, Any]:
@@ -179,33 +164,17 @@ def _changed(base: Recipe, point: Point) -> Recipe:
     return base.replaced(**changes)
 
 
-def _different_seeds(seeds: int | list[int]) -> int | list[int]:
-    number = seeds if isinstance(seeds, int) else len(seeds)
-    if number < 1 or (isinstance(seeds, list) and (len(set(seeds)) < number or min(seeds) < 0)):
-        raise InputError(
-            "'seeds' must be a number of at least 1 or a list of different seeds of at least 0. "
-            f"Got {seeds!r}."
-        )
-    return seeds
-
-
-def _not_empty(space: dict[str, Any]) -> dict[str, Any]:
-    if not space:
-        raise InputError("'space' must have one key or more; there is nothing to vary.")
-    return space
-
-
 class _SweepFile(Settings):
     """The keys of a sweep file."""
 
     name: str
     recipe: str
     set: dict[str, Any] = Field(default_factory=dict)
-    space: Annotated[dict[str, Any], AfterValidator(_not_empty)]
+    space: dict[str, Any]
     sampler: Sampler = "grid"
     trials: Annotated[int, Field(ge=1)] | None = None
     seed: Annotated[int, Field(ge=0)] = 0
-    seeds: Annotated[int | list[int], AfterValidator(_different_seeds)] = 3
+    seeds: int | list[int] = 3
     test: str | None = None
 
 
@@ -231,6 +200,8 @@ def load_sweep(path: Path) -> SweepSpec:
 
 
 def _load(file: _SweepFile) -> SweepSpec:
+    if not file.space:
+        raise InputError("'space' must have one key or more; there is nothing to vary.")
     space = {key: _parameter(key, value) for key, value in file.space.items()}
     _check_keys(space, file.set)
     # The text of a value, as --set takes it
@@ -242,6 +213,11 @@ def _load(file: _SweepFile) -> SweepSpec:
     seeds = file.seeds
     if isinstance(seeds, int):  # that many after the one that the trials were chosen with
         seeds = list(range(base.seed + 1, base.seed + 1 + seeds))
+    if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
+        raise InputError(
+            "'seeds' must be a number of at least 1 or a list of different seeds of at least 0. "
+            f"Got {file.seeds!r}."
+        )
     spec = SweepSpec(
         name=file.name,
         base=base,
@@ -284,15 +260,7 @@ def _typed(base: Recipe, space: Mapping[str, Parameter]) -> dict[str, Parameter]
     first = {key: parameter.ends[0] for key, parameter in space.items()}
     typed: dict[str, Parameter] = {}
     for key, parameter in space.items():
-        head, _, part = key.partition(".")
-        values = []
-        for value in parameter.ends:
-            point = {**first, key: value}
-            try:
-                recipe = _changed(base, point)
-            except InputError as error:
-                raise InputError(f"'space': no recipe with {point_text(point)}: {error}") from error
-            values.append(getattr(recipe, head)[part] if part else getattr(recipe, head))
+        values = [_typed_value(base, {**first, key: value}, key) for value in parameter.ends]
         labels = [value_text(value) for value in values]
         for label in labels:
             if labels.count(label) > 1:
@@ -303,6 +271,15 @@ def _typed(base: Recipe, space: Mapping[str, Parameter]) -> dict[str, Parameter]
             else Values(tuple(values))
         )
     return typed
+
+
+def _typed_value(base: Recipe, point: Point, key: str) -> Any:  # noqa: ANN401
+    head, _, part = key.partition(".")
+    try:
+        value = getattr(_changed(base, point), head)
+    except InputError as error:
+        raise InputError(f"'space': no recipe with {point_text(point)}: {error}") from error
+    return value[part] if part else value
 
 
 def _trials(file: _SweepFile, space: Mapping[str, Parameter]) -> int:

@@ -15,19 +15,18 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from condsim.errors import InputError, ModelError, require
+import optuna
+from optuna import Study
+from optuna.samplers import BaseSampler
+from optuna.storages import RDBStorage
+from optuna.trial import Trial, TrialState
+
+from condsim.errors import InputError, ModelError
 from condsim.files import replacing
 from condsim.kept import locked
 from condsim.training.sweep.spec import Parameter, Point, SweepSpec, Values, point_text, value_text
-
-if TYPE_CHECKING:
-    from optuna import Study
-    from optuna.samplers import BaseSampler
-    from optuna.storages import RDBStorage
-    from optuna.trial import Trial
 
 STUDY = "study.db"
 LOCK = "sweep.lock"
@@ -55,20 +54,18 @@ def run_trials(
     data: Mapping[str, str],
 ) -> list[dict[str, Any]]:
     """Runs the trials of a sweep, as one of perhaps several processes, until all are done."""
-    optuna = require("optuna", extra="train")
     optuna.logging.set_verbosity(optuna.logging.CRITICAL)
-    states = optuna.trial.TrialState
-    with _opened(optuna, spec, folder, belongs={"search": spec.search(), "data": data}) as study:
+    with _opened(spec, folder, belongs={"search": spec.search(), "data": data}) as study:
         announced = False
         while True:
             with locked(folder / LOCK):
-                _queue(optuna, study, spec)
-            waiting = study.get_trials(deepcopy=False, states=[states.WAITING])
+                _queue(study, spec)
+            waiting = study.get_trials(deepcopy=False, states=[TrialState.WAITING])
             if waiting:
-                study.sampler = _sampler(optuna, spec, waiting[0].number)
-                _run_one(optuna, study, spec, run)
+                study.sampler = _sampler(spec, waiting[0].number)
+                _run_one(study, spec, run)
                 continue
-            running = study.get_trials(deepcopy=False, states=[states.RUNNING])
+            running = study.get_trials(deepcopy=False, states=[TrialState.RUNNING])
             if not running:
                 break
             if not announced:
@@ -76,27 +73,25 @@ def run_trials(
                 announced = True
             time.sleep(POLL)
         # PRUNED: without a result for good
-        settled = study.get_trials(deepcopy=False, states=[states.COMPLETE, states.PRUNED])
+        settled = study.get_trials(deepcopy=False, states=[TrialState.COMPLETE, TrialState.PRUNED])
         results = {trial.user_attrs[_SLOT]: trial.user_attrs[_RESULT] for trial in settled}
         return [results[slot] for slot in sorted(results)]
 
 
 @contextmanager
-def _opened(
-    optuna: ModuleType, spec: SweepSpec, folder: Path, *, belongs: Mapping[str, Any]
-) -> Iterator[Study]:
+def _opened(spec: SweepSpec, folder: Path, *, belongs: Mapping[str, Any]) -> Iterator[Study]:
     """Opens or creates the study of a folder and checks that it belongs to this sweep."""
     path = folder / STUDY
     with locked(folder / LOCK):
         if not path.exists():
-            with replacing(path) as partial, _storage(optuna, partial) as storage:
+            with replacing(path) as partial, _storage(partial) as storage:
                 study = optuna.create_study(
                     study_name=spec.name, storage=storage, direction="maximize"
                 )
                 study.set_user_attr(_BELONGS, belongs)
-                _queue(optuna, study, spec)
+                _queue(study, spec)
     _check_is_storage(path)
-    with _storage(optuna, path) as storage:
+    with _storage(path) as storage:
         names = optuna.get_all_study_names(storage)
         if names != [spec.name]:
             given = ", ".join(map(repr, names)) or "no study"
@@ -116,9 +111,9 @@ def _opened(
 
 
 @contextmanager
-def _storage(optuna: ModuleType, path: Path) -> Iterator[RDBStorage]:
-    with _no_experimental_warnings(optuna):
-        storage = optuna.storages.RDBStorage(
+def _storage(path: Path) -> Iterator[RDBStorage]:
+    with _no_experimental_warnings():
+        storage = RDBStorage(
             f"sqlite:///{path}",
             engine_kwargs={"connect_args": {"timeout": 60}},
             heartbeat_interval=HEARTBEAT,
@@ -132,7 +127,7 @@ def _storage(optuna: ModuleType, path: Path) -> Iterator[RDBStorage]:
 
 
 @contextmanager
-def _no_experimental_warnings(optuna: ModuleType) -> Iterator[None]:
+def _no_experimental_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         yield
@@ -157,19 +152,18 @@ def _differences(one: object, other: object, prefix: str = "") -> Iterator[str]:
         yield prefix.removeprefix(".").removeprefix("search.") or "the sweep"
 
 
-def _queue(optuna: ModuleType, study: Study, spec: SweepSpec) -> None:
+def _queue(study: Study, spec: SweepSpec) -> None:
     """Queues every slot that no trial fills: all at first, later those of dead processes."""
-    states = optuna.trial.TrialState
-    with _no_experimental_warnings(optuna):
+    with _no_experimental_warnings():
         optuna.storages.fail_stale_trials(study)
     late = datetime.now() - timedelta(seconds=GRACE)
     filled, tried = set(), {}
     for trial in study.get_trials(deepcopy=False):
         slot = trial.user_attrs.get(_SLOT)
-        unclaimed = trial.state == states.RUNNING and _CLAIMED not in trial.user_attrs
+        unclaimed = trial.state == TrialState.RUNNING and _CLAIMED not in trial.user_attrs
         if unclaimed and trial.datetime_start and trial.datetime_start < late:
-            study.tell(trial.number, state=states.FAIL)  # killed before its first heartbeat
-        elif trial.state != states.FAIL:
+            study.tell(trial.number, state=TrialState.FAIL)  # killed before its first heartbeat
+        elif trial.state != TrialState.FAIL:
             filled.add(slot)
             continue
         tried[slot] = trial.params
@@ -182,21 +176,15 @@ def _queue(optuna: ModuleType, study: Study, spec: SweepSpec) -> None:
             study.enqueue_trial({**fixed, **tried.get(slot, {})}, user_attrs={_SLOT: slot})
 
 
-def _sampler(optuna: ModuleType, spec: SweepSpec, number: int) -> BaseSampler:
+def _sampler(spec: SweepSpec, number: int) -> BaseSampler:
     """A sampler whose draws depend on the seed and the trial, not on which process runs it."""
     seed = (spec.seed * 1_000_003 + number) % 2**32
     samplers = optuna.samplers  # any but 'tpe' is asked for nothing: every value is planned
     kind = samplers.TPESampler if spec.sampler == "tpe" else samplers.RandomSampler
-    sampler: BaseSampler = kind(seed=seed)
-    return sampler
+    return kind(seed=seed)
 
 
-def _run_one(
-    optuna: ModuleType,
-    study: Study,
-    spec: SweepSpec,
-    run: Callable[[Point], Mapping[str, Any]],
-) -> None:
+def _run_one(study: Study, spec: SweepSpec, run: Callable[[Point], Mapping[str, Any]]) -> None:
     """Takes the next waiting slot and runs it under heartbeats."""
     lost = False
 
