@@ -12,7 +12,7 @@ import sqlite3
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,7 @@ def run_trials(
             waiting = study.get_trials(deepcopy=False, states=[TrialState.WAITING])
             if waiting:
                 study.sampler = _sampler(spec, waiting[0].number)
-                _run_one(study, spec, run)
+                _run_one(study, spec, run, lock=folder / LOCK)
                 continue
             running = study.get_trials(deepcopy=False, states=[TrialState.RUNNING])
             if not running:
@@ -184,12 +184,19 @@ def _sampler(spec: SweepSpec, number: int) -> BaseSampler:
     return kind(seed=seed)
 
 
-def _run_one(study: Study, spec: SweepSpec, run: Callable[[Point], Mapping[str, Any]]) -> None:
-    """Takes the next waiting slot and runs it under heartbeats."""
+def _run_one(
+    study: Study, spec: SweepSpec, run: Callable[[Point], Mapping[str, Any]], *, lock: Path
+) -> None:
+    """Takes the next waiting slot and runs it under heartbeats.
+
+    SQLite locks no row, so two processes could take one slot: the lock is held until it is taken.
+    """
     lost = False
+    held = ExitStack()
 
     def objective(trial: Trial) -> float:
         nonlocal lost
+        held.close()
         if _SLOT not in trial.user_attrs:
             raise _NoSlotLeft
         point = _suggested(trial, spec.space)
@@ -211,7 +218,9 @@ def _run_one(study: Study, spec: SweepSpec, run: Callable[[Point], Mapping[str, 
         return float(result["spearman"])
 
     try:
-        study.optimize(objective, n_trials=1, catch=(_NoSlotLeft,))
+        with held:
+            held.enter_context(locked(lock))
+            study.optimize(objective, n_trials=1, catch=(_NoSlotLeft,))
     except ValueError:
         # This process was held up for so long that another took the slot back, and reads the
         # result from the run folder: Optuna says "Cannot tell a FAIL trial".
