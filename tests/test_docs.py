@@ -217,20 +217,9 @@ def test_yaml_blocks_are_recipes(tmp_path):
         load_recipe(path)
 
 
-def test_readme_demo_is_what_the_command_prints(monkeypatch, capsys):
-    text = (PROJECT / "README.md").read_text("utf-8")
-    found = re.search(r"<!-- demo-output -->\s*```text\n(.*?)```", text, re.DOTALL)
-    if found is None:
-        pytest.skip("the README has no demo output yet")
-    monkeypatch.setenv("COLUMNS", "80")
-    from condsim.cli.score import show_table
-
-    show_table(PROJECT / "examples" / "pairs.csv", model=None, scale="unit")
-    number = re.compile(r"\d\.\d\d\b.*")
-    shown = [line.rstrip() for line in capsys.readouterr().out.strip("\n").splitlines()]
-    wanted = [line.rstrip() for line in found[1].strip("\n").splitlines()]
-    assert [number.sub("", line) for line in shown] == [number.sub("", line) for line in wanted]
-    for ours, theirs in zip(shown, wanted, strict=True):  # processors round int8 differently
-        if number.search(ours):
-            one, two = (float(number.search(line)[0][:4]) for line in (ours, theirs))
-            assert one == pytest.approx(two, abs=0.05), ours
+def test_readme_python_prints_what_it_says(capsys):
+    block = next(b for b in BLOCKS if b.page.name == "README.md" and b.language == "python")
+    run_python(block, {"__name__": "__main__"})
+    shown = [float(line) for line in capsys.readouterr().out.split()]
+    wanted = [float(number) for number in re.findall(r"# (\d\.\d\d)$", block.text, re.MULTILINE)]
+    assert shown == pytest.approx(wanted, abs=0.05)  # processors round int8 differently

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from condsim.errors import InputError, ModelError, require
 from condsim.evaluation import Report, evaluate
@@ -152,8 +152,7 @@ def _run_point(spec: SweepSpec, point: Point, output: Path) -> dict[str, Any]:
         recipe = spec.recipe_for(point)
     except InputError as error:  # only 'tpe' draws points that were not checked before
         raise ModelError(str(error)) from error
-    run = run_or_resume(recipe, output / _trial_folder(point))
-    assert run is not None  # it waits for another process
+    run = cast(FinishedRun, run_or_resume(recipe, output / _trial_folder(point)))  # it waits
     dev = Correlations.of(run.report.model)
     reason = "all its scores are equal" if dev.spearman is None else None
     return {**dev.model_dump(), "seconds": run.seconds, "error": reason}
