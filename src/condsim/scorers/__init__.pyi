@@ -17,6 +17,7 @@ from .baselines import (
     WordOverlapScorer as WordOverlapScorer,
     baseline as baseline,
     out_of_fold as out_of_fold,
+    tokens_of as tokens_of,
 )
 from .calibration import (
     UNCALIBRATED as UNCALIBRATED,

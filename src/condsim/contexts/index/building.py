@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condsim.contexts.corpus import ArrayWriter
-from condsim.contexts.index.terms import BIGRAMS, FREQUENCIES, WORDS, tokens_of
+from condsim.contexts.index.terms import BIGRAMS, FREQUENCIES, WORDS
+from condsim.scorers import tokens_of
 from condsim.types import IntArray
 
 WORD_BITS = 24

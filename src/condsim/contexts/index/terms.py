@@ -6,7 +6,6 @@ in lower case.
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,18 +16,12 @@ from numpy.typing import NDArray
 
 from condsim.contexts.corpus import open_array
 from condsim.errors import InputError
+from condsim.scorers import tokens_of
 from condsim.types import FloatArray, IntArray
 
 WORDS = "words.txt"
 BIGRAMS = "bigrams.npy"
 FREQUENCIES = "document_frequencies.npy"
-
-_TOKEN = re.compile(r"\b\w\w+\b")
-
-
-def tokens_of(text: str) -> list[str]:
-    """The words of a text."""
-    return _TOKEN.findall(text.lower())
 
 
 @dataclass(frozen=True)

@@ -9,5 +9,6 @@ from .simple import (
     WordOverlapScorer as WordOverlapScorer,
     baseline as baseline,
     out_of_fold as out_of_fold,
+    tokens_of as tokens_of,
 )
 from .tfidf import TfIdfCosineScorer as TfIdfCosineScorer, TfIdfRidge as TfIdfRidge

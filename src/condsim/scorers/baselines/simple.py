@@ -16,7 +16,7 @@ from condsim.scorers.baselines.tfidf import Document, TfIdfCosineScorer, TfIdfRi
 from condsim.tasks import draw_folds
 from condsim.types import FloatArray, Task
 
-WORD = re.compile(r"\b\w\w+\b")  # scikit-learn's default: words of two characters or more
+_WORD = re.compile(r"\b\w\w+\b")  # scikit-learn's default: words of two characters or more
 
 
 class WordOverlapScorer:
@@ -33,7 +33,7 @@ class WordOverlapScorer:
         """Gives shared words over all words, in [0, 1], ``(n,)``; 0 where there are none."""
         overlaps = []
         for sentence1, sentence2 in zip(sentences1, sentences2, strict=True):
-            words1, words2 = set(_words(sentence1)), set(_words(sentence2))
+            words1, words2 = set(tokens_of(sentence1)), set(tokens_of(sentence2))
             overlaps.append(len(words1 & words2) / max(1, len(words1 | words2)))
         return np.asarray(overlaps, dtype=np.float32)
 
@@ -156,14 +156,21 @@ def baseline(name: str, *, train: Task | None = None) -> Baseline:
     return scorer
 
 
-def _words(text: str) -> list[str]:
-    """The lower-cased words of a text."""
-    return WORD.findall(text.lower())
+def tokens_of(text: str) -> list[str]:
+    """Words of a text, lower-cased, as all TF-IDF here counts them.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        Its words of two characters or more, in order (scikit-learn's default).
+    """
+    return _WORD.findall(text.lower())
 
 
 def _words_and_bigrams(text: str) -> list[str]:
     """The lower-cased words of a text and its pairs of adjacent words."""
-    words = _words(text)
+    words = tokens_of(text)
     return words + [f"{first} {second}" for first, second in pairwise(words)]
 
 
