@@ -43,13 +43,11 @@ def face(package: str, *, extra: str | None = None) -> Face:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         try:
-            value = getattr(importlib.import_module(package + homes[name]), name)
+            return getattr(importlib.import_module(package + homes[name]), name)
         except ModuleNotFoundError as error:
             library = (error.name or "").partition(".")[0]
             if extra is None or library in ("", "condsim"):
                 raise
             raise MissingExtraError.of(library, extra=extra) from error
-        setattr(sys.modules[package], name, value)
-        return value
 
     return load, lambda: sorted(homes), sorted(homes)
