@@ -98,4 +98,4 @@ def test_plan_counts_are_those_of_the_documentation(options):
             for name in re.findall(r"`([\w-]+)`", cells[0]):
                 documented[name] = 0 if cells[-1] == "none" else int(cells[-1])
     assert documented == {name: len(folders) for name, folders in trained.items()}
-    assert f"together need {len(set().union(*trained.values()))}." in page
+    assert f"together they need {len(set().union(*trained.values()))}." in page
