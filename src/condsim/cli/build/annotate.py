@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from condsim.construction import AnnotationStore, Item, Pulled
 
 Stage = Literal["qualification", "conditions", "verification"]
-StageArgument = Annotated[Stage, typer.Argument(help="Which stage.", show_default=False)]
+StageArgument = Annotated[
+    Stage, typer.Argument(help="Stage of the annotation.", show_default=False)
+]
 Folder = Annotated[
     Path, typer.Option(help="Folder of the data set; annotation.sqlite is kept in it.")
 ]
@@ -118,7 +120,7 @@ def push(
     annotators: Annotators = None,
     anyone: Anyone = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Make a new project for what is not done.")
+        bool, typer.Option("--again", help="Make a new project for the unfinished items.")
     ] = False,
 ) -> None:
     """Make the Label Studio project of a stage and put its tasks there, each once.
@@ -169,7 +171,7 @@ def pull(
         ),
     ] = False,
 ) -> None:
-    """Fetch what annotators did. Run it as often as you like: nothing doubles.
+    """Fetch annotations. Repeated runs add nothing twice.
 
     **Example**: `condsim build pull verification`
     """

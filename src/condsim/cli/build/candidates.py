@@ -77,7 +77,7 @@ def build() -> None:
 @app.command()
 def candidates(
     items: Annotated[
-        Path, typer.Argument(help="File with a row a caption, or a text.", show_default=False)
+        Path, typer.Argument(help="File with one caption or text in each row.", show_default=False)
     ],
     output: Annotated[Path, typer.Option(help="Parquet file to write.", show_default=False)],
     preset: Annotated[str | None, PRESET] = None,
@@ -122,7 +122,9 @@ def candidates(
     ] = 200_000,
     cache: Annotated[
         Path | None,
-        typer.Option(help="Folder of what is kept.", show_default="beside the output, .cache"),
+        typer.Option(
+            help="Folder for kept vectors and indexes.", show_default="beside the output, .cache"
+        ),
     ] = None,
     device: Annotated[str | None, _DEVICE] = None,
 ) -> None:
@@ -225,7 +227,7 @@ def filter_(
     stop_words: Annotated[Path | None, STOP_WORDS] = None,
     device: Annotated[str | None, _DEVICE] = None,
 ) -> None:
-    """Filter pairs that there are already, and say how many each filter rejects.
+    """Filter existing pairs and report how many each filter rejects.
 
     Several files become one: no pair is written twice.
 

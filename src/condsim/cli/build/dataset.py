@@ -32,7 +32,7 @@ Ratios = Annotated[str, typer.Option(help="Train, validation and test.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the splits and of the order of rows.")]
 Group = Annotated[
     Literal["sentence", "pair"],
-    typer.Option(help="What may not be in two splits: a sentence, or (as in C-STS) a pair."),
+    typer.Option(help="Unit that may not be in two splits: a sentence, or (as in C-STS) a pair."),
 ]
 Oversize = Annotated[
     Literal["keep", "cut"],
