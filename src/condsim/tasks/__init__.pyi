@@ -6,6 +6,11 @@ from .csts import (
     load_csts as load_csts,
 )
 from .graded import load_cxc_sts as load_cxc_sts, load_scored_pairs as load_scored_pairs
+from .held_out import (
+    HeldOutTexts as HeldOutTexts,
+    held_out_texts as held_out_texts,
+    text_digest as text_digest,
+)
 from .hub import HubName as HubName, parse_hub_name as parse_hub_name
 from .load import load_task as load_task
 from .nli import NLI_CLASSES as NLI_CLASSES, NliTask as NliTask, load_nli as load_nli

@@ -46,7 +46,10 @@ def weak(
     ] = None,
     exclude: Annotated[
         list[Path] | None,
-        typer.Option(help="C-STS file whose sentences are left out.", show_default=False),
+        typer.Option(
+            help="Data file whose sentences are left out, or a .sha256 list of their hashes.",
+            show_default=False,
+        ),
     ] = None,
     like: Annotated[
         Path | None,

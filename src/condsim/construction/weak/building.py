@@ -17,10 +17,10 @@ from condsim.construction.row_files import (
 )
 from condsim.construction.weak.draw import Drawing, absent_rows
 from condsim.construction.weak.functions import LabellingFunction
-from condsim.construction.weak.pool import Pool, WeakSettings, excluded_keys, near_pairs, read_pool
+from condsim.construction.weak.pool import Pool, WeakSettings, near_pairs, read_pool
 from condsim.construction.weak.registry import Registry
 from condsim.progress import Progress
-from condsim.tasks import iter_csts
+from condsim.tasks import held_out_texts, iter_csts
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def build_weak(
         progress: Called with the stage, what is done and what there is.
         caption_column: See `read_pool`.
         item_column: See `read_pool`.
-        exclude: Data sets whose sentences must not be used.
+        exclude: Files of sentences that must not be used; see `condsim.tasks.held_out_texts`.
         like: A C-STS file; each function is drawn as often as its conditions are written there.
         absent_output: File for rows with the label -1; the same file if None.
         functions: Files that functions of the registry are from, for the manifest.
@@ -97,7 +97,7 @@ def build_weak(
         paths,
         caption_column=caption_column,
         item_column=item_column,
-        exclude=excluded_keys(exclude),
+        exclude=held_out_texts(exclude),
         sample=settings.sample,
         seed=settings.seed,
     )

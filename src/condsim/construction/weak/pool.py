@@ -20,15 +20,15 @@ from condsim.construction.candidates import (
     read_texts,
     unit_length,
 )
-from condsim.construction.dataset import sentence_key
 from condsim.construction.rows import Candidate, pair_id_of
 from condsim.errors import InputError, require
 from condsim.progress import Progress
 from condsim.settings import Settings
-from condsim.tasks import iter_rows
+from condsim.tasks import HeldOutTexts, text_digest
 from condsim.types import FloatArray
 
 _WIDTH = 200  # of vectors of words
+_NONE = HeldOutTexts()
 
 
 class WeakSettings(Settings):
@@ -66,22 +66,12 @@ class Pool:
     repeated: int  # left out, since an earlier one is the same but for case and punctuation
 
 
-def excluded_keys(paths: Sequence[Path]) -> frozenset[str]:
-    """Reads the sentences that must not be used."""
-    return frozenset(
-        sentence_key(str(cell))
-        for path in paths
-        for row in iter_rows(path, columns=("sentence1", "sentence2"))
-        for cell in row.cells.values()
-    )
-
-
 def read_pool(
     paths: Sequence[Path],
     *,
     caption_column: str = "caption",
     item_column: str | None = None,
-    exclude: frozenset[str] = frozenset(),
+    exclude: HeldOutTexts = _NONE,
     sample: int | None = None,
     seed: int = 0,
 ) -> Pool:
@@ -92,7 +82,7 @@ def read_pool(
         caption_column: The column of the sentence.
         item_column: The column that names what several sentences describe, which are not paired;
             each sentence is by itself if None.
-        exclude: Sentences to leave out, in small letters without punctuation.
+        exclude: Sentences to leave out.
         sample: Sentences to draw; all if None.
         seed: Seed of the draw.
 
@@ -102,7 +92,7 @@ def read_pool(
     Raises:
         InputError: If a file cannot be read, or fewer than two sentences are left.
     """
-    seen = set(exclude)
+    seen: set[bytes] = set()
     texts: list[str] = []
     items: list[str] = []
     excluded = repeated = 0
@@ -115,8 +105,8 @@ def read_pool(
         repeated += read.repeated
         names = np.repeat(np.array(read.item_ids, dtype=object), np.diff(read.starts))
         for text, name in zip(read.captions, names, strict=True):
-            key = sentence_key(text)
-            if key in exclude:
+            key = text_digest(text)
+            if text in exclude:
                 excluded += 1
             elif key in seen:
                 repeated += 1
