@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,11 +50,11 @@ class Task:
         low, high = self.label_range
         return ((self.labels - low) / (high - low)).astype(np.float32)
 
-    def labelled(self) -> Task:
+    def labelled(self) -> Self:
         """The task without its unlabelled rows."""
         return self.take(np.flatnonzero(self.valid))
 
-    def take(self, rows: IntArray) -> Task:
+    def take(self, rows: IntArray) -> Self:
         """Some rows of the task.
 
         Args:

@@ -122,8 +122,8 @@ def evaluate(
         Path,
         typer.Option(
             help="Labelled file: CSV, TSV, JSONL or Parquet with sentence1, sentence2, condition, "
-            "label; also STS, SICK, STS-B, AFS, or hub:owner/name@revision. With --suite the "
-            "folder of the data sets.",
+            "label; also written pairs (.txt), STS, SICK, STS-B, AFS, or hub:owner/name@revision. "
+            "With --suite the folder of the data sets.",
             show_default=False,
         ),
     ],

@@ -12,7 +12,7 @@ import typer
 from condsim.errors import ModelError
 from condsim.files import check_not_input, replacing
 from condsim.loading import load_scorer
-from condsim.tasks import iter_csts
+from condsim.tasks import iter_conditional
 
 if TYPE_CHECKING:
     from condsim.tasks import CstsRow
@@ -25,7 +25,8 @@ def predict(
     data: Annotated[
         Path,
         typer.Option(
-            help="File to score: CSV, TSV, JSONL or Parquet with sentence1, sentence2, condition.",
+            help="File to score: CSV, TSV, JSONL or Parquet with sentence1, sentence2, condition; "
+            "or written pairs (.txt).",
             show_default=False,
         ),
     ],
@@ -53,7 +54,7 @@ def predict(
     """
     check_not_input(output, data, option="--output")
     with replacing(output) as partial, partial.open("w", encoding="utf-8") as stream:
-        remaining = iter_csts(data, labels=False)
+        remaining = iter_conditional(data, labels=False)
         block = list(islice(remaining, ROWS))  # finds a bad file before the model is loaded
         scorer = load_scorer(model)
         rows = 0

@@ -1,4 +1,9 @@
 from .afs import load_afs as load_afs, load_afs_topics as load_afs_topics
+from .criteria import (
+    CriteriaPair as CriteriaPair,
+    CriteriaText as CriteriaText,
+    iter_criteria as iter_criteria,
+)
 from .csts import (
     CstsRow as CstsRow,
     iter_csts as iter_csts,
@@ -12,7 +17,7 @@ from .held_out import (
     text_digest as text_digest,
 )
 from .hub import HubName as HubName, parse_hub_name as parse_hub_name
-from .load import load_task as load_task
+from .load import iter_conditional as iter_conditional, load_task as load_task
 from .nli import NLI_CLASSES as NLI_CLASSES, NliTask as NliTask, load_nli as load_nli
 from .pairs import (
     Fold as Fold,
@@ -58,4 +63,11 @@ from .triplets import (
     is_triplets as is_triplets,
     load_triplets as load_triplets,
     write_triplets as write_triplets,
+)
+from .written import (
+    WrittenPair as WrittenPair,
+    WrittenTask as WrittenTask,
+    iter_written as iter_written,
+    load_written as load_written,
+    write_written as write_written,
 )

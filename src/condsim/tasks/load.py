@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from condsim.errors import InputError
 from condsim.tasks.afs import is_afs, load_afs
-from condsim.tasks.csts import load_csts
+from condsim.tasks.csts import CstsRow, iter_csts, load_csts
 from condsim.tasks.graded import CXC_STS_MARKS, load_cxc_sts, load_scored_pairs
 from condsim.tasks.hub import HubName, fetch_split, load_hub_set, parse_hub_name
 from condsim.tasks.nli import NLI_COLUMNS
@@ -16,6 +17,7 @@ from condsim.tasks.sick import SICK_COLUMNS, load_sick
 from condsim.tasks.sts import is_sts_input, is_sts_tsv, load_sts
 from condsim.tasks.stsb import GLUE_MARKS, STSB_COLUMNS, load_stsb, load_stsb_glue
 from condsim.tasks.triplets import TRIPLET_COLUMNS
+from condsim.tasks.written import is_written, iter_written, load_written
 from condsim.types import Task
 
 _LOOKED_AT = 64 * 1024  # bytes; the first line of an STS-B file is far shorter
@@ -31,6 +33,7 @@ def load_task(path: Path | str, *, name: str | None = None, require_labels: bool
 
     The kind is detected from the content, in this order:
 
+    - Written form: a ``.txt`` whose first line has ``|||`` in it; see `load_written`.
     - STS-B: the first line that is not blank has 7 tab separated fields or more with a number in
       the fifth; the released files have no header. With a header as GLUE has it: columns
       ``genre``, ``old_index``, ``sentence1`` and ``sentence2``.
@@ -51,7 +54,8 @@ def load_task(path: Path | str, *, name: str | None = None, require_labels: bool
         require_labels: Whether a file without a single labelled row is an error.
 
     Returns:
-        The validated rows in file order; ``conditions`` is None for all but C-STS.
+        The validated rows in file order; ``conditions`` is None for all but C-STS and the
+            written form.
 
     Raises:
         InputError: If the file cannot be read, has no rows or breaks a rule of its kind, or holds
@@ -62,6 +66,8 @@ def load_task(path: Path | str, *, name: str | None = None, require_labels: bool
         return _from_hub(hub, name=name, require_labels=require_labels)
     path = Path(path)
     check_file(path)
+    if is_written(path):
+        return load_written(path, name=name)
     task = _without_conditions(path, name)
     if task is None:
         return load_csts(path, name=name, require_labels=require_labels)
@@ -71,6 +77,29 @@ def load_task(path: Path | str, *, name: str | None = None, require_labels: bool
             "file with scores."
         )
     return task
+
+
+def iter_conditional(path: Path | str, *, labels: bool = True) -> Iterator[CstsRow]:
+    """Streams the rows of C-STS or of the written form in bounded memory.
+
+    Args:
+        path: See `iter_csts` and `iter_written`.
+        labels: Whether to read labels from C-STS; the written form always has them.
+
+    Returns:
+        Iterator over the rows in file order.
+
+    Raises:
+        InputError: See `iter_csts` and `iter_written`.
+        MissingExtraError: See `iter_csts`.
+    """
+    if not is_written(Path(path)):
+        return iter_csts(path, labels=labels)
+    return (
+        CstsRow(pair.sentence1, pair.sentence2, condition, label)
+        for pair in iter_written(path)
+        for condition, label in pair.labels.items()
+    )
 
 
 def _from_hub(hub: HubName, *, name: str | None, require_labels: bool) -> Task:

@@ -2,6 +2,7 @@ from .formats import (
     Wanted as Wanted,
     csv_records as csv_records,
     delimited_rows as delimited_rows,
+    file_lines as file_lines,
     open_bytes as open_bytes,
     tsv_records as tsv_records,
 )
