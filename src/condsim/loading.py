@@ -26,8 +26,10 @@ from condsim.errors import InputError, ModelError, require
 from condsim.scorers import (
     CONTEXTS_FILE,
     DEFAULT_FOLDER,
+    FILE_NAME,
     MODEL_FILE,
     OnnxScorer,
+    Settings,
     packaged_folder,
     revision_of,
 )
@@ -148,6 +150,20 @@ class NamedScorer:
             prefix, rest = f"bertscore@{layered[2]}", layered[1]
         found = revision_of(rest)
         return None if found is None else f"{prefix or 'model'}:{found}"
+
+    def trained_on(self) -> tuple[str, ...]:
+        """Gives the sets of criteria that the model's settings say it was trained on.
+
+        Returns:
+            The names in the fact ``criteria_sets`` of its ``condsim.json``, separated by commas
+            there; none where there is no such fact or file.
+        """
+        prefix, rest = _split(self.source)
+        folder = DEFAULT_FOLDER if rest == "default" and not Path(rest).is_dir() else Path(rest)
+        if prefix is not None or not (folder / FILE_NAME).is_file():
+            return ()
+        named = str(Settings.load(folder).facts.get("criteria_sets", ""))
+        return tuple(name.strip() for name in named.split(",") if name.strip())
 
     @property
     def _is_baseline(self) -> bool:

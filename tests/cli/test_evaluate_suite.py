@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import typer
@@ -12,6 +14,7 @@ from typer.testing import CliRunner
 from condsim.cli.evaluate import evaluate
 from condsim.errors import InputError
 from condsim.evaluation.suite import SuiteReport
+from condsim.scorers import DEFAULT_FOLDER, Settings
 
 pytest.importorskip("sklearn")
 
@@ -109,6 +112,10 @@ def test_suite_kept_scores_load_no_torch_and_no_model(data, tiny_backbone, tmp_p
         (["--suite", "stss"], "Unknown suite 'stss'. Did you mean 'sts'"),
         (["--suite", "afs"], "has no data of the suite 'afs'"),
         (["--suite", "sts", "--baseline", "x"], "--baseline is not for --suite"),
+        (["--suite", "sts", "--baselines"], "--baselines is for --suite criteria and written only"),
+        (["--suite", "sts", "--trained-on", "x"], "--trained-on is for --suite criteria only"),
+        (["--baselines"], "--baselines is for --suite only"),
+        (["--suite", "written", "--condition", "x"], "--condition is not for --suite written"),
         (["--suite", "sts", "--train", "x"], "--train is not for --suite"),
         (["--suite", "sts", "--over-estimation"], "--over-estimation is not for --suite"),
         (["--suite", "sts", "--against", "x"], "give --bootstrap as well"),
@@ -127,3 +134,32 @@ def test_suite_bad_options_are_one_line(data, arguments, message):
     assert isinstance(result.exception, InputError)
     assert message in str(result.exception)
     assert "\n" not in str(result.exception)
+
+
+def test_suite_criteria_groups_by_what_the_model_says(data, tmp_path):
+    header = "set,sentence1,sentence2,condition,label\n"
+    rows = [
+        f"{name},A {word} runs,A {word} sits,the {what},{label}\n"
+        for name in ("pets", "farms")
+        for word in WORDS
+        for what, label in (("animal", 5), ("action", 1))
+    ]
+    (data / "dev_rows.csv").write_text(header + "".join(rows))
+    model = tmp_path / "model"
+    shutil.copytree(DEFAULT_FOLDER, model)
+    settings = Settings.load(model)
+    replace(settings, facts={"criteria_sets": "farms, moons"}).save(model)
+    arguments = ("--suite", "criteria", "--data", data, "--resamples", 20, "--model", model)
+    result = invoke(*arguments, "--json", tmp_path / "own.json", "--baselines")
+    assert result.exit_code == 0, result.output
+    report = SuiteReport.from_json(tmp_path / "own.json")
+    assert [(column.key, column.group) for column in report.columns] == [
+        ("farms", "trained on"),
+        ("pets", "left out of training"),
+    ]
+    assert [row.name for row in report.rows] == ["word-overlap", "condition-only", "model"]
+    assert report.rows[0].figures["avg"]["pair_accuracy"].value == 50
+    result = invoke(*arguments, "--json", tmp_path / "given.json", "--trained-on", "pets")
+    assert result.exit_code == 0, result.output
+    groups = [column.group for column in SuiteReport.from_json(tmp_path / "given.json").columns]
+    assert groups == ["trained on", "left out of training"]

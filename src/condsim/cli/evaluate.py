@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from condsim.types import Scorer
 
 _OFF = Path("off")
+_SUITE_BASELINES = ("word-overlap", "condition-only")
 
 
 def _refuse(why: str, options: Mapping[str, tuple[object, str]]) -> None:
@@ -30,10 +31,13 @@ def _run_suite(
     *,
     suite: str,
     models: Sequence[str | None],
+    baselines: bool,
+    trained_on: Sequence[str],
     against: str | None,
     condition: str | None,
     aggregation: str,
     resamples: int,
+    bootstrap: bool,
     seed: int,
     cache: Path | None,
     precision: str,
@@ -44,29 +48,43 @@ def _run_suite(
 ) -> None:
     """Measures scorers on the data sets of a suite; prints the table and writes the files."""
     from condsim.evaluation import (
+        BY_SET,
         Aggregation,
         Suite,
         default_cache,
         evaluate_suite,
         heat_map,
         load_suite,
+        mark_trained,
         suite_markdown,
         suite_tables,
     )
     from condsim.loading import named_scorer
-    from condsim.scorers import UNFITTED_BASELINES, Precision, check_precision
+    from condsim.scorers import BASELINES, UNFITTED_BASELINES, Precision, check_precision
 
+    by_set = suite in BY_SET
+    if not by_set:
+        only = f"--suite {' and '.join(BY_SET)}"
+        _refuse(f"is for {only} only", {"--baselines": (baselines, "they are always there")})
+    else:
+        _refuse(f"is not for --suite {suite}", {"--condition": (condition, "every row has one")})
+    if suite != "criteria":
+        _refuse("is for --suite criteria only", {"--trained-on": (trained_on, "leave it out")})
+    resamples = resamples if bootstrap or by_set else 0
     _check(aggregation, condition, against, resamples, plot)
     check_precision(precision)
     scorers = [named_scorer(model) for model in models]
     reference = None if against is None else named_scorer(against)
-    names = {scorer.name for scorer in scorers} | set(UNFITTED_BASELINES)
+    names = {scorer.name for scorer in scorers} | (set() if by_set else set(UNFITTED_BASELINES))
     if reference is not None and reference.name not in names:
         scorers.insert(0, reference)
     kept = None if cache == _OFF else cache or default_cache()
     with long_work(log="condsim.contexts") as progress:
         progress("reading the data", 0, 0)
         tasks = load_suite(data, cast(Suite, suite), triplets_cache=kept)
+        if suite == "criteria":
+            own = {name for scorer in scorers for name in scorer.trained_on()}
+            tasks = mark_trained(tasks, trained_on or [t.key for t in tasks if t.key in own])
         report = evaluate_suite(
             scorers,
             tasks,
@@ -77,6 +95,7 @@ def _run_suite(
             seed=seed,
             cache=kept,
             precision=cast(Precision, precision),
+            baselines=(_SUITE_BASELINES if baselines else ()) if by_set else tuple(BASELINES),
             progress=progress,
         )
     if json is not None:
@@ -139,8 +158,22 @@ def evaluate(
         str | None,
         typer.Option(
             help="Measure on the data sets of a suite: sts, sts-b, csts, afs, wiki-sections or "
-            "all.",
+            "all; criteria for rows of many domains, written for written pairs by domain.",
             show_default=False,
+        ),
+    ] = None,
+    baselines: Annotated[
+        bool,
+        typer.Option(
+            "--baselines",
+            help="With --suite criteria or written: add word-overlap and condition-only.",
+        ),
+    ] = False,
+    trained_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="With --suite criteria: a set that the model was trained on. Repeatable.",
+            show_default="what the model's settings say",
         ),
     ] = None,
     baseline: Annotated[
@@ -169,7 +202,9 @@ def evaluate(
     bootstrap: Annotated[
         bool,
         typer.Option(
-            "--bootstrap", help="With --suite: 95 % intervals; mark significant differences."
+            "--bootstrap",
+            help="With --suite: 95 % intervals; mark significant differences. Always with criteria "
+            "and written.",
         ),
     ] = False,
     aggregation: Annotated[
@@ -247,6 +282,8 @@ def evaluate(
     `condsim evaluate --data dev.csv --against runs/old --over-estimation --plot over.png`
 
     `condsim evaluate --suite sts --data datasets --model default --model runs/new --bootstrap`
+
+    `condsim evaluate --suite criteria --data datasets --model default --model runs/new --baselines`
     """
     check_output("--json", json)
     check_output("--csv", csv)
@@ -264,10 +301,13 @@ def evaluate(
             data,
             suite=suite,
             models=model or [None],
+            baselines=baselines,
+            trained_on=trained_on or [],
             against=against,
             condition=condition,
             aggregation=aggregation or "all",
-            resamples=resamples if bootstrap else 0,
+            resamples=resamples,
+            bootstrap=bootstrap,
             seed=seed,
             cache=cache,
             precision=precision or "auto",
@@ -282,6 +322,8 @@ def evaluate(
         "is for --suite only",
         {
             "--bootstrap": (bootstrap, "intervals are always there"),
+            "--baselines": (baselines, "give each as --baseline"),
+            "--trained-on": (trained_on, only_suite),
             "--aggregation": (aggregation, only_suite),
             "--condition": (condition, only_suite),
             "--cache": (cache, only_suite),

@@ -32,12 +32,14 @@ from .statistics import (
     spearman as spearman,
 )
 from .suite import (
+    BY_SET as BY_SET,
     Suite as Suite,
     SuiteTask as SuiteTask,
     default_cache as default_cache,
     evaluate_suite as evaluate_suite,
     heat_map as heat_map,
     load_suite as load_suite,
+    mark_trained as mark_trained,
     suite_markdown as suite_markdown,
     suite_tables as suite_tables,
 )

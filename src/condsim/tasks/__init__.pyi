@@ -67,6 +67,7 @@ from .triplets import (
 from .written import (
     WrittenPair as WrittenPair,
     WrittenTask as WrittenTask,
+    is_written as is_written,
     iter_written as iter_written,
     load_written as load_written,
     write_written as write_written,

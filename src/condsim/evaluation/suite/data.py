@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import fnmatch
 import logging
-import os
-import re
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Literal, get_args
 
-import numpy as np
-
 from condsim import __version__
 from condsim.errors import InputError, unknown_name
+from condsim.evaluation.suite.conditional import load_criteria_rows, load_written_domains
+from condsim.evaluation.suite.folder import DataFolder, SuiteTask
 from condsim.files import sha256_of
 from condsim.kept import digest
 from condsim.tasks import (
-    STS_COUNTS,
     STS_YEARS,
     Triplets,
     draw_section_triplets,
@@ -30,119 +25,18 @@ from condsim.tasks import (
     load_sts_year,
     load_task,
     load_triplets,
-    subset_of,
     write_triplets,
 )
 from condsim.types import Task
 
-_DEPTH = 2
-_YEAR_IN_NAME = re.compile(r"(?:sts.{0,3}?(?:20)?|(?<!\d)20)(1[2-6])(?!\d)", re.IGNORECASE)
+Suite = Literal["sts", "sts-b", "csts", "afs", "wiki-sections", "all", "criteria", "written"]
+"""``sts``: the seven columns of SSBC Table 2. ``all``: everything that is in the folder, but not
+``criteria`` (rows of many domains, a data set each) and ``written`` (pairs by domain)."""
 
-
-class DataFolder:
-    """The files of a folder, the shallow ones first and then by name."""
-
-    def __init__(self, root: Path) -> None:
-        if not root.is_dir():
-            raise InputError(
-                f"{root}: no such folder. A suite needs the folder that has the data sets in it, "
-                "each in a folder of its own."
-            )
-        self.root = root
-        self._files = dict(_listed(root))
-
-    def file(self, *names: str, of: str | None = None) -> Path | None:
-        """The first file of one of these names, below a folder whose name has ``of`` in it."""
-        root = self.root.resolve().name
-        paths = [
-            folder / file
-            for folder, files in self._files.items()
-            if of is None or of in f"{root}/{folder.relative_to(self.root)}".casefold()
-            for file in files
-        ]
-        found = (
-            path for name in names for path in paths if path.name.casefold() == name.casefold()
-        )
-        return next(found, None)
-
-    def folder_of(self, pattern: str) -> Path | None:
-        """The first folder with a file that matches."""
-        matching = (place for place, files in self._files.items() if fnmatch.filter(files, pattern))
-        return next(matching, None)
-
-    def sts_year(self, year: int) -> Path | None:
-        """Finds the folder with the subsets of a year of STS."""
-        for folder, files in self._files.items():
-            found = [named for file in files if (named := subset_of(Path(file))) is not None]
-            if any(of == year for of, _ in found):
-                return folder
-            yearless = {subset for of, subset in found if of is None}
-            years = _YEAR_IN_NAME.findall(folder.name)
-            if yearless and years:
-                if f"{year % 100}" in years:
-                    return folder
-            elif yearless >= set(STS_COUNTS[year]):
-                return folder
-        return None
-
-
-def _listed(root: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Folders with the names of their files, breadth first."""
-    queue = deque([(root, 0)])
-    while queue:
-        folder, depth = queue.popleft()
-        try:
-            entries = sorted((entry.name, entry.is_dir()) for entry in os.scandir(folder))
-        except OSError as error:
-            raise InputError(f"{folder}: cannot be listed ({error.strerror}).") from error
-        yield folder, [name for name, is_folder in entries if not is_folder]
-        if depth < _DEPTH:
-            inner = (name for name, is_folder in entries if is_folder and name[0] != ".")
-            queue += [(folder / name, depth + 1) for name in inner]
-
-
-Suite = Literal["sts", "sts-b", "csts", "afs", "wiki-sections", "all"]
-"""``sts``: the seven columns of SSBC Table 2. ``all``: everything that is in the folder."""
+BY_SET: tuple[Suite, ...] = ("criteria", "written")
+"""Suites whose data sets have groups and are measured by Spearman and pair accuracy."""
 
 _LOGGER = logging.getLogger("condsim")
-
-
-@dataclass(frozen=True, eq=False)
-class SuiteTask:
-    """A data set of a suite: a column of the table.
-
-    Attributes:
-        key: Short name without spaces, such as ``sts12``; unique in a suite.
-        title: Name in tables, such as ``STS12``.
-        task: The labelled rows, one subset after the other; for triplets their pairs, those with
-            the positive first.
-        subsets: Rows of each subset in order; empty if there are none.
-        triplets: Whether accuracy on triplets is measured rather than correlation.
-        train: Rows that baselines may learn from, if any.
-        averaged: Whether SSBC Table 2 counts it in its mean.
-        published: Whether it has all the rows that published numbers are of.
-        names: Names of the subsets.
-    """
-
-    key: str
-    title: str
-    task: Task
-    subsets: tuple[int, ...] = ()
-    triplets: bool = False
-    train: Task | None = None
-    averaged: bool = False
-    published: bool = True
-    names: tuple[str, ...] = ()
-
-    @property
-    def revision(self) -> str:
-        """Version of the data."""
-        return self.task.revision
-
-    def bounds(self) -> list[slice]:
-        """Where each subset is among the rows."""
-        ends = np.cumsum(self.subsets or (len(self.task),)).tolist()
-        return [slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
 def load_suite(
@@ -158,7 +52,7 @@ def load_suite(
     folders have the same set, the shallower one wins, then the one whose name comes first.
 
     Args:
-        folder: The folder.
+        folder: The folder; for ``criteria`` and ``written`` also the file itself.
         suite: Which data sets.
         only: Keys of the data sets to load; all of the suite by default.
         triplets_cache: Folder that keeps triplets drawn from running text; None draws them anew
@@ -175,13 +69,13 @@ def load_suite(
     """
     if suite not in get_args(Suite):
         raise unknown_name("suite", suite, get_args(Suite))
+    if suite in BY_SET:
+        path = Path(folder)
+        tasks = load_criteria_rows(path) if suite == "criteria" else load_written_domains(path)
+        keys = _chosen([task.key for task in tasks], only, suite)
+        return tuple(task for task in tasks if task.key in keys)
     there = DataFolder(Path(folder))
-    wanted = _SUITES[suite]
-    if only is not None:
-        for key in only:
-            if key not in wanted:
-                raise unknown_name(f"data set of the suite {suite!r}", key, wanted)
-        wanted = tuple(key for key in wanted if key in only)
+    wanted = _chosen(_SUITES[suite], only, suite)
     loaded = {key: _LOADERS[key](there, triplets_cache) for key in wanted}
     found = tuple(task for task in loaded.values() if task is not None)
     missing = [key for key, task in loaded.items() if task is None]
@@ -193,6 +87,14 @@ def load_suite(
     if missing and suite != "all":
         _LOGGER.warning("%s: without %s (%s)", folder, ", ".join(missing), _looked_for(missing))
     return found
+
+
+def _chosen(keys: Sequence[str], only: Sequence[str] | None, suite: Suite) -> Sequence[str]:
+    """The keys of the data sets to load."""
+    for key in only or ():
+        if key not in keys:
+            raise unknown_name(f"data set of the suite {suite!r}", key, keys)
+    return keys if only is None else [key for key in keys if key in only]
 
 
 _Loader = Callable[[DataFolder, Path | None], SuiteTask | None]

@@ -98,7 +98,12 @@ PUBLISHED = (
 
 
 AVERAGE = "avg"
-"""Key of the mean over the columns of SSBC Table 2."""
+"""Key of the mean over the columns of SSBC Table 2, or over all sets of a suite with groups."""
+
+
+def group_average(group: str) -> str:
+    """Key of the mean over the sets of a group."""
+    return f"{AVERAGE}:{group}"
 
 
 @dataclass(frozen=True)
@@ -112,6 +117,9 @@ class Column:
     rows: int  # labelled rows, or triplets
     subsets: Mapping[str, int]  # rows by name; empty if it has none
     published: bool  # whether it has the rows that published numbers are of
+    group: str | None = None  # the heading it stands under, such as ``left out of training``
+    conditions: int | None = None  # distinct ones
+    pairs: int | None = None  # two rows of one text pair with different labels
 
 
 @dataclass(frozen=True)
@@ -119,8 +127,9 @@ class SuiteRow:
     """What one scorer reached.
 
     ``figures`` has metrics x 100 by key of the column, then by name, the one in tables first. The
-    mean over the columns of SSBC Table 2, if all are there, has the key ``avg``. Columns that do
-    not suit the scorer are missing.
+    mean over the columns of SSBC Table 2, if all are there, has the key ``avg``; so has that over
+    all sets with a group, beside ``avg:GROUP`` for each. Columns that do not suit the scorer are
+    missing.
     """
 
     name: str
@@ -168,12 +177,17 @@ class SuiteReport(ResultFile):
         return None if found is None else next(iter(found.values()))
 
     @property
+    def by_set(self) -> bool:
+        """Whether the data sets have groups, and pair accuracy beside Spearman."""
+        return any(column.group is not None for column in self.columns)
+
+    @property
     def keys(self) -> tuple[str, ...]:
         """Keys of the columns of a table, the average after those it is of."""
         keys = [column.key for column in self.columns]
         if any(AVERAGE in row.figures for row in self.rows):
-            place = max(keys.index(key) for key in ("sts-b", "sick-r")) + 1
-            keys.insert(place, AVERAGE)
+            place = max((keys.index(key) + 1 for key in _COLUMNS[5:7] if key in keys), default=None)
+            keys.insert(len(keys) if place is None else place, AVERAGE)
         return tuple(keys)
 
     def title(self, key: str) -> str:

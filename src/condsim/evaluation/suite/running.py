@@ -14,13 +14,20 @@ from numpy.typing import NDArray
 from condsim import __version__
 from condsim.errors import InputError, unknown_name
 from condsim.evaluation.statistics import Aggregation, Difference, Metric
-from condsim.evaluation.suite.data import SuiteTask
-from condsim.evaluation.suite.result import AVERAGE, Column, SuiteReport, SuiteRow
+from condsim.evaluation.suite.folder import SuiteTask
+from condsim.evaluation.suite.result import (
+    AVERAGE,
+    Column,
+    SuiteReport,
+    SuiteRow,
+    group_average,
+)
 from condsim.evaluation.suite.scores import LEARNT, metric_names, metric_values
 from condsim.evaluation.suite.work import Entrant, SuiteWork, Unopened
 from condsim.kept import KeptArrays
 from condsim.progress import Progress, silent
-from condsim.scorers import UNFITTED_BASELINES, check_precision
+from condsim.scorers import BASELINES, UNFITTED_BASELINES, check_precision
+from condsim.tasks import pair_rows
 from condsim.types import Scorer
 
 if TYPE_CHECKING:
@@ -41,12 +48,14 @@ def evaluate_suite(
     seed: int = 0,
     cache: Path | None = None,
     precision: Precision = "auto",
+    baselines: Sequence[str] = (*UNFITTED_BASELINES, *LEARNT),
     progress: Progress = silent,
 ) -> SuiteReport:
     """Measures scorers on data sets, with the baselines that cost nothing beside them.
 
     TF-IDF cosine and word overlap are on every data set, condition-only and sentences-only on those
-    with conditions. Metrics are of raw similarities: for encoders the cosine.
+    with conditions. Metrics are of raw similarities: for encoders the cosine. They are Spearman and
+    Pearson, or accuracy of triplets; of sets with a group Spearman and pair accuracy.
 
     Args:
         scorers: Scorers, or what opens them (`condsim.loading.named_scorer`).
@@ -63,6 +72,7 @@ def evaluate_suite(
             of unknown version, such as objects without a ``revision``, are not kept.
         precision: What encoders of sentence-transformers compute in; see
             `condsim.scorers.Precision`. The packaged model is int8 in any case.
+        baselines: Names in `condsim.scorers.BASELINES`; all of them by default.
         progress: Called with the stage, what is done and what there is.
 
     Returns:
@@ -70,7 +80,8 @@ def evaluate_suite(
 
     Raises:
         InputError: If there is no data set, two scorers have one name, ``against`` is none of
-            them, ``resamples`` is negative, the precision is unknown, or a scorer refuses the rows.
+            them, ``resamples`` is negative, a baseline or the precision is unknown, or a scorer
+            refuses the rows.
         ModelError: If a model cannot be loaded or gives no finite score.
         MissingExtraError: If a model needs a library that is not installed.
     """
@@ -79,7 +90,10 @@ def evaluate_suite(
     if resamples < 0:
         raise InputError(f"The number of resamples must be 0 or more. Got {resamples}.")
     check_precision(precision)
-    names = _names(scorers, tasks)
+    for name in baselines:
+        if name not in BASELINES:
+            raise unknown_name("baseline", name, BASELINES)
+    names = _names(scorers, tasks, baselines)
     if against is not None and against not in names:
         raise unknown_name("scorer to compare with", against, names)
     work = SuiteWork(
@@ -90,7 +104,8 @@ def evaluate_suite(
         progress=progress,
         precision=precision,
     )
-    entrants = [*work.baselines(), *(work.scored(scorer.name, scorer) for scorer in scorers)]
+    entrants = work.baselines(baselines)
+    entrants += [work.scored(scorer.name, scorer) for scorer in scorers]
     reference = None
     if resamples:
         models = [entrant.name for entrant in entrants if not entrant.baseline]
@@ -121,16 +136,18 @@ def _rows(
     reference: str | None,
 ) -> tuple[SuiteRow, ...]:
     """The rows of the table; ``drawn`` by data set, then scorer: ``(metrics, resamples)``."""
-    averaged = [task.key for task in tasks if task.averaged]
-    names = {task.key: metric_names(task) for task in tasks} | {AVERAGE: ("spearman",)}
+    means = _means(tasks)
+    names = {task.key: metric_names(task) for task in tasks}
+    shown = 1 if tasks[0].group is None else None  # of STS the mean Spearman alone is reported
+    names |= {mean: names[keys[0]][:shown] for mean, keys in means.items()}
     values: dict[str, _ByKey] = {}
     draws: dict[str, _ByKey] = {}
     for entrant in entrants:
         there = [task for task in tasks if task.key in entrant.scores]
         found = {task.key: metric_values(entrant.scores[task.key], task, how=how) for task in there}
         kept = {key: one[entrant.name] for key, one in drawn.items() if entrant.name in one}
-        values[entrant.name] = _with_average(found, averaged)
-        draws[entrant.name] = _with_average(kept, averaged)
+        values[entrant.name] = _with_means(found, means, names)
+        draws[entrant.name] = _with_means(kept, means, names)
     return tuple(
         SuiteRow(
             name=entrant.name,
@@ -153,11 +170,28 @@ def _rows(
     )
 
 
-def _with_average(found: _ByKey, averaged: Sequence[str]) -> _ByKey:
-    """Adds the mean Spearman over the columns of SSBC Table 2, if all seven are there."""
-    if len(averaged) < _SEVEN or not all(key in found for key in averaged):
-        return found
-    return {**found, AVERAGE: np.mean([found[key][:1] for key in averaged], axis=0)}
+def _means(tasks: Sequence[SuiteTask]) -> dict[str, list[str]]:
+    """The keys of the data sets that each mean is over, by its key."""
+    averaged = [task for task in tasks if task.averaged]
+    means = {AVERAGE: [task.key for task in averaged]}
+    for task in averaged:
+        if task.group is not None:
+            means.setdefault(group_average(task.group), []).append(task.key)
+    return means if len(means) > 1 or len(averaged) >= _SEVEN else {}
+
+
+def _with_means(
+    found: _ByKey, means: Mapping[str, Sequence[str]], names: Mapping[str, Sequence[str]]
+) -> _ByKey:
+    """Adds the means whose data sets are all there, of the metrics in ``names``."""
+    return {
+        **found,
+        **{
+            mean: np.mean([found[key][: len(names[mean])] for key in of], axis=0)
+            for mean, of in means.items()
+            if all(key in found for key in of)
+        },
+    }
 
 
 def _comparison(
@@ -175,15 +209,17 @@ def _comparison(
     }
 
 
-def _names(scorers: Sequence[Scorer | Unopened], tasks: Sequence[SuiteTask]) -> list[str]:
+def _names(
+    scorers: Sequence[Scorer | Unopened], tasks: Sequence[SuiteTask], baselines: Sequence[str]
+) -> list[str]:
     """The names of all rows; an error if two are the same."""
-    learnt = LEARNT if any(task.task.conditions is not None for task in tasks) else ()
-    names = [*UNFITTED_BASELINES, *learnt]
+    learnt = any(task.task.conditions is not None for task in tasks)
+    names = [name for name in baselines if learnt or name not in LEARNT]
     for scorer in scorers:
         if scorer.name in names:
             raise InputError(
                 f"Two scorers are called {scorer.name!r}, and a table needs a name for each. Give "
-                "one as LABEL=NAME; the baselines are there anyway."
+                "one as LABEL=NAME; a baseline has its own."
             )
         names.append(scorer.name)
     return names
@@ -198,4 +234,7 @@ def _column(task: SuiteTask) -> Column:
         rows=len(task.task) // 2 if task.triplets else len(task.task),
         subsets=dict(zip(task.names, task.subsets, strict=True)),
         published=task.published,
+        group=task.group,
+        conditions=None if task.group is None else len(set(task.task.conditions or ())),
+        pairs=None if task.group is None else pair_rows(task.task).pairs,
     )

@@ -22,24 +22,29 @@ from condsim.evaluation.statistics import (
     pearson,
     triplet_wins,
 )
-from condsim.evaluation.suite.data import SuiteTask
+from condsim.evaluation.suite.folder import SuiteTask
 from condsim.scorers import EmbeddingScorer, baseline, out_of_fold
 from condsim.tasks import pair_rows
 from condsim.types import FloatArray, IntArray, Scorer, Task
 
 Float64Array = NDArray[np.float64]
 _CORRELATIONS = ("spearman", "pearson")
+_CONDITIONAL = ("spearman", "pair_accuracy")
 
 
 def metric_names(task: SuiteTask) -> tuple[str, ...]:
     """The metrics of a data set, the one in tables first."""
-    return ("accuracy",) if task.triplets else _CORRELATIONS
+    if task.triplets:
+        return ("accuracy",)
+    return _CORRELATIONS if task.group is None else _CONDITIONAL
 
 
 def metric_values(scores: FloatArray, task: SuiteTask, *, how: Aggregation) -> Float64Array:
     """Computes the metrics of a data set, x 100, from raw similarities ``(n,)``; ``(metrics,)``."""
     if task.triplets:
         return np.array([100 * triplet_wins(scores).mean()])
+    if task.group is not None:
+        return np.asarray(_statistic([scores], task.task, metric_names(task)).point()[0])
     parts = [np.asarray(scores[part], np.float64) for part in task.bounds()]
     gold = [task.task.gold[part].astype(np.float64) for part in task.bounds()]
     spearman = aggregate_spearman(parts, gold, how=how)
@@ -69,14 +74,22 @@ def metric_draws(
     drawn = []
     for number, part in enumerate(parts):
         subset = task.task.take(rows[number])
-        statistic = Metrics(
-            [np.asarray(values[part], np.float64) for values in scores],
-            gold=subset.gold.astype(np.float64),
-            names=_CORRELATIONS,
-        )
+        statistic = _statistic([values[part] for values in scores], subset, metric_names(task))
         clusters = pair_rows(subset).pair_ids
         drawn.append(bootstrap(statistic, clusters, resamples=resamples, seed=seed + number))
     return np.asarray(np.average(np.stack(drawn), axis=0, weights=_weights(rows, how)))
+
+
+def _statistic(scores: Sequence[FloatArray], task: Task, names: Sequence[str]) -> Metrics:
+    """Metrics of the rows of a task, for the bootstrap."""
+    pairing = pair_rows(task)
+    return Metrics(
+        [np.asarray(values, np.float64) for values in scores],
+        gold=task.gold.astype(np.float64),
+        high=pairing.high,
+        low=pairing.low,
+        names=names,
+    )
 
 
 def _weights(subsets: Sequence[NDArray[np.generic]], how: Aggregation) -> list[int] | None:

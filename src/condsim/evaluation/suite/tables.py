@@ -12,13 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from condsim.errors import require
+from condsim.evaluation.suite.by_set import by_set_lines, by_set_notes, by_set_tables
+from condsim.evaluation.suite.figures import MARK, SIGNIFICANT, escaped, figure_text
 from condsim.evaluation.suite.result import AVERAGE, PUBLISHED, PublishedRow, SuiteReport, SuiteRow
 from condsim.files import replacing
 
-SIGNIFICANT = 0.05
-"""A mark is set where the p-value of the difference is below it."""
-
-_MARK = "*"
 _GREY = "bright_black"
 _NAME_WIDTH = 21
 _SPACE = 2  # beside a column
@@ -33,13 +31,17 @@ def suite_tables(report: SuiteReport, *, width: int = 80, published: bool = True
         published: Whether the published rows follow ours, greyed.
 
     Returns:
-        Rich tables: baselines, scorers, published rows; intervals below the figures. The notes are
-        below the last.
+        Rich tables: baselines, scorers, published rows; intervals below the figures. Of a suite
+        with groups: a row for each data set, two columns for each scorer. The notes are below the
+        last.
     """
-    tables = [
-        _table(report, keys, published=published)
-        for keys in _packed(report, width - _NAME_WIDTH - _SPACE, published=published)
-    ]
+    if report.by_set:
+        tables = by_set_tables(report, width=width)
+    else:
+        tables = [
+            _table(report, keys, published=published)
+            for keys in _packed(report, width - _NAME_WIDTH - _SPACE, published=published)
+        ]
     tables[-1].caption = "\n".join(suite_notes(report))
     return tables
 
@@ -54,20 +56,22 @@ def suite_markdown(report: SuiteReport, *, published: bool = True) -> str:
     Returns:
         A pipe table and the notes below it, ending in a newline.
     """
-    heads = [_escape(report.title(key)) for key in report.keys]
+    notes = ["", *(f"- {escaped(note)}" for note in suite_notes(report))]
+    if report.by_set:
+        return "\n".join([*by_set_lines(report), *notes]) + "\n"
+    heads = [escaped(report.title(key)) for key in report.keys]
     lines = [f"| Model | {' | '.join(heads)} |", "|---|" + "---:|" * len(heads)]
     for row in report.rows:
-        name = _escape(row.name) if row.baseline else f"**{_escape(row.name)}**"
+        name = escaped(row.name) if row.baseline else f"**{escaped(row.name)}**"
         cells = [
-            _escape(_cell(report, row, key, " [{0.low:.1f}, {0.high:.1f}]")) for key in report.keys
+            escaped(_cell(report, row, key, " [{0.low:.1f}, {0.high:.1f}]")) for key in report.keys
         ]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     if published:
         for line, figures in _published(report, report.keys):
             shown = " | ".join(_shown(figures, "*{:.2f}*"))
-            lines.append(f"| *{_escape(line.name)} ({line.source})* | {shown} |")
-    lines += ["", *(f"- {_escape(note)}" for note in suite_notes(report))]
-    return "\n".join(lines) + "\n"
+            lines.append(f"| *{escaped(line.name)} ({line.source})* | {shown} |")
+    return "\n".join([*lines, *notes]) + "\n"
 
 
 def _packed(report: SuiteReport, room: int, *, published: bool) -> list[list[str]]:
@@ -115,12 +119,7 @@ def _cell(
 ) -> str:
     """The metric of a row with its mark and its interval."""
     metric = report.main_metric(row, key)
-    if metric is None:
-        return ""
-    compared = row.comparison.get(key)
-    mark = _MARK if compared is not None and compared.p_value < SIGNIFICANT else ""
-    value = "-" if math.isnan(metric.value) else f"{metric.value:.2f}"
-    return value + mark + ("" if math.isnan(metric.low) else interval.format(metric))
+    return figure_text(metric, row.comparison.get(key), digits=2, interval=interval)
 
 
 def _published(
@@ -141,7 +140,9 @@ def _shown(figures: Sequence[float], form: str = "{:.2f}") -> list[str]:
 def suite_notes(report: SuiteReport) -> Iterator[str]:
     """The lines below a table: metrics, subsets, intervals and data."""
     accuracy = [column.title for column in report.columns if column.figure == "accuracy"]
-    if len(accuracy) < len(report.columns):
+    if report.by_set:
+        yield from by_set_notes(report)
+    elif len(accuracy) < len(report.columns):
         yield "Spearman x 100 of raw similarities and gold" + (
             f"; {', '.join(accuracy)}: accuracy in %" if accuracy else ""
         )
@@ -159,7 +160,7 @@ def suite_notes(report: SuiteReport) -> Iterator[str]:
         yield f"Pairs without a condition are compared under {report.condition!r}"
     if report.resamples:
         yield (
-            f"95 % intervals from {report.resamples} resamples of the sentence pairs; {_MARK} "
+            f"95 % intervals from {report.resamples} resamples of the sentence pairs; {MARK} "
             f"differs from {report.against}, p < {SIGNIFICANT:g} (paired, for each cell alone)"
         )
     halved = [row.name for row in report.rows if row.numbers == "bfloat16"]
@@ -168,14 +169,13 @@ def suite_notes(report: SuiteReport) -> Iterator[str]:
     other = [column.title for column in report.columns if not column.published]
     if other:
         yield f"{', '.join(other)}: other rows than published ones"
+    if report.by_set:
+        revisions = dict.fromkeys(column.revision for column in report.columns)
+        yield f"Data: {', '.join(revisions)}"
+        return
     yield "Data: " + ", ".join(
         f"{column.title} {column.revision} ({column.rows:,} rows)" for column in report.columns
     )
-
-
-def _escape(text: str) -> str:
-    """Text that cannot break out of a Markdown table, and no emphasis."""
-    return text.replace("|", "\\|").replace("*", "\\*").replace("\n", " ")
 
 
 _DARK = 0.45  # share of the colour scale from which on text is black

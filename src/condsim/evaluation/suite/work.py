@@ -18,11 +18,17 @@ from numpy.typing import NDArray
 from condsim.errors import MissingExtraError
 from condsim.evaluation.report import loaded_versions
 from condsim.evaluation.statistics import Aggregation
-from condsim.evaluation.suite.data import SuiteTask
-from condsim.evaluation.suite.scores import LEARNT, learnt_scores, metric_draws, score_tasks
+from condsim.evaluation.suite.folder import SuiteTask
+from condsim.evaluation.suite.scores import (
+    LEARNT,
+    learnt_scores,
+    metric_draws,
+    metric_names,
+    score_tasks,
+)
 from condsim.kept import Kept, KeptArrays, digest
 from condsim.progress import Progress
-from condsim.scorers import UNFITTED_BASELINES, baseline
+from condsim.scorers import baseline
 from condsim.types import FloatArray, Scorer, Task
 
 if TYPE_CHECKING:
@@ -102,10 +108,10 @@ class SuiteWork:
     def _digests(self) -> dict[str, str]:
         return {key: _rows_digest(task.task) for key, task in self.tasks.items()}
 
-    def baselines(self) -> list[Entrant]:
-        """Scores with the baselines that are always there, if their libraries are installed."""
+    def baselines(self, names: Sequence[str]) -> list[Entrant]:
+        """Scores with baselines, if their libraries are installed; the learnt ones come last."""
         found = []
-        for name in UNFITTED_BASELINES:
+        for name in (name for name in names if name not in LEARNT):
             try:
                 entrant = self.scored(name, baseline(name), revision=name)
             except MissingExtraError as error:
@@ -114,7 +120,7 @@ class SuiteWork:
             entrant.baseline = True
             found.append(entrant)
         if any(task.task.conditions is not None for task in self.tasks.values()):
-            found += map(self._learnt, LEARNT)
+            found += (self._learnt(name) for name in names if name in LEARNT)
         return found
 
     def scored(
@@ -160,6 +166,7 @@ class SuiteWork:
             "how": how,
             "resamples": resamples,
             "seed": self.seed,
+            **({} if task.group is None else {"metrics": metric_names(task)}),
         }
         scores = {one.name: one.scores[task.key] for one in entrants if task.key in one.scores}
         keys: dict[str, dict[str, object]] = {
