@@ -38,6 +38,7 @@ class WrittenPair:
         sentence2: The second text, not empty.
         labels: Similarity from 1 to 5 by condition, one or more.
         place: File and line, for error messages.
+        line: Number of the line in the file, from 1.
     """
 
     domain: str
@@ -45,6 +46,7 @@ class WrittenPair:
     sentence2: str
     labels: Mapping[str, float]
     place: str = field(default="", compare=False)
+    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ def iter_written(path: Path | str) -> Iterator[WrittenPair]:
     empty = True
     for number, line in enumerate(text_lines(path), start=1):
         if line.strip():
-            yield _pair(line, place(path, line=number))
+            yield _pair(line, place(path, line=number), number)
             empty = False
     if empty:
         raise InputError(f"{path}: has only blank lines. At least one pair is needed: {_FORM}.")
@@ -166,7 +168,7 @@ def _conditions(labels: Mapping[str, float]) -> str:
     return " ; ".join(f"{condition} = {label:g}" for condition, label in labels.items())
 
 
-def _pair(line: str, where: str) -> WrittenPair:
+def _pair(line: str, where: str, number: int) -> WrittenPair:
     fields = [part.strip() for part in line.split(_FIELD)]
     if len(fields) != len(_PARTS) + 1:
         raise InputError(
@@ -193,4 +195,4 @@ def _pair(line: str, where: str) -> WrittenPair:
         what = f"{where}, condition {condition!r}: the label"
         labels[condition] = score_of(label, what, label_range=_LABEL_RANGE, fix="Correct it.")
     domain, sentence1, sentence2 = texts
-    return WrittenPair(domain, sentence1, sentence2, labels, where)
+    return WrittenPair(domain, sentence1, sentence2, labels, where, number)
