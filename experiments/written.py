@@ -48,6 +48,8 @@ class Merged:
         far: Rows dropped because the readers differ by 2 or more.
         flat: Pairs dropped because no alike or no different label is left.
         repeated: Pairs dropped because a text is also in another domain, or the pair is repeated.
+        unfit: Pairs dropped because the second labels are not those of its conditions, one line
+            each.
     """
 
     pairs: list[WrittenPair] = field(default_factory=list)
@@ -57,6 +59,7 @@ class Merged:
     far: int = 0
     flat: int = 0
     repeated: int = 0
+    unfit: list[str] = field(default_factory=list)
 
 
 def split_of(domain: str) -> str:
@@ -76,8 +79,8 @@ def merge(files: Sequence[Path], *, labels: Path | None = None) -> Merged:
         The pairs; a label is the mean where two readers differ by 1.
 
     Raises:
-        InputError: If a file breaks a rule of its form, or a second reader's file does not have one
-            line for each pair and one label for each condition.
+        InputError: If a file breaks a rule of its form, or a second reader's file labels a line
+            that holds no pair.
     """
     merged = Merged()
     owner: dict[bytes, str] = {}
@@ -89,7 +92,10 @@ def merge(files: Sequence[Path], *, labels: Path | None = None) -> Merged:
             merged.read += 1
             pair = replace(pair, domain=pair.domain.replace("_", " and "))
             if second is not None:
-                pair = _agreed(pair, second.pop(pair.line, None), merged, where=beside)
+                agreed = _agreed(pair, second.pop(pair.line, None), merged)
+                if agreed is None:
+                    continue
+                pair = agreed
             kept = pair.labels.values()
             one, two = text_digest(pair.sentence1), text_digest(pair.sentence2)
             owners = {owner.setdefault(text, pair.domain) for text in (one, two)}
@@ -130,15 +136,16 @@ def _second_labels(path: Path) -> dict[int, tuple[float, ...]]:
 
 
 def _agreed(
-    pair: WrittenPair, second: tuple[float, ...] | None, merged: Merged, *, where: Path
-) -> WrittenPair:
-    """The pair with the labels that both readers agree on, or nearly."""
+    pair: WrittenPair, second: tuple[float, ...] | None, merged: Merged
+) -> WrittenPair | None:
+    """The pair with the labels that both readers agree on, or nearly; None if they do not fit."""
     if second is None or len(second) != len(pair.labels):
         got = "none" if second is None else str(len(second))
-        raise InputError(
-            f"{where}: needs {len(pair.labels)} labels for line {pair.line}, one for each "
-            f"condition, got {got}. Have the pair read again."
+        merged.unfit.append(
+            f"{pair.place}: needs {len(pair.labels)} second labels, one for each condition, got "
+            f"{got}. Left out; have the pair read again."
         )
+        return None
     labels: dict[str, float] = {}
     for (condition, first), other in zip(pair.labels.items(), second, strict=True):
         merged.first.append(first)
@@ -213,10 +220,14 @@ def _agreement(merged: Merged) -> Iterator[str]:
         yield f"- {merged.far:,} of these were dropped because the readers differ by 2 or more."
     else:
         yield "- No row was labelled by a second reader yet."
+    count = len(merged.unfit)
+    unfit = (
+        f"; {count:,} more because the second labels do not fit their conditions" if count else ""
+    )
     yield (
         f"- Of {merged.read:,} pairs {merged.flat:,} were dropped because no label of 4 or more, "
         f"or none of 2 or less, was left, and {merged.repeated:,} because a text is in another "
-        "domain or the pair is repeated."
+        f"domain or the pair is repeated{unfit}."
     )
 
 
@@ -265,7 +276,10 @@ def main(
 
     `python -m experiments.written part*.txt more/*.txt --labels more/labels`
     """
-    write_splits(merge(sorted(files, key=lambda file: file.name), labels=labels), output)
+    merged = merge(sorted(files, key=lambda file: file.name), labels=labels)
+    write_splits(merged, output)
+    for line in merged.unfit:
+        typer.echo(f"warning: {line}", err=True)
     text = (output / "README.md").read_text(encoding="utf-8")
     typer.echo(text.partition(_MARKS[0])[2].partition(_MARKS[1])[0].strip())
 

@@ -228,3 +228,17 @@ def test_evaluate_over_estimation_with_the_bundled_model(data, tmp_path, monkeyp
     # without the unlabelled row the batches differ, and int8 with them, a little
     assert found.high_error == pytest.approx(expected.high_error, abs=0.01)
     assert found.low_error == pytest.approx(expected.low_error, abs=0.01)
+
+
+def test_evaluate_written_pairs_are_a_labelled_file(tmp_path):
+    path = tmp_path / "pairs.txt"
+    path.write_text(
+        "a ||| A runs. ||| B runs. ||| who = 1 ; what they do = 5\n"
+        "b ||| A sings. ||| A jumps. ||| who = 4.5 ; what they do there = 1\n"
+    )
+    arguments = ["--data", str(path), "--resamples", "10", "--json", str(tmp_path / "out.json")]
+    result = CliRunner().invoke(APP, arguments)
+    assert result.exit_code == 0, result.output
+    report = Report.from_json(tmp_path / "out.json")
+    assert (report.rows, report.contrasting_pairs) == (4, 2)
+    assert report.model.metrics["pair_accuracy"].value == 50

@@ -126,3 +126,11 @@ def test_predict_help_has_examples():
     result = CliRunner().invoke(APP, ["--help"], env={"COLUMNS": "200", "TERM": "dumb"})
     assert result.exit_code == 0
     assert "condsim predict --data csts_test.csv" in result.output
+
+
+def test_predict_written_pairs_one_entry_for_each_condition(tmp_path):
+    data = tmp_path / "pairs.txt"
+    data.write_text("lamps ||| A lamp. ||| A bulb. ||| aspect 500 = 1 ; aspect 250 = 5\n")
+    result = invoke("--data", data, "--output", tmp_path / "out.json")
+    assert result.exit_code == 0
+    assert json.loads((tmp_path / "out.json").read_text()) == {"0": 0.5, "1": 0.25}

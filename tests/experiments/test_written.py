@@ -88,11 +88,17 @@ def test_merge_repeated_text_in_another_domain_is_dropped(files):
     assert (len(merged.pairs), merged.repeated) == (2, 2)
 
 
+def test_merge_second_labels_of_other_conditions_leave_the_pair_out(files):
+    merged = merge(files("1 ||| 5 ; 1\n3 ||| 4 ; 2\n"))
+    assert [pair.domain for pair in merged.pairs] == ["old and news"]
+    (line,) = merged.unfit
+    assert "a.txt, line 1: needs 3 second labels, one for each condition, got 2." in line
+    assert "line 3: needs 2 second labels" in merge(files("1 ||| 5 ; 1 ; 3\n")).unfit[0]
+
+
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ("1 ||| 5 ; 1 ; 3\n", "needs 2 labels for line 3, one for each condition, got none"),
-        ("1 ||| 5 ; 1\n3 ||| 4 ; 2\n", "needs 3 labels for line 1, .* got 2"),
         ("1 ||| 5 ; 1 ; 3\n3 ||| 4 ; 2\n4 ||| 1\n", "line 4 of .* holds no pair"),
         ("1 ||| 5 ; 1 ; 6\n", "line 1: must be 'N"),
         ("one ||| 5\n", "line 1: must be 'N"),

@@ -58,6 +58,20 @@ def test_fit_every_encoder_writes_a_folder_that_loads(tmp_path, tiny_recipe, cha
     assert not (tmp_path / "run" / "checkpoints").exists()
 
 
+def test_fit_written_pairs_train_and_choose(tmp_path, tiny_recipe):
+    lines = [
+        f"toys ||| A red ball {n}. ||| A {('red', 'blue')[n % 2]} bird {n}. "
+        f"||| the color = {1 if n % 2 else 5} ; the thing = 1.5\n"
+        for n in range(12)
+    ]
+    (tmp_path / "train.txt").write_text("".join(lines[:8]))
+    (tmp_path / "dev.txt").write_text("".join(lines[8:]))
+    files = {split: str(tmp_path / f"{split}.txt") for split in ("train", "dev")}
+    result = fit(tiny_recipe.replaced(**files, epochs=1), tmp_path / "run")
+    assert result is not None
+    assert (result.report.rows, result.report.contrasting_pairs) == (8, 4)
+
+
 def test_fit_card_names_data_recipe_scores_and_quotes_no_row(tmp_path, tiny_recipe):
     fit(tiny_recipe, tmp_path / "run")
     card = (tmp_path / "run" / "README.md").read_text()
