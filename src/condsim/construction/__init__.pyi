@@ -31,6 +31,17 @@ from .candidates import (
     read_stop_words as read_stop_words,
     read_texts as read_texts,
 )
+from .criteria import (
+    CriteriaReport as CriteriaReport,
+    CriteriaSettings as CriteriaSettings,
+    CriterionSettings as CriterionSettings,
+    GroupRow as GroupRow,
+    PairRow as PairRow,
+    SetReport as SetReport,
+    build_criteria as build_criteria,
+    criteria_rows as criteria_rows,
+    derive_wordings as derive_wordings,
+)
 from .dataset import (
     LabelRules as LabelRules,
     PlainTable as PlainTable,

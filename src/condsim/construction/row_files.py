@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, astuple, dataclass, fields
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
@@ -148,8 +149,16 @@ def manifest_of(path: Path) -> Path:
 
 
 def revisions_of(paths: Iterable[Path]) -> dict[str, str]:
-    """Gives the first 12 characters of the SHA-256 of each file, by its name."""
-    return {path.name: sha256_of(path)[:12] for path in paths}
+    """Gives the first 12 characters of the SHA-256 of each file, by its name.
+
+    Files of one name, such as ``train.csv``, are told apart by their folders.
+    """
+    given = list(paths)
+    names = [path.name for path in given]
+    return {
+        str(path) if names.count(path.name) > 1 else path.name: sha256_of(path)[:12]
+        for path in given
+    }
 
 
 def write_manifest(path: Path, content: Mapping[str, object]) -> None:
@@ -225,12 +234,12 @@ def _write_parquet(rows: Iterator[TableRow], path: Path, kind: type[TableRow]) -
 
 
 def _write_csv(rows: Iterator[TableRow], path: Path, kind: type[TableRow]) -> int:
-    written = 0
+    written, cells = 0, attrgetter(*columns_of(kind))
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(columns_of(kind))
         for row in rows:
-            writer.writerow(astuple(row))
+            writer.writerow(cells(row))
             written += 1
     return written
 

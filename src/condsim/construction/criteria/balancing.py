@@ -1,0 +1,288 @@
+"""Which of the judged pairs become rows: each wording as often alike as different."""
+
+from __future__ import annotations
+
+import random
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condsim.construction.criteria.drawing import Judged, TextGroup
+from condsim.construction.criteria.phrasing import derive_wordings
+from condsim.construction.criteria.settings import CriteriaSettings
+from condsim.progress import Progress, silent
+
+_EASY_FIRST = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)  # how far easy rows are left out first
+_ROWS_OF_WORDING = 45  # of a criterion that bring in one more wording
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A pair that becomes a row.
+
+    Attributes:
+        text1: Place of the first text.
+        text2: Place of the second text.
+        criterion: Place of the criterion.
+        condition: How the criterion is worded.
+        label: From 1 (different) to 5 (alike).
+        overlap: See `Judged`.
+        group: Number of the group, or of the pair in the form ``pairs``; from 0.
+    """
+
+    text1: int
+    text2: int
+    criterion: int
+    condition: str
+    label: float
+    overlap: float
+    group: int
+
+
+class _Wordings:
+    """The wordings of one criterion, and how often each is alike and different."""
+
+    def __init__(
+        self, name: str, steps: int, settings: CriteriaSettings, generator: random.Random
+    ) -> None:
+        given = settings.of(name)
+        derived = derive_wordings(given.name or name)
+        others = list(derived[1:] if given.wordings is None else given.wordings)
+        generator.shuffle(others)
+        self.names = [given.name or derived[0], *others]
+        self._steps, self._own_name = steps, settings.own_name
+        self._counts = [[0] * (steps + 1) for _ in self.names]
+        self._used = [0] * len(self.names)
+
+    def take(self, distances: Sequence[int]) -> int:
+        """Chooses the wording of a group's rows, and counts them."""
+        place = self._next(distances)
+        for distance in distances:
+            self._counts[place][distance] += 1
+        self._used[place] += len(distances)
+        return place
+
+    def untake(self, place: int, distances: Sequence[int]) -> None:
+        """Takes rows back."""
+        for distance in distances:
+            self._counts[place][distance] -= 1
+        self._used[place] -= len(distances)
+
+    def count(self) -> tuple[int, int]:
+        """Rows, and those of them that have one which is as alike as they are different."""
+        return sum(self._used), sum(map(_paired, self._counts))
+
+    def lacking(self) -> Iterator[tuple[int, int, int]]:
+        """Wordings and distances that need rows, and how many."""
+        for place, counts in enumerate(self._counts):
+            for distance, (have, want) in enumerate(zip(counts, reversed(counts), strict=True)):
+                if have < want:
+                    yield place, distance, want - have
+
+    def gain(self, place: int, distances: Sequence[int]) -> int:
+        """How many more stay if these rows are added under a wording."""
+        counts = self._counts[place][:]
+        before = _paired(counts)
+        for distance in distances:
+            counts[distance] += 1
+        return _paired(counts) - before
+
+    def best_gain(self, distances: Sequence[int]) -> int:
+        """The gain under the wording that needs the rows most."""
+        return max(self.gain(place, distances) for place in range(len(self.names)))
+
+    def _next(self, distances: Sequence[int]) -> int:
+        rows = [_paired(counts) for counts in self._counts]
+        share = self._own_name if len(self.names) > 1 else 1.0
+        if rows[0] <= share * sum(rows) and share > 0:
+            return 0
+        allowed = range(1, min(len(self.names), 2 + sum(rows[1:]) // _ROWS_OF_WORDING))
+        return min(allowed, key=lambda place: (-self.gain(place, distances), self._used[place]))
+
+
+def _paired(counts: Sequence[int]) -> int:
+    return sum(map(min, counts, reversed(counts)))
+
+
+class _Drawn:
+    """Rows that may be written, in columns of 4 bytes."""
+
+    def __init__(self) -> None:
+        self._whole = array("i")  # text1, text2, criterion, distance, wording, group of each row
+        self._overlap = array("f")
+
+    def add(self, one: Judged, *, wording: int, group: int) -> None:
+        self._whole.extend((*one[:4], wording, group))
+        self._overlap.append(one.overlap)
+
+    def columns(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """The whole numbers, ``(rows, 6)``, and the overlaps, ``(rows,)``."""
+        whole = np.frombuffer(self._whole, np.int32).reshape(-1, 6)
+        return whole, np.frombuffer(self._overlap, np.float32)
+
+
+def choose_rows(
+    groups: Iterable[TextGroup],
+    criteria: Sequence[tuple[str, int]],
+    settings: CriteriaSettings,
+    *,
+    name: str = "texts",
+    progress: Progress = silent,
+) -> Iterator[Chosen]:
+    """Chooses the pairs that become rows, and words their conditions.
+
+    Args:
+        groups: As many groups as there are; they are drawn until there are enough rows.
+        criteria: Name and `Criterion.steps` of each criterion.
+        settings: How many rows, in which form, and how they are balanced.
+        name: Name of the set, a part of the seed.
+        progress: Called with the rows there are and those that are wanted.
+
+    Yields:
+        The rows, group by group, in random order within a condition.
+    """
+    selection = _Selection(criteria, settings, name)
+    for group in groups:
+        if not selection.add(group):
+            break
+        progress("rows", selection.size, settings.rows)
+    yield from selection.rows()
+
+
+class _Selection:
+    """Rows of groups, while groups are drawn."""
+
+    def __init__(
+        self, criteria: Sequence[tuple[str, int]], settings: CriteriaSettings, name: str
+    ) -> None:
+        self._random = random.Random(f"{settings.seed}/{name}/rows")
+        self._wordings = [_Wordings(*one, settings, self._random) for one in criteria]
+        self._steps = np.array([steps for _, steps in criteria])
+        self._settings = settings
+        self._in_pairs, self._exact = settings.form == "pairs", settings.balance == "exact"
+        self._drawn = _Drawn()
+        self._spare: dict[tuple[int, int], list[Judged]] = defaultdict(list)
+        self._surplus = [0] * len(criteria)
+        self._groups = 0
+        self.size = 0  # rows that there will be
+
+    def add(self, group: TextGroup) -> bool:
+        """Adds the rows of a group; False if they are too many."""
+        for chosen in self._disjoint(group) if self._in_pairs else [list(group.judged)]:
+            by_criterion = defaultdict(list)
+            for one in chosen:
+                by_criterion[one.criterion].append(one)
+            taken = []
+            for criterion, judged in by_criterion.items():
+                wordings, distances = self._wordings[criterion], [one.distance for one in judged]
+                if group.filler and self._exact and not wordings.best_gain(distances):
+                    continue
+                before = self._count(criterion)
+                wording = wordings.take(distances)
+                self.size += self._count(criterion) - before
+                taken.append((criterion, wording, judged))
+            if self.size > self._settings.rows:
+                for criterion, wording, judged in taken:
+                    self._wordings[criterion].untake(wording, [one.distance for one in judged])
+                return False
+            for _, wording, judged in taken:
+                for one in judged:
+                    self._drawn.add(one, wording=wording, group=self._groups)
+            self._groups += 1
+        return True
+
+    def rows(self) -> Iterator[Chosen]:
+        """The rows that are written."""
+        if self._in_pairs and self._exact:
+            self._fill()
+        whole, overlap = self._drawn.columns()
+        kept = self._balanced(whole, overlap) if self._exact else np.arange(len(whole))
+        noise = np.random.default_rng(self._settings.seed).random(len(kept))
+        block = np.zeros(len(kept)) if self._in_pairs else whole[kept, 2]
+        for place in kept[np.lexsort((noise, block, whole[kept, 5]))].tolist():
+            text1, text2, criterion, distance, wording, group = whole[place].tolist()
+            yield Chosen(
+                text1=text1,
+                text2=text2,
+                criterion=criterion,
+                condition=self._wordings[criterion].names[wording],
+                label=5 - 4 * distance / int(self._steps[criterion]),
+                overlap=float(overlap[place]),
+                group=group,
+            )
+
+    def _count(self, criterion: int) -> int:
+        """Rows that a criterion will have."""
+        rows, paired = self._wordings[criterion].count()
+        if not self._exact:
+            return rows
+        return 2 * rows - paired if self._in_pairs else paired
+
+    def _disjoint(self, group: TextGroup) -> list[list[Judged]]:
+        """Pairs of texts with a criterion in which they are alike and one in which they are not.
+
+        No text is in two of them. One of the other rows of each pair is kept to balance these.
+        """
+        used: set[int] = set()
+        found = []
+        for both, rows in groupby(group.judged, key=lambda one: one[:2]):
+            judged = list(rows)
+            self._random.shuffle(judged)
+            alike = [one for one in judged if one.distance == 0]
+            different = [one for one in judged if one.distance == self._steps[one.criterion]]
+            if alike and different and not used & {*both} and not group.filler:
+                used |= {*both}
+                pair = [min(alike, key=self._surplus_of), max(different, key=self._surplus_of)]
+                self._surplus[pair[0].criterion] += 1
+                self._surplus[pair[1].criterion] -= 1
+                judged = [one for one in judged if one not in pair]
+                found.append(pair)
+            for one in judged[:1]:
+                self._spare[one.criterion, one.distance].append(one)
+        return found
+
+    def _surplus_of(self, one: Judged) -> int:
+        """Pairs that are alike in a criterion less those that are different."""
+        return self._surplus[one.criterion]
+
+    def _fill(self) -> None:
+        """Adds single rows where a wording lacks them."""
+        for rows in self._spare.values():
+            self._random.shuffle(rows)
+        for criterion, wordings in enumerate(self._wordings):
+            for wording, distance, wanted in list(wordings.lacking()):
+                spare = self._spare[criterion, distance]
+                for one in spare[-wanted:]:
+                    self._drawn.add(one, wording=wording, group=self._groups)
+                    self._groups += 1
+                del spare[-wanted:]
+
+    def _balanced(
+        self, whole: NDArray[np.int32], overlap: NDArray[np.float32]
+    ) -> NDArray[np.int64]:
+        """Places of the rows that leave each wording as often alike as different.
+
+        Rows whose words give their label away are left out first, but no more of them than makes
+        shared words tell nothing.
+        """
+        criterion, distance, wording = whole[:, 2].astype(np.int64), whole[:, 3], whole[:, 4]
+        last = self._steps[criterion]
+        known = (wording * len(self._steps) + criterion) * (int(self._steps.max()) + 1)
+        same, mirrored = known + distance, known + last - distance
+        counts = np.bincount(same, minlength=int(mirrored.max(initial=0)) + 1)
+        starts = np.cumsum(counts) - counts
+        alike = 1 - 2 * distance / last
+        easy = np.argsort(np.argsort(alike * overlap)) / max(1, len(alike))
+        noise = np.random.default_rng(self._settings.seed).random(len(alike))
+        found = []
+        for share in _EASY_FIRST:
+            order = np.lexsort((share * easy + (1 - share) * noise, same))
+            rank = np.arange(len(order)) - starts[same[order]]  # within its wording and distance
+            kept: NDArray[np.int64] = order[rank < counts[mirrored[order]]]
+            found.append((abs(float((alike[kept] * overlap[kept]).sum())), share, kept))
+        return min(found, key=lambda one: one[:2])[2]

@@ -1,0 +1,325 @@
+"""From labelled tables to a file of conditional rows."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from condsim.construction.criteria.balancing import choose_rows
+from condsim.construction.criteria.collecting import collect_texts
+from condsim.construction.criteria.drawing import TextGroup, draw_groups
+from condsim.construction.criteria.pairing import collect_pairs, groups_of_pairs
+from condsim.construction.criteria.settings import CriteriaSettings
+from condsim.construction.criteria.values import check_names, is_number
+from condsim.construction.row_files import BLOCK, plain_values, write_provenance, write_rows
+from condsim.construction.rows import TableRow
+from condsim.errors import InputError
+from condsim.evaluation import spearman
+from condsim.files import check_not_input
+from condsim.progress import Progress, silent
+from condsim.tasks import (
+    CriteriaPair,
+    CriteriaText,
+    HeldOutTexts,
+    column_names,
+    held_out_texts,
+    iter_criteria,
+    stem_of,
+)
+
+_NONE = HeldOutTexts()
+_SPLITS = frozenset(("train", "dev", "test", "val", "valid", "validation"))
+
+
+@dataclass(frozen=True, slots=True)
+class CriteriaRow(TableRow):
+    """Two texts under a condition, and the criterion that it words.
+
+    Attributes:
+        sentence1: The first text.
+        sentence2: The second text.
+        condition: A wording of the criterion.
+        label: From 1 (different) to 5 (alike).
+        criterion: The criterion, as the table names it.
+        set: The set that both texts are from.
+    """
+
+    sentence1: str
+    sentence2: str
+    condition: str
+    label: float
+    criterion: str
+    set: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow(CriteriaRow):
+    """A row for training; the rows of a ``group`` have a few texts and conditions in common."""
+
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow(CriteriaRow):
+    """A row for evaluation; two with one ``pair_id`` are one pair of texts, alike and different."""
+
+    pair_id: str
+
+
+@dataclass(frozen=True)
+class SetReport:
+    """What was drawn from one table.
+
+    Attributes:
+        name: Name of the set.
+        texts: Texts that rows were drawn from.
+        excluded: Texts or pairs left out since they are held out.
+        repeated: Texts or pairs left out since they came before.
+        rows: Rows drawn.
+        groups: Groups, or pairs in the form ``pairs``, that have a row.
+        criteria: Rows by criterion.
+        unused: Criteria without rows: left out, or without two values of two texts each.
+        word_overlap: Spearman correlation of the labels with the share of words that both texts
+            have, -1 to 1; NaN where all labels are the same.
+    """
+
+    name: str
+    texts: int
+    excluded: int
+    repeated: int
+    rows: int
+    groups: int
+    criteria: dict[str, int]
+    unused: tuple[str, ...]
+    word_overlap: float
+
+
+@dataclass(frozen=True)
+class CriteriaReport:
+    """What was drawn from all tables.
+
+    Attributes:
+        rows: Rows written.
+        sets: What was drawn from each.
+    """
+
+    rows: int
+    sets: tuple[SetReport, ...]
+
+
+def build_criteria(
+    paths: Sequence[Path],
+    output: Path,
+    settings: CriteriaSettings,
+    *,
+    text: str = "text",
+    criteria: Sequence[str] | None = None,
+    separator: str | None = None,
+    exclude: Sequence[Path] = (),
+    progress: Progress = silent,
+) -> CriteriaReport:
+    """Makes conditional rows of labelled tables; the same input gives the same file.
+
+    Args:
+        paths: The tables, each a set of its own; forms as `condsim.tasks.iter_criteria` reads them.
+        output: A ``.csv`` or ``.parquet`` file to write; a manifest lies beside it.
+        settings: How rows are drawn.
+        text: The column of texts in a table.
+        criteria: The criteria to use; all if None.
+        separator: What separates several values in a cell of a table.
+        exclude: Files of texts to leave out; see `condsim.tasks.held_out_texts`.
+        progress: Called with the stage, what is done and what there is.
+
+    Returns:
+        What was drawn.
+
+    Raises:
+        InputError: If a file cannot be read or written, no criterion of a table can be used, the
+            settings name a criterion that is in no table, or a column of numbers was not asked for.
+        MissingExtraError: If a file is Parquet and pyarrow is not installed.
+    """
+    for path in (*paths, *exclude):
+        check_not_input(output, path)
+    held_out = held_out_texts(exclude)
+    reports: list[SetReport] = []
+    names: set[str] = set()
+
+    def rows() -> Iterator[CriteriaRow]:
+        for path, name in zip(paths, _set_names(paths), strict=True):
+            items = iter_criteria(path, text=text, criteria=criteria, separator=separator)
+            if criteria is None and settings.bins is None and _is_table(path):
+                items = _no_numbers(items, path, settings)
+            items = _told(items, progress)
+            source = _open_source(items, settings, name=name, held_out=held_out)
+            names.update((criterion for criterion, _ in source.criteria), source.unused)
+            yield from _drawn(source, settings, reports, progress)
+        check_names(settings.criteria, names)
+
+    written = write_rows(rows(), output, kind=PairRow if settings.form == "pairs" else GroupRow)
+    report = CriteriaReport(written, tuple(reports))
+    facts = {
+        "excluded": [*map(str, exclude)],
+        "columns": {"text": text, "criteria": criteria, "separator": separator},
+        "settings": settings.model_dump(),
+        "report": plain_values(report),
+    }
+    write_provenance(output, kind="criteria rows", made_from=paths, facts=facts)
+    return report
+
+
+def criteria_rows(
+    items: Iterable[CriteriaText | CriteriaPair],
+    settings: CriteriaSettings,
+    *,
+    name: str = "texts",
+    held_out: HeldOutTexts = _NONE,
+) -> Iterator[CriteriaRow]:
+    """Draws conditional rows of texts with attributes, or of labelled pairs.
+
+    Args:
+        items: The texts or the pairs, read once and kept in memory.
+        settings: How rows are drawn.
+        name: Name of the set; a part of the seed.
+        held_out: Texts to leave out.
+
+    Returns:
+        Iterator over rows of the type `GroupRow`, or `PairRow` in the form ``pairs``.
+
+    Raises:
+        InputError: If no criterion can be used.
+
+    Example:
+        >>> names = ("Ann", "Bob", "Cy")
+        >>> texts = [f"{name} {verb} a {thing}" for name in names
+        ...          for verb in ("buys", "sells") for thing in ("car", "boat")]
+        >>> items = [CriteriaText(text, {"the action": (text.split()[1],),
+        ...                              "the vehicle": (text.split()[3],)}) for text in texts]
+        >>> rows = list(criteria_rows(items, CriteriaSettings(rows=40, own_name=1.0)))
+        >>> sorted({(row.condition, row.label) for row in rows})
+        [('the action', 1.0), ('the action', 5.0), ('the vehicle', 1.0), ('the vehicle', 5.0)]
+    """
+    return _drawn(_open_source(items, settings, name=name, held_out=held_out), settings, [], silent)
+
+
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """What rows are drawn from: labelled texts or labelled pairs."""
+
+    name: str
+    texts: Sequence[str]
+    criteria: Sequence[tuple[str, int]]  # name and steps
+    groups: Iterator[TextGroup]
+    excluded: int
+    repeated: int
+    unused: Sequence[str]
+
+
+def _open_source(
+    items: Iterable[CriteriaText | CriteriaPair],
+    settings: CriteriaSettings,
+    *,
+    name: str,
+    held_out: HeldOutTexts,
+) -> _Source:
+    remaining = iter(items)
+    first = next(remaining, None)
+    if isinstance(first, CriteriaPair):
+        only_pairs = (item for item in chain([first], remaining) if isinstance(item, CriteriaPair))
+        pairs = collect_pairs(only_pairs, settings, name=name, held_out=held_out)
+        groups = groups_of_pairs(pairs, settings)
+        left_out = pairs.excluded, pairs.repeated, pairs.unused
+        return _Source(name, pairs.texts, pairs.criteria, groups, *left_out)
+    both = chain([] if first is None else [first], remaining)
+    only_texts = (item for item in both if isinstance(item, CriteriaText))
+    texts = collect_texts(only_texts, settings, name=name, held_out=held_out)
+    criteria = [(criterion.name, criterion.steps) for criterion in texts.criteria]
+    groups = draw_groups(texts, settings)
+    counts = texts.excluded, texts.repeated, texts.unused
+    return _Source(name, texts.texts, criteria, groups, *counts)
+
+
+def _drawn(
+    source: _Source, settings: CriteriaSettings, reports: list[SetReport], progress: Progress
+) -> Iterator[CriteriaRow]:
+    """The rows of a set; its report is added at the end."""
+    labels, overlaps, groups = array("f"), array("f"), set()
+    rows_of: Counter[str] = Counter()
+    kind = PairRow if settings.form == "pairs" else GroupRow
+    for row in choose_rows(
+        source.groups, source.criteria, settings, name=source.name, progress=progress
+    ):
+        criterion = source.criteria[row.criterion][0]
+        labels.append(row.label)
+        overlaps.append(row.overlap)
+        groups.add(row.group)
+        rows_of[criterion] += 1
+        texts = source.texts[row.text1], source.texts[row.text2]
+        place = f"{source.name}-{row.group:05d}"
+        yield kind(*texts, row.condition, row.label, criterion, source.name, place)
+    reports.append(
+        SetReport(
+            name=source.name,
+            texts=len(source.texts),
+            excluded=source.excluded,
+            repeated=source.repeated,
+            rows=len(labels),
+            groups=len(groups),
+            criteria=dict(rows_of.most_common()),
+            unused=tuple(source.unused),
+            word_overlap=spearman(labels, overlaps),
+        )
+    )
+
+
+def _set_names(paths: Sequence[Path]) -> list[str]:
+    """Names sets after their files; a file that is named after a split, after its folder."""
+    stems = [stem_of(path) for path in paths]
+    names = [
+        path.absolute().parent.name if stem in _SPLITS or stems.count(stem) > 1 else stem
+        for path, stem in zip(paths, stems, strict=True)
+    ]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(
+            f"Each table is a set, and two would be called {twice[0]!r}. Rename a file, or give "
+            "each table once."
+        )
+    return names
+
+
+def _is_table(path: Path) -> bool:
+    """Whether a file has a column for each criterion."""
+    names = column_names(path)
+    return not any({*form} <= {*names} for form in (("text", "attributes"), ("text1", "labels")))
+
+
+def _told(
+    items: Iterable[CriteriaText | CriteriaPair], progress: Progress
+) -> Iterator[CriteriaText | CriteriaPair]:
+    """The items, while their number is shown."""
+    for number, item in enumerate(items):
+        if number % BLOCK == 0:
+            progress("read", number, 0)
+        yield item
+
+
+def _no_numbers(
+    items: Iterable[CriteriaText | CriteriaPair], path: Path, settings: CriteriaSettings
+) -> Iterator[CriteriaText | CriteriaPair]:
+    """Refuses columns of numbers that nobody named, such as an id or a price."""
+    numeric: dict[str, bool] = {}
+    for item in items:
+        if isinstance(item, CriteriaText):
+            for name, values in item.attributes.items():
+                if numeric.get(name, True):
+                    numeric[name] = all(map(is_number, values))
+        yield item
+    for name, found in numeric.items():
+        if found and name not in settings.criteria:
+            raise InputError(
+                f"{path}: the column {name!r} holds numbers, which are not just alike or "
+                "different. Grade them with --bins, or name the columns to use with --criteria."
+            )

@@ -1,0 +1,99 @@
+"""What decides which rows are drawn from a table."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from condsim.errors import InputError
+from condsim.settings import Settings
+
+
+def _plain(value: object) -> object:
+    """Refuses what YAML makes of an unquoted yes or no."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise InputError(
+            f"A value of a criterion must be a text or a number. Got {value!r}; write yes, no, "
+            "true and false in quotes."
+        )
+    return value
+
+
+Value = Annotated[str | int | float, BeforeValidator(_plain)]
+_Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class CriterionSettings(Settings):
+    """How the values of one criterion compare, and how it is written as a condition.
+
+    Attributes:
+        name: The condition; the name of the criterion if None.
+        wordings: Other wordings of the condition; derived from ``name`` if None.
+        same: Groups of values that count as one value.
+        near: Groups of values that are neither alike nor different: such pairs are not used.
+        skip: Values that are not used, such as "other".
+        order: All values from the lowest to the highest; labels are graded by their distance.
+        bins: Grades that a criterion of numbers is cut into; None takes ``bins`` of
+            `CriteriaSettings`.
+        leave_out: Whether the criterion is not used at all.
+    """
+
+    what = "criterion"
+
+    name: str | None = None
+    wordings: list[str] | None = None
+    same: list[list[Value]] = Field(default_factory=list)
+    near: list[list[Value]] = Field(default_factory=list)
+    skip: list[Value] | None = None
+    order: Annotated[list[Value], Field(min_length=2)] | None = None
+    bins: Annotated[int, Field(ge=2)] | None = None
+    leave_out: bool = False
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> CriterionSettings:
+        if self.order is not None and self.bins is not None:
+            raise InputError("A criterion has an 'order' of its values or 'bins', not both.")
+        for text in (self.name, *(self.wordings or ())):
+            if text is not None and not text.strip():
+                raise InputError("A condition must not be empty: see 'name' and 'wordings'.")
+        return self
+
+
+class CriteriaSettings(Settings):
+    """How rows are drawn.
+
+    Attributes:
+        rows: Most rows of each table.
+        form: ``groups`` for training: all pairs of a few texts under the same conditions;
+            ``pairs`` for evaluation: two rows a pair, one alike and one different.
+        group_size: Texts in a group.
+        hard: Share of groups whose words mislead: different texts share many, alike ones few.
+        own_name: Share of rows whose condition is the name of the criterion; the others have
+            another wording.
+        balance: ``exact`` leaves rows out so that each wording of each condition is as often alike
+            as different; ``none`` keeps them.
+        bins: Grades that criteria of numbers are cut into, each of about the same number of texts;
+            None compares numbers as names.
+        seed: Seed of all that is drawn.
+        criteria: Settings of single criteria, by name.
+    """
+
+    what = "criteria"
+
+    rows: Annotated[int, Field(ge=2)] = 20_000
+    form: Literal["groups", "pairs"] = "groups"
+    group_size: Annotated[int, Field(ge=3, le=32)] = 6
+    hard: _Share = 0.5
+    own_name: _Share = 0.5
+    balance: Literal["exact", "none"] = "exact"
+    bins: Annotated[int, Field(ge=2)] | None = None
+    seed: Annotated[int, Field(ge=0)] = 0
+    criteria: dict[str, CriterionSettings] = Field(default_factory=dict)
+
+    def of(self, criterion: str) -> CriterionSettings:
+        """The settings of a criterion."""
+        return self.criteria.get(criterion, _DEFAULT)
+
+
+_DEFAULT = CriterionSettings()
