@@ -13,6 +13,7 @@ from condsim.evaluation.suite import (
     asks_for_number,
     evaluate_suite,
     has_negation,
+    heat_map,
     load_suite,
     mark_trained,
     suite_markdown,
@@ -137,6 +138,15 @@ def test_suite_tables_by_set_fit_and_name_groups(rows, letters):
     assert "a\\|b\\* again: pair acc." in markdown
     widths = {line.count("|") - line.count("\\|") for line in markdown.splitlines() if "|" in line}
     assert len(widths - {0}) == 1
+
+
+def test_heat_map_by_set_a_row_for_each_set(rows, letters, tmp_path):
+    matplotlib = pytest.importorskip("matplotlib.image")
+    report = evaluate_suite([letters()], load_suite(rows, "criteria"))
+    heat_map(report, tmp_path / "map.png", published=True)
+    height, width, _ = matplotlib.imread(tmp_path / "map.png").shape
+    assert height / 120 == pytest.approx(1.0 + 0.34 * 4, abs=0.02)  # three sets and the mean
+    assert width / 120 == pytest.approx(2.8 + 0.72 * 5, abs=0.02)
 
 
 @pytest.mark.parametrize(

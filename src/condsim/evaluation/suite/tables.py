@@ -184,6 +184,8 @@ _DARK = 0.45  # share of the colour scale from which on text is black
 def heat_map(report: SuiteReport, path: Path, *, published: bool = False) -> None:
     """Draws metrics as colours with the numbers in them: a row a scorer, a column a data set.
 
+    Of a suite with groups it is the other way round, and the metric is Spearman.
+
     Args:
         report: The report.
         path: The PNG file to write.
@@ -199,16 +201,20 @@ def heat_map(report: SuiteReport, path: Path, *, published: bool = False) -> Non
     names = [row.name for row in report.rows]
     ours = ([report.main_metric(row, key) for key in report.keys] for row in report.rows)
     values = [[np.nan if metric is None else metric.value for metric in row] for row in ours]
-    if published:
+    if published and not report.by_set:
         for line, figures in _published(report, report.keys):
             names.append(f"{line.name} ({line.source})")
             values.append(figures)
     cells = np.array(values, dtype=np.float64)  # (rows, columns)
-    columns, rows = len(report.keys), len(names)
+    heads = [report.title(key) for key in report.keys]
+    if report.by_set:
+        cells, heads, names = cells.T, names, heads
+    rows, columns = cells.shape
     figure = Figure(figsize=(2.8 + 0.72 * columns, 1.0 + 0.34 * rows), layout="constrained")
     axes = figure.subplots()
     image = axes.imshow(np.clip(cells, 0, 100), vmin=0, vmax=100, cmap="viridis", aspect="auto")
-    axes.set_xticks(range(columns), [report.title(key) for key in report.keys])
+    turn, side = (45, "left") if report.by_set else (0, "center")
+    axes.set_xticks(range(columns), heads, parse_math=False, rotation=turn, ha=side)
     axes.set_yticks(range(rows), names, parse_math=False)
     axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
     axes.spines[:].set_visible(False)
@@ -217,7 +223,7 @@ def heat_map(report: SuiteReport, path: Path, *, published: bool = False) -> Non
             colour = "black" if value / 100 > _DARK else "white"
             text = axes.text(column, row_number, f"{value:.1f}", ha="center", va="center")
             text.set(fontsize=8, color=colour)
-    if published:
+    if published and not report.by_set:
         axes.axhline(len(report.rows) - 0.5, color="white", linewidth=3)
     figure.colorbar(image, ax=axes, label="x 100", fraction=0.03, pad=0.01)
     with replacing(path) as partial:
