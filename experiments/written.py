@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
@@ -23,6 +23,7 @@ from condsim.evaluation import spearman
 from condsim.files import write_text
 from condsim.scorers import baseline, out_of_fold
 from condsim.tasks import WrittenPair, iter_written, load_written, text_digest, write_written
+from condsim.types import Task
 
 SPLITS = ("train", "dev", "test")
 FOLDER = Path(__file__).resolve().parents[1] / "datasets" / "written"
@@ -33,6 +34,9 @@ ALIKE, DIFFERENT = 4, 2
 _SHARE = 1 / 8  # of the domains that are in test, and as many in dev
 _FAR = 2  # two readers this far apart do not mean the same: the row is dropped
 _RANGE = (1.0, 5.0)
+_TELLS = 0.15  # Spearman of the condition alone, out of fold, that the data must stay below
+_FITTED = 1000  # rows; with fewer, what the condition tells is chance
+_DROPPED = 250  # rows dropped before the condition is fitted again
 _MARKS = ("<!-- figures: python -m experiments.written -->", "<!-- end of figures -->")
 
 
@@ -48,6 +52,7 @@ class Merged:
         far: Rows dropped because the readers differ by 2 or more.
         flat: Pairs dropped because no alike or no different label is left.
         repeated: Pairs dropped because a text is also in another domain, or the pair is repeated.
+        telling: Rows dropped because their condition alone tells their label.
         unfit: Pairs dropped because the second labels are not those of its conditions, one line
             each.
     """
@@ -59,6 +64,7 @@ class Merged:
     far: int = 0
     flat: int = 0
     repeated: int = 0
+    telling: int = 0
     unfit: list[str] = field(default_factory=list)
 
 
@@ -101,7 +107,7 @@ def merge(files: Sequence[Path], *, labels: Path | None = None) -> Merged:
             owners = {owner.setdefault(text, pair.domain) for text in (one, two)}
             if owners != {pair.domain} or not seen.isdisjoint({(one, two), (two, one)}):
                 merged.repeated += 1
-            elif not kept or max(kept) < ALIKE or min(kept) > DIFFERENT:
+            elif not _is_mixed(kept):
                 merged.flat += 1
             else:
                 seen.add((one, two))
@@ -113,6 +119,51 @@ def merge(files: Sequence[Path], *, labels: Path | None = None) -> Merged:
             )
     merged.pairs.sort(key=lambda pair: pair.domain)
     return merged
+
+
+def balance(merged: Merged) -> None:
+    """Drops rows whose label their condition gives away, until the conditions alone tell little.
+
+    Writers label "the kind of …" high and "who …" low more often than not. Rows are taken from
+    pairs that keep two conditions, one of them alike and one different.
+    """
+    while True:
+        places = [(number, key) for number, one in enumerate(merged.pairs) for key in one.labels]
+        rows = [merged.pairs[number] for number, _ in places]
+        if len(rows) < _FITTED:
+            return
+        labels = np.array([one.labels[key] for one, (_, key) in zip(rows, places, strict=True)])
+        told = out_of_fold(
+            Task(
+                name="written",
+                revision="",
+                sentences1=tuple(one.sentence1 for one in rows),
+                sentences2=tuple(one.sentence2 for one in rows),
+                conditions=tuple(key for _, key in places),
+                labels=labels.astype(np.float32),
+            )
+        )
+        if spearman(told, labels) < _TELLS:
+            return
+        gain = (told - told.mean()) * (labels - labels.mean())
+        dropped = 0
+        for row in np.argsort(-gain, kind="stable"):
+            number, condition = places[row]
+            pair = merged.pairs[number]
+            left = {key: label for key, label in pair.labels.items() if key != condition}
+            if len(left) >= 2 and _is_mixed(left.values()):
+                merged.pairs[number] = replace(pair, labels=left)
+                dropped += 1
+            if dropped == _DROPPED:
+                break
+        merged.telling += dropped
+        if not dropped:
+            return
+
+
+def _is_mixed(labels: Collection[float]) -> bool:
+    """Whether a pair is alike in one respect and different in another."""
+    return bool(labels) and max(labels) >= ALIKE and min(labels) <= DIFFERENT
 
 
 def _second_labels(path: Path) -> dict[int, tuple[float, ...]]:
@@ -220,6 +271,11 @@ def _agreement(merged: Merged) -> Iterator[str]:
         yield f"- {merged.far:,} of these were dropped because the readers differ by 2 or more."
     else:
         yield "- No row was labelled by a second reader yet."
+    if merged.telling:
+        yield (
+            f"- {merged.telling:,} rows of them were dropped so that the condition alone, out of "
+            f"fold, has less than {100 * _TELLS:.0f} Spearman."
+        )
     count = len(merged.unfit)
     unfit = (
         f"; {count:,} more because the second labels do not fit their conditions" if count else ""
@@ -277,6 +333,7 @@ def main(
     `python -m experiments.written part*.txt more/*.txt --labels more/labels`
     """
     merged = merge(sorted(files, key=lambda file: file.name), labels=labels)
+    balance(merged)
     write_splits(merged, output)
     for line in merged.unfit:
         typer.echo(f"warning: {line}", err=True)

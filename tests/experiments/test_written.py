@@ -4,11 +4,21 @@ import shutil
 from itertools import combinations
 
 import pytest
-from experiments.written import ALIKE, DIFFERENT, FOLDER, SPLITS, app, merge, split_of
+from experiments.written import (
+    ALIKE,
+    DIFFERENT,
+    FOLDER,
+    SPLITS,
+    Merged,
+    app,
+    balance,
+    merge,
+    split_of,
+)
 from typer.testing import CliRunner
 
 from condsim.errors import InputError
-from condsim.tasks import iter_written, text_digest
+from condsim.tasks import WrittenPair, iter_written, text_digest
 
 pytest.importorskip("sklearn")
 
@@ -145,3 +155,28 @@ def test_written_command_card_without_marks_error(tmp_path, files):
     done = CliRunner().invoke(app, [str(files(pairs=pairs)[0]), "--output", str(tmp_path)])
     assert isinstance(done.exception, InputError)
     assert "must have the lines" in str(done.exception)
+
+
+def test_balance_drops_rows_that_their_condition_gives_away():
+    pairs = [
+        WrittenPair(
+            domain="notes",
+            sentence1=f"one {number}",
+            sentence2=f"two {number}",
+            labels={
+                "the kind": 5.0,
+                "who": 1.0,
+                "place": 1.0 + number % 5,
+                "colour": 5.0 - number % 5,
+            },
+            place="",
+            line=number,
+        )
+        for number in range(400)
+    ]
+    merged = Merged(pairs=pairs)
+    balance(merged)
+    assert 400 <= merged.telling == 1600 - sum(len(pair.labels) for pair in merged.pairs)
+    assert all(len(pair.labels) >= 2 for pair in merged.pairs)
+    assert all(max(p.labels.values()) >= ALIKE for p in merged.pairs)
+    assert all(min(p.labels.values()) <= DIFFERENT for p in merged.pairs)
