@@ -1,4 +1,4 @@
-"""The labels of datasets/csts-labels beside those of the C-STS training file."""
+"""The labels of data/csts-labels beside those of the C-STS training file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from condsim.errors import InputError
 from condsim.tasks import iter_rows, text_digest
 
-LABELS = Path(__file__).resolve().parents[1] / "datasets" / "csts-labels" / "labels.csv"
+LABELS = Path(__file__).resolve().parents[1] / "data" / "csts-labels" / "labels.csv"
 EXAMPLES = LABELS.with_name("examples.csv")
 """Keys of the validation rows that whoever wrote the labels had read with their human labels."""
 

@@ -26,7 +26,7 @@ from condsim.tasks import WrittenPair, iter_written, load_written, text_digest, 
 from condsim.types import Task
 
 SPLITS = ("train", "dev", "test")
-FOLDER = Path(__file__).resolve().parents[1] / "datasets" / "written"
+FOLDER = Path(__file__).resolve().parents[1] / "data" / "written"
 
 ALIKE, DIFFERENT = 4, 2
 """A pair is kept if it has a label of at least the one and a label of at most the other."""

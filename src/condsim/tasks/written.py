@@ -2,7 +2,7 @@
 
 ``domain ||| text 1 ||| text 2 ||| condition = label ; condition = label``
 
-It is easy to write and to check by hand. ``datasets/written`` of the repository is in this form.
+It is easy to write and to check by hand. ``data/written`` of the repository is in this form.
 """
 
 from __future__ import annotations
