@@ -10,6 +10,12 @@ from .contrastive import (
     WACLLoss as WACLLoss,
 )
 from .cross_encoder import CrossEncoderSimilarityLoss as CrossEncoderSimilarityLoss
+from .distillation import (
+    RelationLoss as RelationLoss,
+    VectorLoss as VectorLoss,
+    relation_loss as relation_loss,
+    vector_loss as vector_loss,
+)
 from .functional import (
     acl_loss as acl_loss,
     bcl_loss as bcl_loss,
@@ -22,15 +28,18 @@ from .functional import (
     negative_weights as negative_weights,
     pair_order_loss as pair_order_loss,
     quad_loss as quad_loss,
+    ranking_loss as ranking_loss,
     ranknet_loss as ranknet_loss,
     rdl_loss as rdl_loss,
     tolerant_labels as tolerant_labels,
     w_acl_loss as w_acl_loss,
 )
+from .mixed import MixedLoss as MixedLoss
 from .ranking import (
     CoSENTLoss as CoSENTLoss,
     ListNetLoss as ListNetLoss,
     PairOrderLoss as PairOrderLoss,
+    RankingLoss as RankingLoss,
     RankNetLoss as RankNetLoss,
 )
 from .registry import OBJECTIVES as OBJECTIVES, Objective as Objective

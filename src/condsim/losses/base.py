@@ -27,6 +27,7 @@ class LossOptions:
         sigma: σ of BCL in [0, 1] (CCL Eq. 11).
         middle_tolerance: How far from the label 3, a gold of 0.5, MSE and the correlation let the
             prediction be, in [0, 0.5]; see :func:`tolerant_labels`.
+        ranking_margin: How far apart ``ranking`` wants two cosines, in [0, 2].
 
     Raises:
         InputError: If a number is out of its range.
@@ -37,6 +38,7 @@ class LossOptions:
     tau: float = 5.0
     sigma: float = 0.5
     middle_tolerance: float = 0.0
+    ranking_margin: float = 0.1
 
     def __post_init__(self) -> None:
         rules = (
@@ -47,6 +49,10 @@ class LossOptions:
             (
                 *("middle_tolerance", self.middle_tolerance),
                 *(0 <= self.middle_tolerance <= 0.5, "in [0, 0.5]"),
+            ),
+            (
+                *("ranking_margin", self.ranking_margin),
+                *(0 <= self.ranking_margin <= 2, "in [0, 2]"),
             ),
         )
         for what, value, holds, rule in rules:
@@ -62,10 +68,15 @@ class Targets:
         gold: Gold similarity of each row in [0, 1], ``(rows,)`` float32.
         pair_ids: Id of each row's sentence pair, ``(rows,)`` int64, negative where the row has no
             partner; None when the labels carry no ids.
+        list_ids: Id of the list each row is ranked in besides, such as the pairs of a group under
+            one condition, ``(rows,)`` int64, negative where there is none; None without lists.
+        weights: How much each row counts, ``(rows,)`` float32; None where all count alike.
     """
 
     gold: Tensor
     pair_ids: Tensor | None
+    list_ids: Tensor | None = None
+    weights: Tensor | None = None
 
     @classmethod
     def from_labels(cls, labels: Tensor, *, rows: int) -> Targets:

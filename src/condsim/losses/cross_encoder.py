@@ -38,6 +38,7 @@ class CrossEncoderSimilarityLoss(nn.Module):
         *,
         scale: float = 20.0,
         middle_tolerance: float = 0.0,
+        ranking_margin: float = 0.1,
     ) -> None:
         """Makes the loss.
 
@@ -46,6 +47,7 @@ class CrossEncoderSimilarityLoss(nn.Module):
             weights: Weight of each objective by its name, at least 0.
             scale: Inverse temperature of the ranking objectives, above 0.
             middle_tolerance: See :class:`LossOptions`.
+            ranking_margin: See :class:`LossOptions`.
 
         Raises:
             InputError: If an objective does not apply, a name is unknown, a weight negative or no
@@ -66,7 +68,9 @@ class CrossEncoderSimilarityLoss(nn.Module):
                 f"Got one with {model.num_labels} outputs instead."
             )
         self.model = model
-        self.options = LossOptions(scale=scale, middle_tolerance=middle_tolerance)
+        self.options = LossOptions(
+            scale=scale, middle_tolerance=middle_tolerance, ranking_margin=ranking_margin
+        )
 
     def forward(
         self,
@@ -108,4 +112,5 @@ class CrossEncoderSimilarityLoss(nn.Module):
             "weights": self.weights,
             "scale": self.options.scale,
             "middle_tolerance": self.options.middle_tolerance,
+            "ranking_margin": self.options.ranking_margin,
         }

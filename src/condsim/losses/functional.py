@@ -7,6 +7,7 @@ nothing to compare is a constant that still has a graph.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import torch
 import torch.nn.functional as F
@@ -18,21 +19,23 @@ from condsim.errors import InputError
 _MIDDLE = 0.5  # gold of the label 3
 
 
-def mse_loss(similarities: Tensor, labels: Tensor) -> Tensor:
+def mse_loss(similarities: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
     """Mean squared error between similarity and label (C-STS §4.1).
 
     Args:
         similarities: Predicted similarity of each row, ``(rows,)``.
         labels: Gold similarity of each row in [0, 1], ``(rows,)``.
+        weights: How much each row counts, ``(rows,)``, above 0; all alike if None.
 
     Returns:
         ``mean((similarity - label)²)``, a scalar.
 
     Raises:
-        InputError: If the shapes are not two equal, non-empty vectors.
+        InputError: If the shapes are not equal, non-empty vectors.
     """
     similarities, labels = _row_vectors("mse_loss", similarities, labels)
-    return (similarities - labels).square().mean()
+    shares = _row_shares("mse_loss", similarities, weights)
+    return _weighted_mean((similarities - labels).square(), shares)
 
 
 def quad_loss(high: Tensor, low: Tensor, *, margin: float = 1.0) -> Tensor:
@@ -57,12 +60,15 @@ def quad_loss(high: Tensor, low: Tensor, *, margin: float = 1.0) -> Tensor:
     return torch.relu(margin + low - high).mean()
 
 
-def correlation_loss(similarities: Tensor, labels: Tensor, *, eps: float = 1e-12) -> Tensor:
+def correlation_loss(
+    similarities: Tensor, labels: Tensor, weights: Tensor | None = None, *, eps: float = 1e-12
+) -> Tensor:
     """One minus the Pearson correlation of similarities and labels over the batch.
 
     Args:
         similarities: Predicted similarity of each row, ``(rows,)``.
         labels: Gold similarity of each row, ``(rows,)``.
+        weights: How much each row counts, ``(rows,)``, above 0; all alike if None.
         eps: Variance at or below which a vector counts as constant. A batch where either is
             constant (one row always is) has no correlation: the loss is 1 and its gradient 0.
 
@@ -70,17 +76,20 @@ def correlation_loss(similarities: Tensor, labels: Tensor, *, eps: float = 1e-12
         A scalar in [0, 2].
 
     Raises:
-        InputError: If the shapes are not two equal, non-empty vectors.
+        InputError: If the shapes are not equal, non-empty vectors.
     """
     similarities, labels = _row_vectors("correlation_loss", similarities, labels)
-    x = _centred(similarities)
-    y = _centred(labels)
-    variance_x, variance_y = x.square().mean(), y.square().mean()
+    shares = _row_shares("correlation_loss", similarities, weights)
+    x = _centred(similarities, shares)
+    y = _centred(labels, shares)
+    variance_x = _weighted_mean(x.square(), shares)
+    variance_y = _weighted_mean(y.square(), shares)
     varies = (variance_x > eps) & (variance_y > eps)
     # The inner `where` keeps sqrt away from 0, whose infinite slope would turn the unused branch
     # of the outer one into NaN gradients.
     scale = torch.where(varies, variance_x * variance_y, torch.ones_like(variance_x)).sqrt()
-    pearson = torch.where(varies, (x * y).mean() / scale, torch.zeros_like(scale))
+    covariance = _weighted_mean(x * y, shares)
+    pearson = torch.where(varies, covariance / scale, torch.zeros_like(scale))
     return 1.0 - pearson
 
 
@@ -127,10 +136,24 @@ def high_low_pairs(labels: Tensor, pair_ids: Tensor) -> tuple[Tensor, Tensor]:
     return high, low
 
 
-def _centred(values: Tensor) -> Tensor:
+def _centred(values: Tensor, shares: Tensor | None) -> Tensor:
     """Subtracts the mean, exactly zero for a constant vector thanks to the shift beforehand."""
     shifted = values - values[0].detach()
-    return shifted - shifted.mean()
+    return shifted - _weighted_mean(shifted, shares)
+
+
+def _weighted_mean(values: Tensor, shares: Tensor | None) -> Tensor:
+    """The mean of rows that count by their shares, which sum to 1, or all alike."""
+    return values.mean() if shares is None else (shares * values).sum()
+
+
+def _row_shares(function: str, similarities: Tensor, weights: Tensor | None) -> Tensor | None:
+    """Checks the weights of rows and makes them sum to 1."""
+    if weights is None:
+        return None
+    if weights.shape != similarities.shape:
+        raise _shape_error(function, "similarities", similarities, "weights", weights)
+    return weights.float() / weights.float().sum()
 
 
 def _row_vectors(function: str, similarities: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
@@ -205,6 +228,55 @@ def pair_order_loss(high: Tensor, low: Tensor, *, scale: float = 20.0) -> Tensor
     if high.numel() == 0:
         return high.sum() + low.sum()
     return F.softplus(scale * (low - high)).mean()
+
+
+def ranking_loss(
+    similarities: Tensor,
+    labels: Tensor,
+    ids: Iterable[Tensor],
+    weights: Tensor | None = None,
+    *,
+    scale: float = 10.0,
+    margin: float = 0.1,
+    least_gap: float = 0.2,
+) -> Tensor:
+    """Logistic loss on the order of rows that have something in common.
+
+    ``softplus(-scale · (s_high - s_low - margin))`` over the rows of one id whose labels differ,
+    each comparison weighted by the gap between the labels and the geometric mean of the rows'
+    weights. RankNet (Burges, 2005) with a margin, on comparisons that are fair: the same texts
+    under two conditions, two pairs of texts under the same condition.
+
+    Args:
+        similarities: Predicted similarity of each row, ``(rows,)``.
+        labels: Gold similarity of each row in [0, 1], ``(rows,)``.
+        ids: One or more vectors of integers, ``(rows,)``: rows with the same id in one of them are
+            compared; a negative id means none.
+        weights: How much each row counts, ``(rows,)``, above 0; all alike if None.
+        scale: Inverse temperature, above 0.
+        margin: How far apart the two are to be.
+        least_gap: Labels that differ by this or less are taken for equal.
+
+    Returns:
+        The weighted mean over the comparisons, a scalar; 0 when there are none.
+
+    Raises:
+        InputError: If the shapes are not equal, non-empty vectors.
+    """
+    similarities, labels = _row_vectors("ranking_loss", similarities, labels)
+    shares = _row_shares("ranking_loss", similarities, weights)
+    pairs = [high_low_pairs(labels, one) for one in ids]
+    high = torch.cat([one for one, _ in pairs])  # (comparisons,)
+    low = torch.cat([two for _, two in pairs])  # (comparisons,)
+    gaps = labels[high] - labels[low]
+    wide = gaps > least_gap
+    if not bool(wide.any()):
+        return 0.0 * similarities.sum()
+    high, low, gaps = high[wide], low[wide], gaps[wide]
+    if shares is not None:
+        gaps = gaps * (shares[high] * shares[low]).sqrt()
+    losses = F.softplus(-scale * (similarities[high] - similarities[low] - margin))
+    return (gaps * losses).sum() / gaps.sum()
 
 
 def listnet_loss(similarities: Tensor, labels: Tensor, *, scale: float = 20.0) -> Tensor:

@@ -1,12 +1,19 @@
-"""The ranking objectives: CoSENT, RankNet and ListNet over all rows of a batch, and pair order."""
+"""The ranking objectives: over all rows of a batch, a sentence pair's rows, or those of a list."""
 
 from __future__ import annotations
 
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
+from condsim.errors import InputError
 from condsim.losses.base import LossOptions, SimilarityLoss, Targets
-from condsim.losses.functional import cosent_loss, listnet_loss, pair_order_loss, ranknet_loss
+from condsim.losses.functional import (
+    cosent_loss,
+    listnet_loss,
+    pair_order_loss,
+    ranking_loss,
+    ranknet_loss,
+)
 from condsim.losses.similarity import PairedLoss
 
 
@@ -72,3 +79,42 @@ class PairOrderLoss(_RankingLoss, PairedLoss):
     def compute_pairs(high: Tensor, low: Tensor, gaps: Tensor, options: LossOptions) -> Tensor:
         """See :func:`pair_order_loss`; the gap between the labels does not matter."""
         return pair_order_loss(high, low, scale=options.scale)
+
+
+class RankingLoss(SimilarityLoss):
+    """``softplus(-scale · (cos_high - cos_low - margin))`` over fair comparisons.
+
+    Compared are the rows of one sentence pair, which differ in the condition, and the rows of one
+    list: other pairs of the same group under the same condition. So neither the condition alone
+    nor the sentences alone tell the order. Not from the papers.
+    """
+
+    shown = ("scale", "ranking_margin")
+
+    def __init__(
+        self, model: SentenceTransformer, *, scale: float = 20.0, ranking_margin: float = 0.1
+    ) -> None:
+        """Makes the loss; ``scale`` is above 0 and the margin in [0, 2], or InputError."""
+        super().__init__(model, LossOptions(scale=scale, ranking_margin=ranking_margin))
+
+    @staticmethod
+    def compute(similarities: Tensor, targets: Targets, options: LossOptions) -> Tensor:
+        """See :func:`ranking_loss`.
+
+        Raises:
+            InputError: If the labels carry neither pair ids nor list ids.
+        """
+        ids = [one for one in (targets.pair_ids, targets.list_ids) if one is not None]
+        if not ids:
+            raise InputError(
+                "RankingLoss compares rows of one sentence pair or list, so labels must have "
+                "shape (rows, 2): gold similarity and pair id. Got gold similarities only."
+            )
+        return ranking_loss(
+            similarities,
+            targets.gold,
+            ids,
+            targets.weights,
+            scale=options.scale,
+            margin=options.ranking_margin,
+        )

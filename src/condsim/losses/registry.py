@@ -15,14 +15,15 @@ class Objective:
         loss: Module and class below ``condsim.losses``, imported on first use.
         compares: ``rows``: the cosine of each row with its label; ``pairs``: the cosines of a
             sentence pair under its two conditions; ``projections``: projected embeddings;
-            ``classes`` and ``triplets``: data of these kinds, with no other objective.
+            ``classes`` and ``triplets``: data of these kinds, with no other objective;
+            ``vectors``: embeddings with those of a teacher, for a source of its own.
         cross_encoder: Whether it applies to a cross-encoder, which encodes no sentence by itself.
         tolerant: Whether it heeds the recipe key ``middle_tolerance``.
         needs_dropout: Whether the encoder must have dropout.
     """
 
     loss: str
-    compares: Literal["rows", "pairs", "projections", "classes", "triplets"] = "rows"
+    compares: Literal["rows", "pairs", "projections", "classes", "triplets", "vectors"] = "rows"
     cross_encoder: bool = False
     tolerant: bool = False
     needs_dropout: bool = False
@@ -30,7 +31,7 @@ class Objective:
     @property
     def stands_alone(self) -> bool:
         """Whether it takes data of its own kind, so that no other objective goes with it."""
-        return self.compares in ("classes", "triplets")
+        return self.compares in ("classes", "triplets", "vectors")
 
     def load(self) -> Any:  # noqa: ANN401  (a class of one of four bases)
         """Imports the class of the loss."""
@@ -46,6 +47,7 @@ OBJECTIVES: dict[str, Objective] = {
     "ranknet": Objective("ranking.RankNetLoss", cross_encoder=True),
     "listnet": Objective("ranking.ListNetLoss", cross_encoder=True),
     "pair-order": Objective("ranking.PairOrderLoss", "pairs", cross_encoder=True),
+    "ranking": Objective("ranking.RankingLoss", "pairs", cross_encoder=True),
     "fdl": Objective("contrastive.FDLLoss", "pairs"),
     "rdl": Objective("contrastive.RDLLoss", "pairs"),
     "acl": Objective("contrastive.ACLLoss", "pairs"),
@@ -54,6 +56,8 @@ OBJECTIVES: dict[str, Objective] = {
     "c-mse": Objective("contrastive.CMSELoss", "projections"),
     "softmax": Objective("similarity.SoftmaxLoss", "classes"),
     "triplet": Objective("similarity.TripletLoss", "triplets"),
+    "vectors": Objective("distillation.VectorLoss", "vectors"),
+    "relations": Objective("distillation.RelationLoss", "vectors"),
 }
 """Every objective by its name in a recipe. A new one takes its class, a line here and a row in
 ``docs/training.md``."""

@@ -75,7 +75,7 @@ class MSELoss(SimilarityLoss):
     def compute(similarities: Tensor, targets: Targets, options: LossOptions) -> Tensor:
         """See :func:`mse_loss` and :func:`tolerant_labels`."""
         gold = tolerant_labels(targets.gold, similarities, tolerance=options.middle_tolerance)
-        return mse_loss(similarities, gold)
+        return mse_loss(similarities, gold, targets.weights)
 
 
 class CorrelationLoss(SimilarityLoss):
@@ -90,7 +90,7 @@ class CorrelationLoss(SimilarityLoss):
     def compute(similarities: Tensor, targets: Targets, options: LossOptions) -> Tensor:
         """See :func:`correlation_loss` and :func:`tolerant_labels`."""
         gold = tolerant_labels(targets.gold, similarities, tolerance=options.middle_tolerance)
-        return correlation_loss(similarities, gold)
+        return correlation_loss(similarities, gold, targets.weights)
 
 
 class QuadLoss(PairedLoss):

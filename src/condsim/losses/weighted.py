@@ -37,6 +37,7 @@ class WeightedSumLoss(nn.Module):
         tau: float = 5.0,
         sigma: float = 0.5,
         middle_tolerance: float = 0.0,
+        ranking_margin: float = 0.1,
     ) -> None:
         """Makes the loss.
 
@@ -45,10 +46,11 @@ class WeightedSumLoss(nn.Module):
             weights: Weight of each objective by its name in ``OBJECTIVES``, at least 0. An
                 objective of weight 0 is not computed.
             margin: λ of Quad, at least 0.
-            scale: Inverse temperature of CoSENT, RankNet, ListNet and pair order, above 0.
+            scale: Inverse temperature of the ranking objectives, above 0.
             tau: τ of BCL, above 0.
             sigma: σ of BCL in [0, 1].
             middle_tolerance: See :class:`LossOptions`.
+            ranking_margin: See :class:`LossOptions`.
 
         Raises:
             InputError: If a name is unknown, a weight negative or no weight above 0, or if one of
@@ -57,7 +59,7 @@ class WeightedSumLoss(nn.Module):
         super().__init__()
         self.model = model
         self.weights = checked_weights(weights)
-        self.options = LossOptions(margin, scale, tau, sigma, middle_tolerance)
+        self.options = LossOptions(margin, scale, tau, sigma, middle_tolerance, ranking_margin)
         projected = (name for name, one in OBJECTIVES.items() if one.compares == "projections")
         self._projected = [name for name in projected if name in self.weights]
         self.head = new_head(model) if self._projected else None
@@ -143,9 +145,13 @@ def weighted_terms(
     }
 
 
-def checked_weights(weights: Mapping[str, float]) -> dict[str, float]:
-    """Checks the weights of a sum and drops the zeros."""
-    known = [name for name, objective in OBJECTIVES.items() if not objective.stands_alone]
+def checked_weights(weights: Mapping[str, float], *, kind: str | None = None) -> dict[str, float]:
+    """Checks the weights of a sum, of objectives of one kind if it is given; drops the zeros."""
+    known = [
+        name
+        for name, one in OBJECTIVES.items()
+        if (one.compares == kind if kind else not one.stands_alone)
+    ]
     for name, weight in weights.items():
         if name not in known:
             raise unknown_name("objective", name, known)

@@ -1,4 +1,14 @@
+from .arithmetic import (
+    Arithmetic as Arithmetic,
+    choose_arithmetic as choose_arithmetic,
+    measure as measure,
+)
 from .average import average_models as average_models, average_weights as average_weights
+from .batches import (
+    SourceBatchSampler as SourceBatchSampler,
+    SourceCollator as SourceCollator,
+    batches_of as batches_of,
+)
 from .callbacks import ProgressCallback as ProgressCallback
 from .data import (
     MaskedScorer as MaskedScorer,
@@ -20,7 +30,13 @@ from .folder import (
     last_checkpoint as last_checkpoint,
     prepare_output as prepare_output,
 )
-from .recipe import Recipe as Recipe, load_recipe as load_recipe, save_recipe as save_recipe
+from .mixture import Mixture as Mixture, Units as Units, read_mixture as read_mixture
+from .recipe import (
+    Recipe as Recipe,
+    Source as Source,
+    load_recipe as load_recipe,
+    save_recipe as save_recipe,
+)
 from .run import (
     close_process_group as close_process_group,
     fit as fit,
@@ -46,4 +62,4 @@ from .sweep import (
     run_sweep as run_sweep,
     to_markdown as to_markdown,
 )
-from .trainer import Run as Run, build_run as build_run
+from .trainer import Run as Run, build_model as build_model, build_run as build_run

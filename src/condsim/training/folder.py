@@ -126,7 +126,8 @@ def prepare_output(output: Path, recipe: Recipe, *, resume: bool) -> None:
 
 def withdraw_output(output: Path) -> None:
     """Takes back the folder of a run that could not be started, so that it can be started anew."""
-    (output / RECIPE).unlink(missing_ok=True)
+    for name in (RECIPE, HISTORY):
+        (output / name).unlink(missing_ok=True)
     for folder in (output / CHECKPOINTS, output):
         if folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()

@@ -45,6 +45,63 @@ Weights = Annotated[
 ]
 
 
+class Source(Settings):
+    """Data that is mixed with the training file of a recipe.
+
+    Attributes:
+        file: File, or list of files, of similarities with or without conditions; with ``vectors``,
+            of inputs: columns ``sentence`` and, unless they have none, ``condition``. Rows of one
+            value of a column ``group`` share a batch and are ranked against each other.
+        share: How many of the distinct inputs of a batch come from here, in parts: beside a
+            ``train_share`` of 1, a share of 3 is three quarters.
+        weight: How much a row counts in ``mse``, ``correlation`` and ``ranking``; of a source with
+            an objective of its own, a factor on that.
+        rows: Train on this many labelled rows at most, whole groups; None for all.
+        balance: In [0, 1]. Of the rows of a group under a condition, those above the middle of the
+            scale and those below it count n^-balance each, n being how many they are: at 1 both
+            sides weigh the same, at 0 every row does.
+        objective: Weight of each loss term over the rows of this source alone. None: they are
+            compared together with the rows of ``train``, under the recipe's objective; of a source
+            without conditions, the recipe's ``mse`` and ``correlation`` (``mse`` if it has
+            neither), and with ``vectors``, ``vectors`` where the dimensions agree, else
+            ``relations``.
+        vectors: File of a teacher's embeddings of the inputs, ``.npy``, in the order of the rows,
+            as ``condsim encode`` writes it.
+    """
+
+    what: ClassVar[str] = "source"
+
+    file: str | list[str]
+    share: Positive = 1.0
+    weight: Positive = 1.0
+    rows: Annotated[int, Field(ge=2)] | None = None
+    balance: Share = 0.7
+    objective: Weights | None = None
+    vectors: str | None = None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files, one or more."""
+        return (self.file,) if isinstance(self.file, str) else tuple(self.file)
+
+    @model_validator(mode="after")
+    def _objective_fits(self) -> Self:
+        if not self.files:
+            raise InputError("Source key 'file' must name a file or more. Got an empty list.")
+        if self.vectors is not None and len(self.files) > 1:
+            raise InputError("Source key 'file' must name one file beside 'vectors'. Got several.")
+        usable = ("vectors",) if self.vectors is not None else ("rows", "pairs")
+        for name in self.objective or {}:
+            if OBJECTIVES[name].compares not in usable:
+                known = [one for one, kind in OBJECTIVES.items() if kind.compares in usable]
+                kind = "with" if self.vectors is not None else "without"
+                raise InputError(
+                    f"Source key 'objective' of a source {kind} 'vectors' must have terms of "
+                    f"{', '.join(known)}. Got {name!r}."
+                )
+        return self
+
+
 class Recipe(Settings):
     """One training run. The defaults are the settings of C-STS A.3, Table 7.
 
@@ -66,12 +123,17 @@ class Recipe(Settings):
         objective: Weight of each loss term, such as ``{mse: 1, quad: 1}``.
         margin: Margin of Quad (READING.md: 1), or of triplets (SBERT: 1).
         scale: Inverse temperature of the ranking objectives.
+        ranking_margin: How far apart ``ranking`` wants two cosines, in [0, 2].
         tau: τ of BCL, which divides the cosines (CCL Eq. 10).
         sigma: σ of BCL in [0, 1]: from this label on, a row's own sentence 2 is no negative.
         middle_tolerance: How far ``mse`` and ``correlation`` let a row labelled 3 be from a gold of
             0.5, in [0, 0.5].
-        epochs: Passes over the training rows.
-        batch_size: Rows in a batch; the high and the low row of a pair are two rows.
+        epochs: Passes over the training rows; the model is measured after each. With ``steps``,
+            the number of equal parts that these are cut into.
+        steps: Optimizer steps of a run with ``sources``; None: an epoch draws ``train`` once, and
+            of each source as much as its share asks for, going on where the epoch before stopped.
+        batch_size: Rows in a batch; the high and the low row of a pair are two rows. With
+            ``sources``, distinct inputs: texts under a condition, each encoded once.
         gradient_accumulation: Batches per optimizer step.
         learning_rate: Highest learning rate of AdamW.
         layer_decay: Factor in (0, 1] on the learning rate for each layer further from the output.
@@ -83,10 +145,16 @@ class Recipe(Settings):
         train_rows: Train on this many labelled rows at most, whole pairs; None for all.
         plain: File of similarities without conditions, trained on beside the rows, so that a
             bi-encoder stays good without a condition; None for none.
+        train_share: Share of the training file beside those of the ``sources``.
+        sources: Data mixed with the training file in every batch, by name; see below.
         siblings: File of rows ``group, text``; texts of one group describe the same thing.
         sibling_rate: Share in [0, 1] of the sentences with siblings that one of them replaces.
         length_grouped: Whether batches hold rows of similar length.
-        precision: ``auto`` is bfloat16 where the processor has it, else float32.
+        freeze: What is not trained: ``embeddings``, those of the words.
+        precision: ``auto`` is on a CPU the faster of float32 and bfloat16, measured when the run
+            starts, and on a GPU bfloat16 where it has it.
+        attention: Implementation of the attention. ``auto``: with a ``precision`` of ``auto``, on a
+            CPU, the faster one, measured; else the library's own choice.
         checkpoint_steps: Steps between checkpoints within an epoch; 0 saves after each epoch only.
         seed: Seed of initialisation, dropout and the order of rows.
 
@@ -112,10 +180,12 @@ class Recipe(Settings):
     objective: Weights = Field(default_factory=lambda: {"mse": 1.0})
     margin: NotNegative = 1.0
     scale: Positive = 20.0
+    ranking_margin: Annotated[float, _rule("in [0, 2]", lambda value: 0 <= value <= 2)] = 0.1
     tau: Positive = 5.0
     sigma: Share = 0.5
     middle_tolerance: Annotated[float, _rule("in [0, 0.5]", lambda value: 0 <= value <= 0.5)] = 0.0
     epochs: Count = 3
+    steps: Count | None = None
     batch_size: Count = 32
     gradient_accumulation: Count = 1
     learning_rate: Positive = 3e-5
@@ -127,10 +197,14 @@ class Recipe(Settings):
     inputs: Literal["both", "condition", "sentences"] = "both"
     train_rows: Annotated[int, Field(ge=2)] | None = None
     plain: str | None = None
+    train_share: Positive = 1.0
+    sources: dict[str, Source] = Field(default_factory=dict)
     siblings: str | None = None
     sibling_rate: Share = 0.0
     length_grouped: bool = True
+    freeze: list[Literal["embeddings"]] = Field(default_factory=list)
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    attention: Literal["auto", "eager", "sdpa"] = "auto"
     checkpoint_steps: Annotated[int, Field(ge=0)] = 0
     seed: Annotated[int, _rule("in [0, 2^32)", lambda value: 0 <= value < 2**32)] = 42
 
@@ -156,6 +230,12 @@ class Recipe(Settings):
     @model_validator(mode="after")
     def _objective_fits(self) -> Self:
         chosen = {name: OBJECTIVES[name] for name in self.terms}
+        vectors = [name for name, one in chosen.items() if one.compares == "vectors"]
+        if vectors:
+            raise InputError(
+                f"The objective {vectors[0]!r} is for a source with a teacher's vectors. Name it "
+                "under 'sources', not in the recipe's own objective."
+            )
         rules = {
             "middle_tolerance": (
                 not self.middle_tolerance or any(one.tolerant for one in chosen.values()),
@@ -193,6 +273,43 @@ class Recipe(Settings):
             raise InputError(
                 f"The recipe key 'plain' is for a bi-encoder, which reads a sentence with or "
                 f"without a condition. Got a {self.encoder}."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _sources_fit(self) -> Self:
+        if not self.sources:
+            if self.steps is not None:
+                raise InputError(
+                    "The recipe key 'steps' is for a recipe with 'sources', whose epochs have no "
+                    "end of their own. Give 'epochs' instead."
+                )
+            return self
+        if self.steps is not None and self.steps < self.epochs:
+            raise InputError(
+                f"Recipe key 'steps' must be at least 'epochs', {self.epochs}. Got {self.steps}."
+            )
+        if "train" in self.sources:
+            raise InputError(
+                "A source cannot be called 'train', which is the training file itself; its share "
+                "is 'train_share'."
+            )
+        if self.encoder == "cross-encoder" or self.inputs != "both":
+            raise InputError(
+                "The recipe key 'sources' is for a bi- or tri-encoder that reads sentence and "
+                f"condition. Got a {self.encoder} with inputs {self.inputs!r}."
+            )
+        others = [key for key in ("plain", "siblings") if getattr(self, key) is not None]
+        if others:
+            raise InputError(
+                f"The recipe keys {others[0]!r} and 'sources' do not go together. Give pairs "
+                "without conditions as a source, and siblings to a run without sources."
+            )
+        alone = [name for name in self.terms if OBJECTIVES[name].compares not in ("rows", "pairs")]
+        if alone:
+            raise InputError(
+                f"The objective {alone[0]!r} does not go with 'sources', whose rows are compared "
+                "by their cosines. Leave it out, or train without sources."
             )
         return self
 

@@ -144,6 +144,9 @@ def _finish(
         "train": {"name": train.name, "revision": train.revision, "rows": rows},
         "dev_spearman_by_epoch": [round(value, 3) for value in result.dev_spearman],
     }
+    if run.sources:
+        history["sources"] = run.sources
+    history["precision"] = run.arithmetic.model_dump()
     if result.dev_accuracy:
         history["dev_accuracy_by_epoch"] = [round(value, 3) for value in result.dev_accuracy]
     history["seconds"] = round(result.seconds, 1)

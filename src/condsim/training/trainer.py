@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from datasets import DatasetDict
+from accelerate import PartialState
+from datasets import Dataset, DatasetDict
 from sentence_transformers import (
     CrossEncoder,
     CrossEncoderTrainer,
@@ -22,7 +23,7 @@ from sentence_transformers import (
 from sentence_transformers.base.evaluation.evaluator import BaseEvaluator
 from sentence_transformers.base.model_card import BaseModelCardCallback
 from torch import nn
-from transformers import PrinterCallback, TrainerCallback, set_seed
+from transformers import PreTrainedModel, PrinterCallback, TrainerCallback, set_seed
 
 from condsim.encoders import (
     build_bi_encoder,
@@ -32,10 +33,18 @@ from condsim.encoders import (
 )
 from condsim.errors import InputError
 from condsim.evaluation import spearman
-from condsim.losses import CrossEncoderSimilarityLoss, SoftmaxLoss, TripletLoss, WeightedSumLoss
-from condsim.precision import uses_bfloat16
+from condsim.losses import (
+    CrossEncoderSimilarityLoss,
+    LossOptions,
+    MixedLoss,
+    SoftmaxLoss,
+    TripletLoss,
+    WeightedSumLoss,
+)
 from condsim.scorers import CrossEncoderScorer, EncoderScorer
 from condsim.tasks import NLI_CLASSES, Triplets
+from condsim.training.arithmetic import Arithmetic, choose_arithmetic
+from condsim.training.batches import ITEM, SourceCollator, source_sampler
 from condsim.training.callbacks import (
     LOSS_STATE,
     CheckpointCallback,
@@ -57,8 +66,10 @@ from condsim.training.data import (
     used_rows,
 )
 from condsim.training.folder import CHECKPOINTS, last_checkpoint
+from condsim.training.mixture import read_mixture
 from condsim.training.recipe import Recipe
-from condsim.training.sampler import MixedBatchSampler, PairBatchSampler, batch_sampler
+from condsim.training.sampler import MixedBatchSampler, batch_sampler
+from condsim.types import Task
 
 Model = SentenceTransformer | CrossEncoder
 
@@ -115,6 +126,8 @@ class Run:
     model: Model
     loss: nn.Module
     interrupt: InterruptCallback
+    arithmetic: Arithmetic
+    sources: Mapping[str, object]
 
     def last_checkpoint(self, output: Path) -> Path | None:
         """Finds what the run in a folder can be resumed from, and restores the loss's weights."""
@@ -162,54 +175,113 @@ def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -
     model = build_model(recipe)
     # An example of ours, or the cards of checkpoints would quote training rows.
     model.model_card_data.widget = [{"text": "A man throws a ball."}]
-    rows = used_rows(train, recipe)
-    if not len(rows):
-        raise InputError(f"{train.name} has no labelled row to train on.")
-    separator = pair_separator(model.tokenizer) if isinstance(model, CrossEncoder) else ""
-    sets = {"rows": training_set(rows, recipe, dev=dev_pairs(dev), separator=separator)}
-    loss = _loss(model, recipe)
-    losses = {"rows": loss}
-    pairs = load_plain(recipe)
-    if pairs is not None and isinstance(model, SentenceTransformer):
-        sets["plain"] = plain_set(pairs, recipe, beside=rows, dev=dev_pairs(dev))
-        losses["plain"] = WeightedSumLoss(model, plain_objective(recipe))
+    _freeze(model, recipe)
+    arithmetic = choose_arithmetic(model, recipe, output)
+    feed = _feed(model, recipe, train, dev)
     evaluator = DevEvaluator(dev, recipe)
     interrupt = InterruptCallback()
     callbacks: list[TrainerCallback] = [interrupt, ProgressCallback()]
     if recipe.checkpoint_steps:
         callbacks.append(CheckpointCallback(recipe.checkpoint_steps))
+    loss = feed.losses["rows"]
     if loss_state(loss):
         callbacks.append(LossStateCallback(loss))
-    sampler = partial(batch_sampler, list(sets.values()), length_grouped=recipe.length_grouped)
-    arguments = _arguments(recipe, output, sampler, model, metric=evaluator.metric)
+    arguments = _arguments(recipe, output, feed.sampler, model, metric=evaluator.metric)
+    arguments["bf16"] = arithmetic.bfloat16
+    mixed = len(feed.datasets) > 1
+    common: dict[str, Any] = {
+        "model": model,
+        "train_dataset": DatasetDict(feed.datasets) if mixed else feed.datasets["rows"],
+        "loss": feed.losses if mixed else loss,
+        "evaluator": evaluator,
+        "data_collator": feed.collator,
+        "callbacks": callbacks,
+    }
     trainer: SentenceTransformerTrainer | CrossEncoderTrainer
     if isinstance(model, SentenceTransformer):
-        mixed = DatasetDict({name: one.dataset for name, one in sets.items()})
-        trainer = SentenceTransformerTrainer(
-            model=model,
-            args=SentenceTransformerTrainingArguments(**arguments),
-            train_dataset=mixed if pairs is not None else mixed["rows"],
-            loss=losses if pairs is not None else loss,
-            evaluator=evaluator,
-            callbacks=callbacks,
-        )
+        given = SentenceTransformerTrainingArguments(**arguments)
+        trainer = SentenceTransformerTrainer(args=given, **common)
     else:
-        trainer = CrossEncoderTrainer(
-            model=model,
-            args=CrossEncoderTrainingArguments(**arguments),
-            train_dataset=sets["rows"].dataset,
-            loss=loss,
-            evaluator=evaluator,
-            callbacks=callbacks,
-        )
+        trainer = CrossEncoderTrainer(args=CrossEncoderTrainingArguments(**arguments), **common)
     _drop_printing_callbacks(trainer)
-    return Run(trainer=trainer, model=model, loss=loss, interrupt=interrupt)
+    return Run(
+        trainer=trainer,
+        model=model,
+        loss=loss,
+        interrupt=interrupt,
+        arithmetic=arithmetic,
+        sources=feed.sources,
+    )
+
+
+@dataclass(frozen=True)
+class _Feed:
+    """What a trainer is given to train on, by the name of the data set."""
+
+    datasets: dict[str, Dataset]
+    losses: dict[str, nn.Module]
+    sampler: Callable[..., Any]
+    collator: SourceCollator | None = None
+    sources: Mapping[str, object] = field(default_factory=dict)
+
+
+def _feed(model: Model, recipe: Recipe, train: TrainingData, dev: DevData) -> _Feed:
+    """Turns the data into what the trainer is given."""
+    rows = used_rows(train, recipe)
+    if not len(rows):
+        raise InputError(f"{train.name} has no labelled row to train on.")
+    if recipe.sources and isinstance(model, SentenceTransformer) and isinstance(train, Task):
+        return _mixed_feed(model, recipe, train)
+    separator = pair_separator(model.tokenizer) if isinstance(model, CrossEncoder) else ""
+    sets = {"rows": training_set(rows, recipe, dev=dev_pairs(dev), separator=separator)}
+    losses = {"rows": _loss(model, recipe)}
+    pairs = load_plain(recipe)
+    if pairs is not None and isinstance(model, SentenceTransformer):
+        sets["plain"] = plain_set(pairs, recipe, beside=rows, dev=dev_pairs(dev))
+        losses["plain"] = WeightedSumLoss(model, plain_objective(recipe))
+    return _Feed(
+        datasets={name: one.dataset for name, one in sets.items()},
+        losses=losses,
+        sampler=partial(batch_sampler, list(sets.values()), length_grouped=recipe.length_grouped),
+    )
+
+
+def _mixed_feed(model: SentenceTransformer, recipe: Recipe, train: Task) -> _Feed:
+    """The same of a recipe with sources: one data set of numbers, which the collator looks up."""
+    mixture = read_mixture(train, recipe, dimension=model.get_embedding_dimension())
+    options = LossOptions(
+        margin=recipe.margin,
+        scale=recipe.scale,
+        middle_tolerance=recipe.middle_tolerance,
+        ranking_margin=recipe.ranking_margin,
+    )
+    processes = PartialState().num_processes
+    return _Feed(
+        datasets={"rows": Dataset.from_dict({ITEM: range(len(mixture))})},
+        losses={"rows": MixedLoss(model, mixture.parts, options)},
+        sampler=partial(source_sampler, mixture, recipe, processes=processes),
+        collator=SourceCollator(mixture, model.preprocess),
+        sources=mixture.facts,
+    )
+
+
+def _freeze(model: Model, recipe: Recipe) -> None:
+    """Keeps the word embeddings as they are, if the recipe says so."""
+    if "embeddings" not in recipe.freeze:
+        return
+    backbone = next(one for one in model.modules() if isinstance(one, PreTrainedModel))
+    for weight in backbone.get_input_embeddings().parameters():
+        weight.requires_grad_(False)
 
 
 def _loss(model: Model, recipe: Recipe) -> nn.Module:
     if not isinstance(model, SentenceTransformer):
         return CrossEncoderSimilarityLoss(
-            model, recipe.objective, scale=recipe.scale, middle_tolerance=recipe.middle_tolerance
+            model,
+            recipe.objective,
+            scale=recipe.scale,
+            middle_tolerance=recipe.middle_tolerance,
+            ranking_margin=recipe.ranking_margin,
         )
     if recipe.data_objective == "softmax":
         return SoftmaxLoss(model, classes=len(NLI_CLASSES))
@@ -223,13 +295,14 @@ def _loss(model: Model, recipe: Recipe) -> nn.Module:
         tau=recipe.tau,
         sigma=recipe.sigma,
         middle_tolerance=recipe.middle_tolerance,
+        ranking_margin=recipe.ranking_margin,
     )
 
 
 def _arguments(
     recipe: Recipe,
     output: Path,
-    sampler: Callable[..., PairBatchSampler],
+    sampler: Callable[..., Any],
     model: Model,
     *,
     metric: str,
@@ -238,6 +311,7 @@ def _arguments(
     return {
         "output_dir": str(output / CHECKPOINTS),
         "num_train_epochs": recipe.epochs,
+        "max_steps": recipe.steps or -1,
         "per_device_train_batch_size": recipe.batch_size,
         "gradient_accumulation_steps": recipe.gradient_accumulation,
         "learning_rate": recipe.learning_rate,
@@ -249,7 +323,7 @@ def _arguments(
         "weight_decay": recipe.weight_decay,
         "max_grad_norm": recipe.max_grad_norm,
         "optim": "adamw_torch_fused",
-        "bf16": uses_bfloat16(recipe.precision),
+        "ddp_broadcast_buffers": False,  # or processes wait where one has more sub-batches
         "use_cpu": not torch.accelerator.is_available(),
         "batch_sampler": sampler,
         "multi_dataset_batch_sampler": MixedBatchSampler,

@@ -1,0 +1,385 @@
+"""Recipes with sources: mixed batches of whole groups, one encoding, one loss."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from itertools import combinations, islice
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+import condsim
+from condsim.errors import InputError
+from condsim.losses import MixedLoss
+from condsim.tasks import load_task
+from condsim.training import (
+    Recipe,
+    SourceBatchSampler,
+    SourceCollator,
+    batches_of,
+    build_model,
+    fit,
+    load_recipe,
+    read_mixture,
+    save_recipe,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
+
+THINGS = ("ball", "bike", "table", "street", "park", "water")
+
+
+def write_groups(path, *, groups=12):
+    """Groups of four texts and two criteria: six pairs each, alike or different."""
+    lines = ["sentence1,sentence2,condition,label,criterion,group,set"]
+    for group in range(groups):
+        texts = [
+            f"A {THINGS[(group + k) % 6]} is {('red', 'blue')[k % 2]} {group}." for k in range(4)
+        ]
+        for one, two in combinations(range(4), 2):
+            for criterion, alike in (("color", (one - two) % 2 == 0), ("thing", one == two)):
+                label = 5 if alike else 1
+                condition = f"the {criterion}" if group % 2 else criterion
+                row = (texts[one], texts[two], condition, label, criterion, f"g{group}", "made")
+                lines.append(",".join(map(str, row)))
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def recipe(tmp_path, tiny_recipe) -> Recipe:
+    write_groups(tmp_path / "groups.csv")
+    plain = [f"A dog runs {n}.,A cat sleeps {n}.,{n % 2}" for n in range(30)]
+    (tmp_path / "plain.csv").write_text("\n".join(["sentence1,sentence2,score", *plain]) + "\n")
+    inputs = [f"the animal,A dog runs {n}." for n in range(20)]
+    (tmp_path / "inputs.csv").write_text("\n".join(["condition,sentence", *inputs]) + "\n")
+    vectors = np.random.default_rng(0).normal(size=(20, 48)).astype(np.float16)
+    np.save(tmp_path / "vectors.npy", vectors)
+    return tiny_recipe.replaced(
+        objective={"mse": 1.0, "correlation": 0.5, "ranking": 1.0},
+        batch_size=24,
+        sources={
+            "groups": {"file": str(tmp_path / "groups.csv"), "share": 2.0},
+            "plain": {"file": str(tmp_path / "plain.csv"), "share": 0.5},
+            "teacher": {
+                "file": str(tmp_path / "inputs.csv"),
+                "vectors": str(tmp_path / "vectors.npy"),
+                "share": 0.5,
+            },
+        },
+    )
+
+
+@pytest.fixture
+def mixture(recipe):
+    return read_mixture(load_task(recipe.train), recipe, dimension=32)
+
+
+def draw(mixture, *, batches=200, epoch=0, seed=0, batch_size=24):
+    sampler = SourceBatchSampler(mixture, batch_size=batch_size, batches=batches, seed=seed)
+    sampler.set_epoch(epoch)
+    return list(sampler)
+
+
+def inputs_in(mixture, items):
+    columns = mixture.columns
+    return {int(columns[side][item]) for item in items for side in ("first", "second")}
+
+
+def test_read_mixture_parts_are_the_recipes_objective_and_those_of_their_own(mixture):
+    assert dict(mixture.parts) == {
+        "train": {"mse": 1.0, "correlation": 0.5, "ranking": 1.0},
+        "plain": {"mse": 1.0, "correlation": 0.5},
+        "teacher": {"relations": 1.0},  # 48 dimensions against 32
+    }
+    assert [len(one.items) for one in mixture.units.values()] == [40, 12, 30, 20]
+    assert mixture.facts["groups"]["rows"] == 12 * 12
+    # Four texts under two conditions
+    assert mixture.units["groups"].costs.tolist() == [8] * 12
+
+
+def test_read_mixture_balance_weighs_alike_and_different_rows(recipe, tmp_path):
+    rows = {}
+    for balance in (0.0, 0.5, 1.0):
+        source = {"file": str(tmp_path / "groups.csv"), "balance": balance, "weight": 3.0}
+        changed = recipe.replaced(sources={"groups": source})
+        mixture = read_mixture(load_task(recipe.train), changed, dimension=32)
+        items = mixture.units["groups"].items[0]
+        rows[balance] = mixture.columns["weights"][items].tolist()
+        assert set(mixture.columns["weights"][mixture.units["train"].items[0]]) == {1.0}
+    # color: 2 pairs alike, 4 different; thing: 6 different
+    assert set(rows[0.0]) == {3.0}
+    assert sorted(set(rows[0.5])) == pytest.approx([3 / n**0.5 for n in (6, 4, 2)])
+    assert sum(rows[1.0]) == pytest.approx(3 * 3, rel=1e-3)
+
+
+def test_read_mixture_same_criterion_in_other_words_is_one_list(mixture):
+    items = mixture.units["groups"].items[1]
+    assert len(set(mixture.columns["list_ids"][items])) == 2
+    assert set(mixture.columns["list_ids"][mixture.units["train"].items[0]]) == {-1}
+
+
+def test_sampler_batches_have_the_shares_and_whole_units(mixture):
+    batches = draw(mixture)
+    sizes = [len(inputs_in(mixture, batch)) for batch in batches]
+    assert np.mean(sizes) == pytest.approx(24, rel=0.03)
+    owner = {item: name for name, one in mixture.units.items() for u in one.items for item in u}
+    counts = dict.fromkeys(mixture.units, 0)
+    unit_of = {
+        item: (name, number)
+        for name, one in mixture.units.items()
+        for number, unit in enumerate(one.items)
+        for item in unit.tolist()
+    }
+    for batch in batches:
+        for name in counts:
+            counts[name] += len(inputs_in(mixture, [i for i in batch if owner[i] == name]))
+        for name, number in {unit_of[item] for item in batch}:
+            assert set(mixture.units[name].items[number].tolist()) <= set(batch)
+    total = sum(counts.values())
+    shares = {name: count / total for name, count in counts.items()}
+    assert shares == pytest.approx(
+        {"train": 0.25, "groups": 0.5, "plain": 0.125, "teacher": 0.125}, abs=0.02
+    )
+    assert {owner[item] for item in batches[5]} == set(mixture.units)
+
+
+def test_sampler_each_pass_draws_every_unit_once(mixture):
+    items = [item for batch in draw(mixture) for item in batch]
+    of_train = set(np.concatenate(mixture.units["train"].items).tolist())
+    drawn = [item for item in items if item in of_train]
+    assert set(drawn[: len(of_train)]) == of_train
+    assert drawn[: len(of_train)] != drawn[len(of_train) : 2 * len(of_train)]
+
+
+def test_sampler_epochs_go_on_where_the_one_before_stopped(mixture):
+    whole = draw(mixture, batches=30)
+    assert [draw(mixture, batches=10, epoch=epoch) for epoch in range(3)] == [
+        list(islice(whole, start, start + 10)) for start in (0, 10, 20)
+    ]
+    assert draw(mixture, batches=30, seed=1) != whole
+
+
+def test_sampler_unit_above_the_batch_is_cut(recipe):
+    mixture = read_mixture(load_task(recipe.train), recipe.replaced(batch_size=6), dimension=32)
+    assert mixture.units["groups"].costs.max() <= 6
+    assert sum(map(len, mixture.units["groups"].items)) == 12 * 12
+
+
+def features_of(batch):
+    """Sub-batches and labels, as the trainer of sentence-transformers takes a batch apart."""
+    labels = batch.pop("label")
+    parts: dict[str, dict[str, object]] = {}
+    for key, value in batch.items():
+        name, _, rest = key.partition("_")
+        parts.setdefault(name, {})[rest] = value
+    return list(parts.values()), labels
+
+
+def one_by_one(features):
+    """The same inputs in batches of one, without padding."""
+    for one in features:
+        for row, mask in enumerate(one["attention_mask"].bool()):
+            yield {
+                key: value[row : row + 1, mask] if isinstance(value, torch.Tensor) else value
+                for key, value in one.items()
+            }
+
+
+def gradients_of(model, terms):
+    model.zero_grad()
+    sum(terms.values()).backward()
+    return {name: weight.grad for name, weight in model.named_parameters() if weight.requires_grad}
+
+
+def test_collator_one_encoding_gives_the_loss_and_gradients_of_the_plain_way(recipe):
+    recipe = recipe.replaced(batch_size=120)
+    model = build_model(recipe.replaced(dropout=0.0))
+    mixture = read_mixture(load_task(recipe.train), recipe, dimension=32)
+    loss = MixedLoss(model, mixture.parts)
+    items = draw(mixture, batches=1, batch_size=120)[0]
+    batch = SourceCollator(mixture, model.preprocess)([{"item": item} for item in items])
+    features, labels = features_of(batch)
+    assert len(features) > 2
+    assert sum(len(one["input_ids"]) for one in features) == len(inputs_in(mixture, items))
+    terms = loss(features, labels)
+    assert set(terms) == {
+        *("mse", "correlation", "ranking"),
+        *("plain-mse", "plain-correlation", "teacher-relations"),
+    }
+    gradients = gradients_of(model, terms)
+    plain = loss(list(one_by_one(features)), labels)
+    for name, value in terms.items():
+        assert value.item() == pytest.approx(plain[name].item(), rel=1e-4, abs=1e-6)
+    for name, gradient in gradients_of(model, plain).items():
+        torch.testing.assert_close(gradient, gradients[name], rtol=1e-3, atol=1e-5)
+
+    # Both sides of every row by themselves, without any table
+    rows = [item for item in items if mixture.columns["parts"][item] == 0]
+    first, second = (
+        torch.cat(
+            [
+                model(model.preprocess([mixture.inputs[number]]))["sentence_embedding"]
+                for number in mixture.columns[side][rows]
+            ]
+        )
+        for side in ("first", "second")
+    )
+    errors = F.cosine_similarity(first, second) - torch.from_numpy(mixture.columns["gold"][rows])
+    weights = torch.from_numpy(mixture.columns["weights"][rows])
+    mse = (weights * errors**2).sum() / weights.sum()
+    assert terms["mse"].item() == pytest.approx(mse.item(), rel=1e-4)
+
+
+def test_collator_sub_batches_hold_inputs_of_similar_length(recipe, tmp_path):
+    pairs = [f"{'A dog runs. ' * (1 + n % 4)},A cat sleeps {n}.,1" for n in range(60)]
+    (tmp_path / "plain.csv").write_text("\n".join(["sentence1,sentence2,score", *pairs]) + "\n")
+    sources = {"plain": {"file": str(tmp_path / "plain.csv"), "share": 9.0}}
+    mixture = read_mixture(load_task(recipe.train), recipe.replaced(sources=sources), dimension=32)
+    model = build_model(recipe)
+    items = [{"item": item} for item in draw(mixture, batches=1, batch_size=140)[0]]
+    features, _ = features_of(SourceCollator(mixture, model.preprocess)(items))
+    masks = [one["attention_mask"] for one in features]
+    together = sum(map(len, masks)) * max(mask.shape[1] for mask in masks)
+    assert sum(mask.numel() for mask in masks) < 0.75 * together
+
+
+def test_fit_three_sources_killed_and_resumed_ends_bit_equal(tmp_path, recipe, weights_of):
+    recipe = recipe.replaced(
+        steps=60, epochs=3, checkpoint_steps=7, dropout=0.1, gradient_accumulation=2
+    )
+    save_recipe(recipe, tmp_path / "recipe.yaml")
+    whole = fit(recipe, tmp_path / "whole")
+    assert whole is not None
+    assert len(whole.dev_spearman) == 3
+    run = tmp_path / "killed"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "condsim", "train", tmp_path / "recipe.yaml", "--output", run],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 120
+    # An epoch has 20 steps: killed in the middle of the second
+    while not any((run / "checkpoints").glob("checkpoint-2[18]/trainer_state.json")):
+        assert time.monotonic() < deadline, "no checkpoint was written"
+        assert process.poll() is None, "the run ended before it could be killed"
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert fit(recipe, run, resume=True) is not None
+    assert weights_of(run) == weights_of(tmp_path / "whole")
+    history = json.loads((run / "training.json").read_text())
+    assert list(history["sources"]) == ["train", "groups", "plain", "teacher"]
+    assert history["sources"]["teacher"]["rows"] == 20
+
+
+def test_fit_epoch_without_steps_draws_train_once(tmp_path, recipe):
+    mixture = read_mixture(load_task(recipe.train), recipe, dimension=32)
+    inputs = mixture.units["train"].costs.sum()
+    # A quarter of the 24 inputs of a batch are of `train`
+    assert batches_of(mixture, recipe, processes=1) == round(inputs / 6)
+    assert batches_of(mixture, recipe.replaced(steps=7, epochs=2), processes=2) == 8
+    result = fit(recipe.replaced(epochs=1), tmp_path / "run")
+    assert result is not None
+
+
+def test_fit_ranking_learns_the_order_within_groups(tmp_path, recipe):
+    groups = recipe.sources["groups"]
+    losses = {}
+    for name, objective in (("with", {"ranking": 1.0}), ("without", {"mse": 1.0})):
+        changed = recipe.replaced(
+            sources={"groups": groups.replaced(objective=objective)},
+            objective={"mse": 1.0},
+            steps=60,
+            epochs=1,
+        )
+        fit(changed, tmp_path / name)
+        task = load_task(groups.file)
+        scores = condsim.load(str(tmp_path / name)).score(
+            task.sentences1, task.sentences2, task.conditions, scale="raw"
+        )
+        losses[name] = float(np.corrcoef(scores, task.gold)[0, 1])
+    assert losses["with"] > 0.5
+
+
+def test_fit_freeze_embeddings_keeps_them_and_trains_the_rest(tmp_path, recipe, weights_of):
+    before = build_model(recipe)
+    words = before[0].auto_model.get_input_embeddings().weight.detach().numpy().tobytes()
+    fit(recipe.replaced(freeze=["embeddings"], steps=4, epochs=1), tmp_path / "run")
+    after = weights_of(tmp_path / "run")
+    frozen = [name for name, value in after.items() if value == words]
+    assert len(frozen) == 1
+    assert "word_embeddings" in frozen[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"sources": {}, "steps": 5}, "'steps' is for a recipe with 'sources'"),
+        ({"steps": 2}, "'steps' must be at least 'epochs', 3"),
+        ({"sources": {"train": {"file": "a.csv"}}}, "cannot be called 'train'"),
+        ({"encoder": "cross-encoder", "objective": {"mse": 1.0}}, "for a bi- or tri-encoder"),
+        ({"plain": "plain.csv"}, "'plain' and 'sources' do not go together"),
+        ({"objective": {"c-mse": 1.0}}, "'c-mse' does not go with 'sources'"),
+        ({"objective": {"vectors": 1.0}}, "for a source with a teacher's vectors"),
+        ({"sources": {"a": {"file": "a.csv", "share": 0}}}, "'share' must be above 0"),
+        ({"sources": {"a": {"file": "a.csv", "shar": 1}}}, "Did you mean 'share'"),
+        ({"sources": {"a": {"file": []}}}, "must name a file or more"),
+        (
+            {"sources": {"a": {"file": "a.csv", "objective": {"relations": 1.0}}}},
+            "without 'vectors' must have terms of mse",
+        ),
+        (
+            {"sources": {"a": {"file": ["a.csv", "b.csv"], "vectors": "v.npy"}}},
+            "one file beside 'vectors'",
+        ),
+    ],
+)
+def test_recipe_sources_that_do_not_fit_raise(changes, message):
+    base = {"name": "m", "train": "a.csv", "dev": "b.csv", "sources": {"x": {"file": "x.csv"}}}
+    with pytest.raises(InputError, match=message):
+        Recipe(**{**base, **changes})
+
+
+def test_recipe_with_sources_written_and_read_is_equal(tmp_path, recipe):
+    save_recipe(recipe, tmp_path / "recipe.yaml")
+    again = load_recipe(tmp_path / "recipe.yaml", overrides=["sources.groups.share=7"])
+    assert again.sources["groups"].share == 7
+    assert load_recipe(tmp_path / "recipe.yaml") == recipe
+
+
+def test_read_mixture_files_that_do_not_fit_raise(tmp_path, recipe):
+    train = load_task(recipe.train)
+
+    def read(**source):
+        changed = recipe.replaced(sources={"teacher": source})
+        return read_mixture(train, changed, dimension=32)
+
+    inputs, vectors = tmp_path / "inputs.csv", tmp_path / "vectors.npy"
+    whole = np.load(vectors)
+    with pytest.raises(InputError, match=r"needs vectors of the model's dimension, 32\. Got 48"):
+        read(file=str(inputs), vectors=str(vectors), objective={"vectors": 1.0})
+    np.save(vectors, whole[:5])
+    with pytest.raises(InputError, match="Got 5 vectors and 20 rows"):
+        read(file=str(inputs), vectors=str(vectors))
+    np.save(vectors, whole[0])
+    with pytest.raises(InputError, match=r"array of floats, \(rows, dimension\)"):
+        read(file=str(inputs), vectors=str(vectors))
+    vectors.write_bytes(b"x")
+    with pytest.raises(InputError, match="cannot be read as an array"):
+        read(file=str(inputs), vectors=str(vectors))
+    sources = {"plain": recipe.sources["plain"]}
+    tri = recipe.replaced(encoder="tri-encoder", sources=sources)
+    with pytest.raises(InputError, match="needs a condition in every row"):
+        read_mixture(train, tri, dimension=32)
+
+
+def test_read_mixture_rows_take_whole_groups(recipe):
+    sources = {"groups": recipe.sources["groups"].replaced(rows=30)}
+    mixture = read_mixture(load_task(recipe.train), recipe.replaced(sources=sources), dimension=32)
+    assert mixture.facts["groups"]["rows"] == 24
