@@ -14,6 +14,8 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from pydantic import BaseModel
+
 import condsim
 
 FOLDER = Path(__file__).parent
@@ -93,13 +95,27 @@ def kind_of(hint: Any) -> str:  # noqa: ANN401  (any annotation)
         return ", ".join(f"`{value}`" for value in get_args(hint))
     if get_origin(hint) in (Union, UnionType):
         return " or ".join(kind_of(part) for part in get_args(hint))
+    if get_origin(hint) is list:
+        return f"list of {kind_of(get_args(hint)[0])}"
     known = {bool: "true or false", float: "number", int: "integer", str: "text", NoneType: "null"}
     return known.get(hint, "mapping")
 
 
+def keys_of(settings: type[BaseModel]) -> Iterator[str]:
+    """Rows of the table of settings."""
+    about, hints = attributes_of(settings), get_type_hints(settings, include_extras=True)
+    for name, field in settings.model_fields.items():
+        if field.is_required():
+            default = "required"
+        else:
+            value = field.get_default(call_default_factory=True)
+            default = f"`{json.dumps(value).strip(chr(34))}`"
+        yield f"| `{name}` | {kind_of(hints[name])} | {default} | {about[name]} |"
+
+
 def recipe_page() -> str:
     """The page of recipe keys."""
-    from condsim.training import Recipe
+    from condsim.training import Recipe, Source
 
     lines = [
         "# Recipe keys",
@@ -111,14 +127,17 @@ def recipe_page() -> str:
         "| key | type | default | what it is |",
         "|---|---|---|---|",
     ]
-    about, hints = attributes_of(Recipe), get_type_hints(Recipe, include_extras=True)
-    for name, field in Recipe.model_fields.items():
-        if field.is_required():
-            default = "required"
-        else:
-            value = field.get_default(call_default_factory=True)
-            default = f"`{json.dumps(value).strip(chr(34))}`"
-        lines.append(f"| `{name}` | {kind_of(hints[name])} | {default} | {about[name]} |")
+    lines += [
+        *keys_of(Recipe),
+        "",
+        "## Keys of a source",
+        "",
+        "Each of the `sources` is a mapping ([several sources](training.md#several-sources)).",
+        "",
+        "| key | type | default | what it is |",
+        "|---|---|---|---|",
+        *keys_of(Source),
+    ]
     return "\n".join(lines).replace("|  |", "| |") + "\n"
 
 

@@ -58,6 +58,15 @@ def test_encode_column_of_a_file_of_pairs(tmp_path):
     np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, atol=1e-6)
 
 
+def test_encode_plain_float16_writes_sentences_alone_in_half_the_bytes(tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_text("sentence\nA dog.\nA cat.\n", "utf-8")
+    invoke("--file", path, "--plain", "--float16", "--output", tmp_path / "out.npy")
+    found = np.load(tmp_path / "out.npy")
+    assert found.dtype == np.float16
+    np.testing.assert_allclose(found, load_scorer().encode(["A dog.", "A cat."]), atol=1e-3)
+
+
 def test_encode_other_suffix_refused(file, tmp_path):
     error = invoke("--file", file, "--output", tmp_path / "out.txt").exception
     assert isinstance(error, InputError)

@@ -75,7 +75,12 @@ def test_cross_encoder_loss_quad_raises(model: CrossEncoder) -> None:
 def test_cross_encoder_loss_quad_of_weight_zero_is_dropped(model: CrossEncoder) -> None:
     loss = CrossEncoderSimilarityLoss(model, {"mse": 1.0, "quad": 0.0})
     config = loss.get_config_dict()
-    assert config == {"weights": {"mse": 1.0}, "scale": 20.0, "middle_tolerance": 0.0}
+    assert config == {
+        "weights": {"mse": 1.0},
+        "scale": 20.0,
+        "middle_tolerance": 0.0,
+        "ranking_margin": 0.1,
+    }
 
 
 def test_cross_encoder_loss_one_column_raises(model: CrossEncoder) -> None:

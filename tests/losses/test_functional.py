@@ -190,3 +190,29 @@ def test_tolerant_labels_hand_worked_equals() -> None:
 def test_tolerant_labels_of_no_width_changes_nothing() -> None:
     gold = torch.tensor([0.5, 0.0])
     assert torch.equal(tolerant_labels(gold, torch.tensor([0.9, 0.9]), tolerance=0.0), gold)
+
+
+def test_mse_loss_weights_hand_worked_equals() -> None:
+    # (3 · 0.2² + 1 · 0.4²) / 4
+    loss = mse_loss(torch.tensor([0.2, 0.4]), torch.zeros(2), torch.tensor([3.0, 1.0]))
+    assert loss.item() == pytest.approx((3 * 0.04 + 0.16) / 4)
+
+
+def test_row_weights_count_a_row_as_often(batch: tuple[Tensor, Tensor]) -> None:
+    weights = torch.tensor([1, 2, 3] * 4)
+    repeated = [one.repeat_interleave(weights) for one in batch]
+    for loss in (mse_loss, correlation_loss):
+        assert loss(*batch, weights.float()).item() == pytest.approx(
+            loss(*repeated).item(), rel=1e-5
+        )
+        assert loss(*batch, torch.full((12,), 7.0)).item() == pytest.approx(loss(*batch).item())
+
+
+def test_correlation_loss_weights_constant_vector_is_one() -> None:
+    weights = torch.tensor([0.1, 0.2, 0.7])
+    assert correlation_loss(torch.full((3,), 0.3), torch.rand(3), weights).item() == 1.0
+
+
+def test_row_weights_wrong_shape_raises() -> None:
+    with pytest.raises(InputError, match="mse_loss takes similarities and weights as vectors"):
+        mse_loss(torch.zeros(2), torch.zeros(2), torch.ones(3))

@@ -9,7 +9,13 @@ from sentence_transformers.sentence_transformer.losses import CoSENTLoss as Libr
 from torch import Tensor, nn
 
 from condsim.errors import InputError
-from condsim.losses import cosent_loss, listnet_loss, pair_order_loss, ranknet_loss
+from condsim.losses import (
+    cosent_loss,
+    listnet_loss,
+    pair_order_loss,
+    ranking_loss,
+    ranknet_loss,
+)
 
 
 def test_cosent_loss_hand_worked_equals() -> None:
@@ -109,3 +115,69 @@ def test_listnet_loss_one_row_is_zero() -> None:
 
 def test_listnet_loss_shifted_golds_is_zero(batch: tuple[Tensor, Tensor]) -> None:
     assert listnet_loss(batch[1] - 0.3, batch[1]).item() == pytest.approx(0.0, abs=1e-5)
+
+
+PAIRS = torch.tensor([0, 0, 1, 1, -1, 2, 2, 2, 3, 3, -1, 4])
+LISTS = torch.tensor([-1, 5, 5, 5, 6, 6, -1, -1, 7, 6, 5, -1])
+
+
+def test_ranking_loss_hand_worked_equals() -> None:
+    # Pair 0: rows 0 and 1, gap 1, apart by 0.5; list 5: rows 1 and 2, gap 0.5, apart by -0.2;
+    # row 3 differs from row 2 by too little. scale 2, margin 0.1:
+    # (1 · log(1 + e^(-2·0.4)) + 0.5 · log(1 + e^(2·0.3))) / 1.5
+    similarities = torch.tensor([0.9, 0.4, 0.2, 0.7])
+    loss = ranking_loss(
+        similarities,
+        torch.tensor([1.0, 0.0, 0.5, 0.6]),
+        [torch.tensor([0, 0, 1, 1]), torch.tensor([-1, 5, 5, -1])],
+        scale=2.0,
+        margin=0.1,
+    )
+    expected = (math.log1p(math.exp(-0.8)) + 0.5 * math.log1p(math.exp(0.6))) / 1.5
+    assert loss.item() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ranking_loss_random_equals_naive_loop(
+    batch: tuple[Tensor, Tensor], weighted: bool
+) -> None:
+    weights = torch.rand(12, generator=torch.Generator().manual_seed(0)) + 0.1
+    similarities, labels = (one.tolist() for one in batch)
+    total = whole = 0.0
+    for ids in (PAIRS.tolist(), LISTS.tolist()):
+        for i, j in product(range(12), range(12)):
+            gap = labels[i] - labels[j]
+            if ids[i] == ids[j] >= 0 and gap > 0.2:
+                weight = gap * (math.sqrt(weights[i] * weights[j]) if weighted else 1.0)
+                margin = similarities[i] - similarities[j] - 0.3
+                total += weight * math.log1p(math.exp(-5 * margin))
+                whole += weight
+    loss = ranking_loss(
+        *batch, [PAIRS, LISTS], weights if weighted else None, scale=5.0, margin=0.3
+    )
+    assert loss.item() == pytest.approx(total / whole, rel=1e-5)
+
+
+def test_ranking_loss_nothing_to_compare_is_zero_with_graph() -> None:
+    similarities = torch.tensor([0.3, 0.4], requires_grad=True)
+    loss = ranking_loss(similarities, torch.tensor([0.5, 0.6]), [torch.tensor([1, 1])])
+    loss.backward()
+    assert loss.item() == 0.0
+    assert similarities.grad is not None
+    assert similarities.grad.tolist() == [0.0, 0.0]
+
+
+def test_ranking_loss_half_precision_equals_float32(batch: tuple[Tensor, Tensor]) -> None:
+    similarities = batch[0].bfloat16()
+    half = ranking_loss(similarities, batch[1], [PAIRS])
+    assert half.dtype == torch.float32
+    assert half.item() == pytest.approx(
+        ranking_loss(similarities.float(), batch[1], [PAIRS]).item()
+    )
+
+
+def test_ranking_loss_wrong_shapes_raises() -> None:
+    with pytest.raises(InputError, match="high_low_pairs takes labels and pair_ids as vectors"):
+        ranking_loss(torch.zeros(2), torch.zeros(2), [torch.zeros(3)])
+    with pytest.raises(InputError, match="ranking_loss takes similarities and weights as vectors"):
+        ranking_loss(torch.zeros(2), torch.zeros(2), [torch.zeros(2)], torch.ones(3))

@@ -18,6 +18,7 @@ from condsim.losses import (
     MSELoss,
     PairOrderLoss,
     QuadLoss,
+    RankingLoss,
     RankNetLoss,
     RDLLoss,
     WeightedSumLoss,
@@ -78,6 +79,14 @@ def test_pair_order_loss_hand_worked_equals(table_encoder: Any, columns: Any) ->
     # One pair, high 1.0 and low 0.6, scale 2: log(1 + e^-0.8)
     loss = PairOrderLoss(table_encoder, scale=2.0)(columns, LABELS)
     assert loss.item() == pytest.approx(math.log1p(math.exp(-0.8)))
+
+
+def test_ranking_loss_hand_worked_equals(table_encoder: Any, columns: Any) -> None:
+    # One pair, high 1.0 and low 0.6, scale 2, margin 0.1: log(1 + e^(-2·0.3))
+    loss = RankingLoss(table_encoder, scale=2.0)(columns, LABELS)
+    assert loss.item() == pytest.approx(math.log1p(math.exp(-0.6)))
+    with pytest.raises(InputError, match="compares rows of one sentence pair or list"):
+        RankingLoss(table_encoder)(columns, GOLD)
 
 
 @pytest.mark.parametrize("loss_class", LOSSES.values())
@@ -187,6 +196,7 @@ def test_loss_config_lists_its_settings(table_encoder: Any) -> None:
         "tau": 5.0,
         "sigma": 0.5,
         "middle_tolerance": 0.0,
+        "ranking_margin": 0.1,
     }
 
 

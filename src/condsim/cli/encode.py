@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
-from typing import IO, Annotated
+from typing import IO, Annotated, Any
 
 import numpy as np
 import typer
@@ -22,19 +22,20 @@ from condsim.tasks import check_file, iter_rows
 ROWS = 4096  # encoded and written at once: what bounds the memory
 
 
-def _texts(file: Path, column: str) -> Iterator[tuple[str, str]]:
-    """Sentence and condition of each row."""
-    for row in iter_rows(file, columns=(column, "condition")):
-        yield row.text(column), row.text("condition")
+def _texts(file: Path, column: str, *, plain: bool) -> Iterator[tuple[str, str | None]]:
+    """Sentence and condition of each row; no condition if ``plain``."""
+    for row in iter_rows(file, columns=(column,) if plain else (column, "condition")):
+        yield row.text(column), None if plain else row.text("condition")
 
 
 def _write_array(
     path: Path,
     scorer: EmbeddingScorer,
-    texts: Iterator[tuple[str, str]],
+    texts: Iterator[tuple[str, str | None]],
     *,
     rows: int,
     zipped: bool,
+    kind: type[np.floating[Any]],
 ) -> None:
     """Writes embeddings as ``.npy``, or as the array ``embeddings`` of an archive (``.npz``)."""
     with ExitStack() as stack:
@@ -44,12 +45,14 @@ def _write_array(
             stream = stack.enter_context(archive.open("embeddings.npy", "w", force_zip64=True))
         else:
             stream = stack.enter_context(path.open("wb"))
-        header = npy.header_data_from_array_1_0(np.empty((0, scorer.dimension), np.float32))
+        header = npy.header_data_from_array_1_0(np.empty((0, scorer.dimension), kind))
         npy.write_array_header_1_0(stream, {**header, "shape": (rows, scorer.dimension)})
         written = 0
         while block := list(islice(texts, ROWS)):
-            sentences, conditions = zip(*block, strict=True)
-            stream.write(np.ascontiguousarray(scorer.encode(sentences, conditions)).tobytes())
+            sentences = [sentence for sentence, _ in block]
+            conditions = [condition for _, condition in block if condition is not None]
+            vectors = scorer.encode(sentences, conditions or None)
+            stream.write(np.ascontiguousarray(vectors, dtype=kind).tobytes())
             written += len(block)
     if written != rows:
         raise InputError(f"The file changed while it was read: {rows} rows, then {written}.")
@@ -77,10 +80,16 @@ def encode(
         str | None,
         typer.Option(help="Model folder or Hub name.", show_default="the model that ships"),
     ] = None,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Encode the sentences without a condition.")
+    ] = False,
+    float16: Annotated[
+        bool, typer.Option("--float16", help="Write float16: half the bytes, about 3 digits.")
+    ] = False,
 ) -> None:
     """Encode sentences, each under its condition.
 
-    Writes one float32 array of shape (rows, dimension). Every row has length 1, so the dot product
+    Writes one array, float32 or float16, of shape (rows, dimension). Every row has length 1, so the dot product
     of two is their raw similarity. Files can have any size: a few thousand rows are in memory at
     a time.
 
@@ -97,11 +106,17 @@ def encode(
         )
     check_file(file)
     check_not_input(output, file, option="--output")
-    rows = sum(1 for _ in _texts(file, column))  # also finds every fault before the work starts
+    rows = sum(1 for _ in _texts(file, column, plain=plain))  # also finds every fault before the work starts
     scorer = load_scorer(model)
     if not isinstance(scorer, EmbeddingScorer):
         raise ModelError(f"{scorer.name} gives scores only; embeddings need a bi- or tri-encoder.")
     with replacing(output) as partial:
-        texts = _texts(file, column)
-        _write_array(partial, scorer, texts, rows=rows, zipped=suffix == ".npz")
+        _write_array(
+            partial,
+            scorer,
+            _texts(file, column, plain=plain),
+            rows=rows,
+            zipped=suffix == ".npz",
+            kind=np.float16 if float16 else np.float32,
+        )
     typer.echo(f"{output}: {rows} embeddings of dimension {scorer.dimension}", err=True)
