@@ -289,22 +289,14 @@ def test_fit_epoch_without_steps_draws_train_once(tmp_path, recipe):
 
 
 def test_fit_ranking_learns_the_order_within_groups(tmp_path, recipe):
-    groups = recipe.sources["groups"]
-    losses = {}
-    for name, objective in (("with", {"ranking": 1.0}), ("without", {"mse": 1.0})):
-        changed = recipe.replaced(
-            sources={"groups": groups.replaced(objective=objective)},
-            objective={"mse": 1.0},
-            steps=60,
-            epochs=1,
-        )
-        fit(changed, tmp_path / name)
-        task = load_task(groups.file)
-        scores = condsim.load(str(tmp_path / name)).score(
-            task.sentences1, task.sentences2, task.conditions, scale="raw"
-        )
-        losses[name] = float(np.corrcoef(scores, task.gold)[0, 1])
-    assert losses["with"] > 0.5
+    groups = recipe.sources["groups"].replaced(objective={"ranking": 1.0})
+    changed = recipe.replaced(sources={"groups": groups}, objective={"mse": 1.0})
+    fit(changed.replaced(steps=60, epochs=1), tmp_path / "run")
+    task = load_task(groups.files[0])
+    scores = condsim.load(str(tmp_path / "run")).score(
+        task.sentences1, task.sentences2, task.conditions, scale="raw"
+    )
+    assert np.corrcoef(scores, task.gold)[0, 1] > 0.5
 
 
 def test_fit_freeze_embeddings_keeps_them_and_trains_the_rest(tmp_path, recipe, weights_of):

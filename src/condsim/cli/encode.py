@@ -89,9 +89,9 @@ def encode(
 ) -> None:
     """Encode sentences, each under its condition.
 
-    Writes one array, float32 or float16, of shape (rows, dimension). Every row has length 1, so the dot product
-    of two is their raw similarity. Files can have any size: a few thousand rows are in memory at
-    a time.
+    Writes one array, float32 or float16, of shape (rows, dimension). Every row has length 1, so the
+    dot product of two is their raw similarity. Files can have any size: a few thousand rows are in
+    memory at a time.
 
     **Examples**
 
@@ -106,7 +106,8 @@ def encode(
         )
     check_file(file)
     check_not_input(output, file, option="--output")
-    rows = sum(1 for _ in _texts(file, column, plain=plain))  # also finds every fault before the work starts
+    # Also finds every fault before the work starts.
+    rows = sum(1 for _ in _texts(file, column, plain=plain))
     scorer = load_scorer(model)
     if not isinstance(scorer, EmbeddingScorer):
         raise ModelError(f"{scorer.name} gives scores only; embeddings need a bi- or tri-encoder.")

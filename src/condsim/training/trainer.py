@@ -260,7 +260,7 @@ def _mixed_feed(model: SentenceTransformer, recipe: Recipe, train: Task) -> _Fee
         datasets={"rows": Dataset.from_dict({ITEM: range(len(mixture))})},
         losses={"rows": MixedLoss(model, mixture.parts, options)},
         sampler=partial(source_sampler, mixture, recipe, processes=processes),
-        collator=SourceCollator(mixture, model.preprocess),
+        collator=SourceCollator(mixture, model.preprocess, device=model.device.type),
         sources=mixture.facts,
     )
 
