@@ -276,6 +276,7 @@ def test_fit_three_sources_killed_and_resumed_ends_bit_equal(tmp_path, recipe, w
     history = json.loads((run / "training.json").read_text())
     assert list(history["sources"]) == ["train", "groups", "plain", "teacher"]
     assert history["sources"]["teacher"]["rows"] == 20
+    assert "mixed with: groups, plain, teacher)" in (run / "README.md").read_text()
 
 
 def test_fit_epoch_without_steps_draws_train_once(tmp_path, recipe):

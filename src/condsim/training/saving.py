@@ -66,6 +66,9 @@ def model_card(
     average = ""
     if runs > 1:
         average = f"The weights are the mean of {runs} runs; `training.json` has their recipes. "
+    others = ""
+    if recipe.sources:
+        others = f", mixed with: {', '.join(recipe.sources)}"
     front = yaml.safe_dump(
         {
             **({"license": recipe.license} if recipe.license else {}),
@@ -94,7 +97,7 @@ model.score("A man throws a ball.", "A girl kicks a ball.", "the sport")
 
 ## Data
 
-Trained on `{train.name}` (revision {train.revision}, {rows} labelled rows); the
+Trained on `{train.name}` (revision {train.revision}, {rows} labelled rows{others}); the
 epoch was chosen, and the scores calibrated to [0, 1] (0.5 is Likert 3), on `{report.task}`
 (revision {report.task_revision}).
 
