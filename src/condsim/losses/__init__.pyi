@@ -10,12 +10,6 @@ from .contrastive import (
     WACLLoss as WACLLoss,
 )
 from .cross_encoder import CrossEncoderSimilarityLoss as CrossEncoderSimilarityLoss
-from .distillation import (
-    RelationLoss as RelationLoss,
-    VectorLoss as VectorLoss,
-    relation_loss as relation_loss,
-    vector_loss as vector_loss,
-)
 from .functional import (
     acl_loss as acl_loss,
     bcl_loss as bcl_loss,
@@ -34,7 +28,13 @@ from .functional import (
     tolerant_labels as tolerant_labels,
     w_acl_loss as w_acl_loss,
 )
-from .mixed import MixedLoss as MixedLoss
+from .mixed import (
+    MixedLoss as MixedLoss,
+    RelationLoss as RelationLoss,
+    VectorLoss as VectorLoss,
+    relation_loss as relation_loss,
+    vector_loss as vector_loss,
+)
 from .ranking import (
     CoSENTLoss as CoSENTLoss,
     ListNetLoss as ListNetLoss,

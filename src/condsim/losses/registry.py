@@ -56,8 +56,8 @@ OBJECTIVES: dict[str, Objective] = {
     "c-mse": Objective("contrastive.CMSELoss", "projections"),
     "softmax": Objective("similarity.SoftmaxLoss", "classes"),
     "triplet": Objective("similarity.TripletLoss", "triplets"),
-    "vectors": Objective("distillation.VectorLoss", "vectors"),
-    "relations": Objective("distillation.RelationLoss", "vectors"),
+    "vectors": Objective("mixed.VectorLoss", "vectors"),
+    "relations": Objective("mixed.RelationLoss", "vectors"),
 }
 """Every objective by its name in a recipe. A new one takes its class, a line here and a row in
 ``docs/training.md``."""
