@@ -186,6 +186,13 @@ def test_rows_leave_out_texts_that_are_held_out_or_repeated() -> None:
     assert not {item.text for item in texts[:150]} & {row.sentence1 for row in rows}
 
 
+def test_pairs_of_one_criterion_are_refused() -> None:
+    items = [CriteriaText(item.text, {"topic": item.attributes["topic"]}) for item in _texts()]
+    with pytest.raises(InputError, match="no row can be drawn: pairs need texts that are alike in"):
+        list(criteria_rows(items, CriteriaSettings(form="pairs")))
+    assert len(list(criteria_rows(items, CriteriaSettings(rows=100)))) > 80
+
+
 def test_rows_of_too_few_texts_are_refused() -> None:
     one = [CriteriaText(f"text {n}", {"topic": (str(n),), "all": ("x",)}) for n in range(9)]
     with pytest.raises(InputError, match=r"two values that two texts each have\. Of 9 texts"):

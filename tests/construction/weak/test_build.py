@@ -14,7 +14,7 @@ from condsim.cli.main import app
 from condsim.construction.weak import REGISTRY, agreement, coverage
 from condsim.errors import InputError
 from condsim.files import sha256_of
-from condsim.tasks import load_csts
+from condsim.tasks import load_csts, text_digest
 from condsim.types import Task
 
 pytest.importorskip("faiss")
@@ -80,6 +80,11 @@ def test_weak_exclude_leaves_sentences_out(captions: Path, tmp_path: Path) -> No
     assert "(1 left out" in told
     assert not any("Two men ride brown horses on a beach" in row.values() for row in _rows(made))
     assert "answer1" not in _rows(made)[0]
+    listed = tmp_path / "held-out.sha256"
+    listed.write_text(text_digest(text).hex(), encoding="utf-8")
+    again = tmp_path / "again.csv"
+    _run(captions, "--output", again, "--rows", 20, "--text-encoder", "words", "--exclude", listed)
+    assert again.read_bytes() == made.read_bytes()
 
 
 def test_weak_like_draws_only_what_is_written(captions: Path, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -18,6 +18,8 @@ from condsim.construction.criteria.settings import CriteriaSettings
 from condsim.progress import Progress, silent
 
 _EASY_FIRST = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)  # how far easy rows are left out first
+_MOST_USES = 6  # pairs of one text, in the form of pairs
+_WAITING = 50  # pairs that wait for others that balance them
 _ROWS_OF_WORDING = 45  # of a criterion that bring in one more wording
 
 
@@ -54,8 +56,8 @@ class _Wordings:
         derived = derive_wordings(given.name or name)
         others = list(derived[1:] if given.wordings is None else given.wordings)
         generator.shuffle(others)
-        self.names = [given.name or derived[0], *others]
-        self._steps, self._own_name = steps, settings.own_name
+        self.names = list(dict.fromkeys((given.name or derived[0], *others)))
+        self._own_name = settings.own_name
         self._counts = [[0] * (steps + 1) for _ in self.names]
         self._used = [0] * len(self.names)
 
@@ -167,13 +169,15 @@ class _Selection:
         self._in_pairs, self._exact = settings.form == "pairs", settings.balance == "exact"
         self._drawn = _Drawn()
         self._spare: dict[tuple[int, int], list[Judged]] = defaultdict(list)
-        self._surplus = [0] * len(criteria)
+        self._waiting: list[list[Judged]] = []  # pairs that may be chosen later
+        self._uses: Counter[int] = Counter()  # pairs of each text
+        self._surplus = [0] * len(criteria)  # pairs alike in a criterion less those different
         self._groups = 0
         self.size = 0  # rows that there will be
 
     def add(self, group: TextGroup) -> bool:
         """Adds the rows of a group; False if they are too many."""
-        for chosen in self._disjoint(group) if self._in_pairs else [list(group.judged)]:
+        for chosen in self._pairs(group) if self._in_pairs else [list(group.judged)]:
             by_criterion = defaultdict(list)
             for one in chosen:
                 by_criterion[one.criterion].append(one)
@@ -223,32 +227,44 @@ class _Selection:
             return rows
         return 2 * rows - paired if self._in_pairs else paired
 
-    def _disjoint(self, group: TextGroup) -> list[list[Judged]]:
+    def _pairs(self, group: TextGroup) -> Iterator[list[Judged]]:
         """Pairs of texts with a criterion in which they are alike and one in which they are not.
 
-        No text is in two of them. One of the other rows of each pair is kept to balance these.
+        A pair that would unbalance its criteria waits for others, until many wait.
         """
-        used: set[int] = set()
-        found = []
         for both, rows in groupby(group.judged, key=lambda one: one[:2]):
             judged = list(rows)
             self._random.shuffle(judged)
-            alike = [one for one in judged if one.distance == 0]
-            different = [one for one in judged if one.distance == self._steps[one.criterion]]
-            if alike and different and not used & {*both} and not group.filler:
-                used |= {*both}
-                pair = [min(alike, key=self._surplus_of), max(different, key=self._surplus_of)]
-                self._surplus[pair[0].criterion] += 1
-                self._surplus[pair[1].criterion] -= 1
-                judged = [one for one in judged if one not in pair]
-                found.append(pair)
-            for one in judged[:1]:
-                self._spare[one.criterion, one.distance].append(one)
-        return found
+            fresh = max(self._uses[text] for text in both) < _MOST_USES and not group.filler
+            if fresh and self._crossing(judged) is not None:
+                self._uses.update(both)
+                self._waiting.append(judged)
+            else:
+                self._spare_all(judged)
+        while self._waiting:
+            found = [one for one in map(self._crossing, self._waiting) if one is not None]
+            place = min(range(len(found)), key=lambda place: found[place][0])
+            unbalance, alike, different = found[place]
+            if unbalance > 0 and len(found) <= _WAITING:
+                break
+            self._surplus[alike.criterion] += 1
+            self._surplus[different.criterion] -= 1
+            self._spare_all(one for one in self._waiting.pop(place) if one not in found[place])
+            yield [alike, different]
 
-    def _surplus_of(self, one: Judged) -> int:
-        """Pairs that are alike in a criterion less those that are different."""
-        return self._surplus[one.criterion]
+    def _spare_all(self, judged: Iterable[Judged]) -> None:
+        for one in judged:
+            self._spare[one.criterion, one.distance].append(one)
+
+    def _crossing(self, judged: Sequence[Judged]) -> tuple[int, Judged, Judged] | None:
+        """The rows of a pair that balance best, and by how much they unbalance their criteria."""
+        alike = [one for one in judged if one.distance == 0]
+        different = [one for one in judged if one.distance == self._steps[one.criterion]]
+        if not alike or not different:
+            return None
+        first = min(alike, key=lambda one: self._surplus[one.criterion])
+        second = max(different, key=lambda one: self._surplus[one.criterion])
+        return self._surplus[first.criterion] - self._surplus[second.criterion], first, second
 
     def _fill(self) -> None:
         """Adds single rows where a wording lacks them."""

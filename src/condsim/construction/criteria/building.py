@@ -260,6 +260,14 @@ def _drawn(
         texts = source.texts[row.text1], source.texts[row.text2]
         place = f"{source.name}-{row.group:05d}"
         yield kind(*texts, row.condition, row.label, criterion, source.name, place)
+    if not labels:
+        why = (
+            "pairs need texts that are alike in one criterion and different in another; give more "
+            "criteria, or the form 'groups'"
+            if settings.form == "pairs"
+            else "no two texts can be told alike and no two different; give more texts"
+        )
+        raise InputError(f"{source.name}: no row can be drawn: {why}.")
     reports.append(
         SetReport(
             name=source.name,

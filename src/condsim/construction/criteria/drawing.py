@@ -25,7 +25,7 @@ _DRIFT = 4.0  # rows that a group may make up for of those before
 _CROSSING = 0.7  # what a pair alike in one criterion and different in another is worth, in rows
 _HARD = 15.0  # what the overlap of words is worth, in rows
 _UNCLEAR = 0.5  # what a pair that cannot be judged costs, in rows
-_LEAST_USES = 6  # groups that a text may be in, at least
+_LEAST_USES = 10  # groups that a text may be in, at least
 
 
 class Judged(NamedTuple):
@@ -110,7 +110,8 @@ class _Drawing:
         self._failures = [0] * len(self._criteria)
         self._open = list(range(len(self._criteria)))
         self._uses = np.zeros(len(self._texts), np.int32)
-        groups = settings.rows / (self._size * (self._size - 1))
+        # A group of texts has about two rows a pair, but in the form of pairs few pairs serve.
+        groups = settings.rows / (4 if settings.form == "pairs" else self._size * (self._size - 1))
         self._most_uses = max(_LEAST_USES, round(4 * groups * self._size / len(self._texts)))
         self._seen: set[int] = set()
         self._nested = _nested([criterion.name for criterion in self._criteria])
@@ -153,13 +154,11 @@ class _Drawing:
         slots = [first, *self._others(first, anchor)]
         found = self._candidates(slots, anchor, hard=hard)
         pool = self._fitting(slots, found)
-        while len(slots) > 1 and len(pool) < self._size:
-            slots.pop()
-            pool = self._fitting(slots, found)
+        if len(pool) < self._size:  # the others are judged under the first criterion alone
+            pool += [place for place in self._fitting(slots[:1], found) if place not in pool]
         if len(pool) < 2:
             return []
-        if len(pool) > _POOL:
-            pool = self._random.sample(pool, _POOL)
+        pool = self._random.sample(pool, min(len(pool), _POOL))
         return self._all_pairs(slots, [anchor, *pool], hard=hard)
 
     def _anchor(self, criterion: int) -> int:
@@ -239,7 +238,7 @@ class _Drawing:
         for one, two in combinations(chosen, 2):
             overlap = overlap_of(said[one], said[two])
             for slot, column in zip(slots, answers, strict=True):
-                distance = self._criteria[slot].distance(column[one], column[two])
+                distance = self._distance(slot, column[one], column[two])
                 if distance is not None:
                     judged.append(Judged(pool[one], pool[two], slot, distance, overlap))
         return [one for one in judged if self._key(one) not in self._seen]
@@ -279,13 +278,17 @@ class _Drawing:
 
     def _signs(self, slot: int, answers: Sequence[int], last: int) -> list[float]:
         """1 for texts alike to the last, -1 for different and 0 for unclear ones."""
-        criterion, own = self._criteria[slot], answers[last]
-        distances = {answer: criterion.distance(own, answer) for answer in {*answers}}
+        steps, own = self._criteria[slot].steps, answers[last]
+        distances = {answer: self._distance(slot, own, answer) for answer in {*answers}}
         signs = {
-            answer: 0.0 if distance is None else 1 - 2 * distance / criterion.steps
+            answer: 0.0 if distance is None else 1 - 2 * distance / steps
             for answer, distance in distances.items()
         }
         return [signs[answer] for answer in answers]
+
+    def _distance(self, slot: int, answer1: int, answer2: int) -> int | None:
+        known = answer1 >= 0 and answer2 >= 0
+        return self._criteria[slot].distance(answer1, answer2) if known else None
 
     def _key(self, one: Judged) -> int:
         low, high = min(one.text1, one.text2), max(one.text1, one.text2)
