@@ -1,99 +1,166 @@
-"""The rows that the model that ships is trained on, beside those that people labelled."""
+"""The rows that the model that ships is trained on."""
 
 from __future__ import annotations
 
+import json
 import random
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from condsim.construction import TableRow, TrainingRow, write_rows
-from condsim.tasks import iter_csts, iter_rows, load_csts
-from condsim.training import caption_groups, load_siblings, with_siblings
+from condsim.errors import InputError
+from condsim.tasks import (
+    CriteriaText,
+    HeldOutTexts,
+    draw_folds,
+    iter_criteria,
+    iter_csts,
+    iter_rows,
+)
+from experiments.relabelled import read_labels, row_key
 
-PLAIN = (("mnli_dev_matched.tsv.gz", 2000), ("snli_dev.tsv.gz", 1000))
-"""Files of NLI whose premises and hypotheses are pairs without conditions, and how many of each."""
+PLAIN = (("mnli_dev_matched.tsv.gz", 5000), ("snli_dev.tsv.gz", 3000))
+"""Files of NLI whose sentences are read without a condition, and how many of each."""
 
-_CAPTION_PAIRS = 1000  # pairs of captions beside those of NLI
-_PLAIN_LENGTHS = range(9, 160)  # characters of a sentence
-_VARIANTS = 2  # times that each row is written with siblings
+OWN = 0.6
+"""Share of the labels of data/csts-labels in the label of a C-STS row that has one."""
+
+_CAPTIONS = 4000  # captions beside the sentences of NLI
+_PLAIN_LENGTHS = range(9, 400)  # characters of a sentence
+_APPLIES, _ABSENT = "5", "-1"
 
 
 @dataclass(frozen=True, slots=True)
-class PlainPair(TableRow):
-    """Two sentences without a condition."""
+class Sentence(TableRow):
+    """A sentence without a condition, and the kind of file it is from."""
+
+    sentence: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Applies(TableRow):
+    """Whether both texts tell something of a criterion: the label 5 if so, else -1."""
 
     sentence1: str
     sentence2: str
+    condition: str
+    label: str
 
 
-@dataclass(frozen=True, slots=True)
-class Sibling(TableRow):
-    """A text of a group that tells of the same thing."""
+def trainable_sets(criteria: Path) -> dict[str, Path]:
+    """The training files of the open sets that may be trained on, by name.
 
-    group: str
-    text: str
+    Raises:
+        InputError: If the folder has no ``meta.json`` or none of the sets.
+    """
+    listed = criteria / "meta.json"
+    if not listed.is_file():
+        raise InputError(f"{criteria} must hold meta.json, which says what a set may be used for.")
+    facts = json.loads(listed.read_text(encoding="utf-8"))
+    files = {
+        name: criteria / name / "train.jsonl.gz"
+        for name in sorted(facts)
+        if facts[name]["use"] == "train"
+    }
+    found = {name: path for name, path in files.items() if path.is_file()}
+    if not found:
+        raise InputError(f"{criteria} holds no train.jsonl.gz of a set that may be trained on.")
+    return found
 
 
-def write_joined(taught: Sequence[Path], gold: Path, output: Path) -> None:
-    """Puts taught rows and labelled rows into one file."""
+def write_labelled(train: Path, output: Path, *, exclude: HeldOutTexts) -> None:
+    """Writes the C-STS training rows without texts held out, with the labels of both origins."""
+    own = read_labels()
 
     def rows() -> Iterator[TrainingRow]:
-        for path in (*taught, gold):
-            for row in iter_csts(path):
-                if row.label is not None:
-                    origin = "gold" if path is gold else "taught"
-                    yield TrainingRow(
-                        row.sentence1, row.sentence2, row.condition, row.label, origin
-                    )
+        for row in iter_csts(train):
+            if row.label is None or row.sentence1 in exclude or row.sentence2 in exclude:
+                continue
+            label = row.label
+            also = own.get(row_key(row.sentence1, row.sentence2, row.condition))
+            if also is not None:
+                label = round((1 - OWN) * label + OWN * also, 2)
+            yield TrainingRow(row.sentence1, row.sentence2, row.condition, label, "gold")
 
     write_rows(rows(), output, kind=TrainingRow)
 
 
-def write_pairs(nli: Path, weak: Path, output: Path) -> None:
-    """Draws pairs without conditions: premises with hypotheses, and captions that are near."""
+def write_folds(dev: Path, work: Path, *, folds: int) -> list[tuple[Path, Path]]:
+    """Writes, for each fold of the dev pairs, the rows of all others and its own.
+
+    A file with the dev rows of all folds but one is trained on, and the other is measured.
+    """
+    rows = [row for row in iter_csts(dev) if row.label is not None]
+    fold_of = draw_folds([(row.sentence1, row.sentence2) for row in rows], folds=folds, seed=0)
+    written = []
+    for fold in range(folds):
+        pair = work / f"fold-{fold}-train.csv", work / f"fold-{fold}-dev.csv"
+        for output, own in zip(pair, (False, True), strict=True):
+            chosen = (row for row, at in zip(rows, fold_of, strict=True) if (at == fold) == own)
+            write_rows(
+                (
+                    TrainingRow(row.sentence1, row.sentence2, row.condition, row.label, "gold")
+                    for row in chosen
+                    if row.label is not None
+                ),
+                output,
+                kind=TrainingRow,
+            )
+        written.append(pair)
+    return written
+
+
+def write_plain(
+    nli: Path, captions: Sequence[Path], output: Path, *, exclude: HeldOutTexts
+) -> None:
+    """Draws sentences to be read without a condition: of NLI, and captions."""
     draw = random.Random(0)
-    pairs: list[tuple[str, str]] = []
+    origins: dict[str, str] = {}
     for name, number in PLAIN:
-        found = _pairs_of(nli / name, "premise", "hypothesis")
-        pairs += draw.sample(found, min(number, len(found)))
-    found = _pairs_of(weak, "sentence1", "sentence2")
-    pairs += draw.sample(found, min(_CAPTION_PAIRS, len(found)))
-    write_rows((PlainPair(*pair) for pair in pairs), output, kind=PlainPair)
+        found = _texts(nli / name, ("premise", "hypothesis"), exclude)
+        origins |= dict.fromkeys(draw.sample(found, min(number, len(found))), "nli")
+    found = sorted({text for path in captions for text in _texts(path, ("caption",), exclude)})
+    origins |= dict.fromkeys(draw.sample(found, min(_CAPTIONS, len(found))), "caption")
+    write_rows((Sentence(*one) for one in origins.items()), output, kind=Sentence)
 
 
-def _pairs_of(path: Path, first: str, second: str) -> list[tuple[str, str]]:
-    """The distinct pairs of a file whose sentences are neither short nor long."""
-    rows = (row.cells for row in iter_rows(path, columns=(first, second)))
-    texts = ((str(cells[first]).strip(), str(cells[second]).strip()) for cells in rows)
-    return sorted(
-        {
-            pair
-            for pair in texts
-            if pair[0] != pair[1] and all(len(text) in _PLAIN_LENGTHS for text in pair)
-        }
-    )
+def _texts(path: Path, columns: tuple[str, ...], exclude: HeldOutTexts) -> list[str]:
+    """The distinct texts of a file that are neither short, long nor held out."""
+    cells = (cell for row in iter_rows(path, columns=columns) for cell in row.cells.values())
+    texts = {str(cell).strip() for cell in cells}
+    return sorted(text for text in texts if len(text) in _PLAIN_LENGTHS and text not in exclude)
 
 
-def write_sibling_rows(captions: Sequence[Path], train: Path, dev: Path, output: Path) -> None:
-    """Writes labelled rows again with other captions of the same images."""
+def write_absent(files: Sequence[Path], output: Path, *, rows: int, exclude: HeldOutTexts) -> None:
+    """Writes pairs with criteria that both texts tell of, and with some that one does not.
 
-    def rows() -> Iterator[TrainingRow]:
-        seen = {(row.sentence1, row.sentence2, row.condition) for row in iter_csts(train)}
-        for variant in range(_VARIANTS):
-            task = with_siblings(labelled, siblings, rate=1.0, seed=(0, variant))
-            conditions, labels = task.conditions or (), task.labels.tolist()
-            for row in zip(task.sentences1, task.sentences2, conditions, labels, strict=True):
-                if row[:3] not in seen:
-                    seen.add(row[:3])
-                    yield TrainingRow(*row, origin="sibling")
+    Of each criterion there are as many rows of one kind as of the other. A criterion that most
+    texts of a file tell of is left out.
+    """
+    draw = random.Random(0)
+    each = max(2, rows // max(1, 2 * len(files)))
 
-    listed = output.with_name("siblings.csv")
-    write_rows((Sibling(*group) for group in caption_groups(captions)), listed, kind=Sibling)
-    labelled, kept_apart = load_csts(train).labelled(), load_csts(dev)
-    siblings = load_siblings(
-        listed,
-        sentences=(*labelled.sentences1, *labelled.sentences2),
-        leave_out=(*kept_apart.sentences1, *kept_apart.sentences2),
-    )
-    write_rows(rows(), output, kind=TrainingRow)
+    def made() -> Iterator[Applies]:
+        for path in files:
+            read = (one for one in iter_criteria(path) if isinstance(one, CriteriaText))
+            texts = [one for one in read if one.text not in exclude]
+            having: dict[str, list[str]] = defaultdict(list)
+            for one in texts:
+                for criterion in one.attributes:
+                    having[criterion].append(one.text)
+            names = [name for name in sorted(having) if 2 <= len(having[name]) < 0.8 * len(texts)]
+            for number in range(each if names else 0):
+                criterion = names[number % len(names)]
+                first, second = draw.sample(having[criterion], 2)
+                yield Applies(first, second, criterion, _APPLIES)
+                other = draw.choice(texts)
+                while criterion in other.attributes:
+                    other = draw.choice(texts)
+                sides = [first, other.text]
+                draw.shuffle(sides)
+                yield Applies(sides[0], sides[1], criterion, _ABSENT)
+
+    write_rows(made(), output, kind=Applies)

@@ -1,14 +1,15 @@
-"""The model that ships, from the data files to the folder: weak labels, distillation, averaging.
+"""The model that ships, from the data files to the folder.
 
 ```
-captions ──► weak rows ───┐
-train ──► sibling rows ───┴─► taught rows ──► first stage ──► tuned runs ──► mean ──► int8, head
-train ──► teacher (large) ─┘  and train        on train
-                              with plain pairs  with plain pairs
+C-STS train, relabelled ──┐
+captions, by functions ───┤
+criteria of open sets ────┼─► first, from the backbone ─► tuned runs ─► mean ─► int8, head
+attributes, written pairs ┤         │   with dev rows
+plain texts' vectors ─────┘         └─► one run a fold of dev: the figure out of fold
 ```
 
-Each step is kept in the folder and skipped where it is finished; a killed training goes on.
-`docs/experiments.md` says what each step brings.
+Each step is kept in the folder and skipped where it is finished; a killed training goes on. No row
+holds a text that is held out. ``docs/experiments.md`` says what each step brings.
 """
 
 from __future__ import annotations
@@ -16,20 +17,41 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from condsim.applicability import fit_head, load_extra
-from condsim.construction import REGISTRY, WeakSettings, build_weak, teach_file
+from condsim.construction import (
+    REGISTRY,
+    CriteriaSettings,
+    WeakSettings,
+    build_criteria,
+    build_weak,
+)
 from condsim.encoders import resolve_backbone
 from condsim.errors import InputError
-from condsim.evaluation import Report
-from condsim.files import sha256_of, write_text
+from condsim.evaluation import Report, Scores, measure
+from condsim.files import replacing, sha256_of, write_text
 from condsim.loading import load_scorer
 from condsim.progress import Progress, silent
-from condsim.scorers import OnnxScorer
-from condsim.tasks import load_applicability
+from condsim.scorers import (
+    Calibration,
+    EncoderScorer,
+    OnnxScorer,
+    fit_calibration,
+    load_trained,
+)
+from condsim.tasks import (
+    held_out_texts,
+    iter_rows,
+    join_tasks,
+    load_applicability,
+    load_csts,
+    load_task,
+)
 from condsim.training import (
     REPORT,
     Recipe,
@@ -39,8 +61,16 @@ from condsim.training import (
     run_or_resume,
     samples_of,
 )
+from condsim.types import FloatArray, Task
 from experiments.columns import DEFAULT_BACKBONE
-from experiments.default_data import PLAIN, write_joined, write_pairs, write_sibling_rows
+from experiments.default_data import (
+    PLAIN,
+    trainable_sets,
+    write_absent,
+    write_folds,
+    write_labelled,
+    write_plain,
+)
 from experiments.naming import recipe_file
 from experiments.options import Options, data_files, data_path
 
@@ -49,11 +79,20 @@ WEAK = WeakSettings(
 )
 """How the weak rows are made."""
 
+CRITERIA = CriteriaSettings(rows=9_000)
+"""How rows of the open sets are drawn; those of our own attributes by :data:`ATTRIBUTES`."""
+
+ATTRIBUTES = CriteriaSettings(rows=2_000)
+
 _LOGGER = logging.getLogger("condsim")
 _NAME = "condsim-minilm"
-_GIVEN = {"weak": 0.4, "sibling": 0.5}  # share in a taught label of the one that was there
-_ALSO = "captions, labelled by functions and the teacher; NLI pairs, scored by the base model"
-_EXTRA = 10_000  # weak rows the applicability head is fitted on
+_ROOT = Path(__file__).resolve().parents[1] / "data"
+_ALSO = (
+    "captions, labelled by functions; texts of other domains with labelled criteria; pairs and "
+    "texts written for condsim"
+)
+_EXTRA = 10_000  # rows the applicability head is fitted on, of captions and of criteria each
+_FOLDS = 5
 
 
 @dataclass(frozen=True)
@@ -62,21 +101,26 @@ class DefaultModelFiles:
 
     Attributes:
         train: C-STS rows to train on.
-        dev: C-STS rows that epochs are chosen and scores calibrated on.
+        dev: C-STS rows that are measured on, and trained on in the last step.
         captions: Files with the columns ``image_id`` and ``caption``.
-        nli: Folder of the NLI files that plain pairs are drawn from.
+        nli: Folder of the NLI files that plain sentences are drawn from.
+        criteria: Folder of the open sets of labelled texts.
+        held_out: Texts that are in no row.
+        written: Pairs written for condsim.
+        attributes: Folder of texts with attributes written for condsim.
         backbone: Hub name or folder.
-        teacher: Hub name or folder of the backbone of the teacher, which is trained on ``train``
-            and labels rows beside the functions; a larger one than ``backbone``.
-        seeds: Seeds of the runs that are averaged.
+        seeds: Seeds of the tuned runs that are averaged.
     """
 
     train: Path
     dev: Path
     captions: tuple[Path, ...]
     nli: Path
+    criteria: Path
+    held_out: Path
+    written: Path = _ROOT / "written" / "train.txt"
+    attributes: Path = _ROOT / "attributes"
     backbone: str = DEFAULT_BACKBONE.model
-    teacher: str = "sentence-transformers/all-mpnet-base-v2"
     seeds: tuple[int, ...] = (1, 2)
 
     def __post_init__(self) -> None:
@@ -85,23 +129,28 @@ class DefaultModelFiles:
             raise InputError(f"The model is a mean of two runs or more. Got {len(self.seeds)}.")
 
     @property
+    def tables(self) -> tuple[Path, ...]:
+        """The files of attributes written for condsim."""
+        return tuple(sorted(self.attributes.glob("*.jsonl")))
+
+    @property
     def paths(self) -> tuple[Path, ...]:
         """All files that are read."""
         plain = (self.nli / name for name, _ in PLAIN)
-        return (self.train, self.dev, *self.captions, *plain)
+        sets = trainable_sets(self.criteria).values()
+        own = (self.written, *self.tables)
+        return (self.train, self.dev, self.held_out, *self.captions, *plain, *sets, *own)
 
     def to_dict(self) -> dict[str, object]:
         """What must not change while a model is half made: revisions of files, and settings."""
         return {
             "files": {f"{p.parent.name}/{p.name}": sha256_of(p)[:12] for p in self.paths},
             "backbone": self.backbone,
-            "teacher": self.teacher,
             "seeds": list(self.seeds),
-            "given": _GIVEN,
         }
 
 
-def default_files(options: Options, *, teacher: str | None = None) -> DefaultModelFiles:
+def default_files(options: Options) -> DefaultModelFiles:
     """Finds what the model is made from below the folder of the data sets."""
     if len(options.backbones) > 1:
         raise InputError(f"default-model has one --backbone. Got {len(options.backbones)}.")
@@ -115,10 +164,10 @@ def default_files(options: Options, *, teacher: str | None = None) -> DefaultMod
         dev=data.dev,
         captions=found,
         nli=data_path(options, "nli"),
+        criteria=data_path(options, "criteria"),
+        held_out=data_path(options, "csts-reannotated/held-out.sha256"),
         backbone=options.backbones[0].model,
     )
-    if teacher is not None:
-        files = replace(files, teacher=teacher)
     if options.seeds is not None:
         files = replace(files, seeds=tuple(range(1, options.seeds + 1)))
     return files
@@ -130,33 +179,25 @@ def make_default_model(
     progress: Progress = silent,
     *,
     weak: WeakSettings = WEAK,
+    folds: int = _FOLDS,
 ) -> Report:
     """Makes the model, or goes on with it.
 
-    The folder ``exported`` is what ships inside the package, ``mean`` its float32 form.
+    The folder ``exported`` is what ships inside the package, ``mean`` its float32 form;
+    ``out-of-fold.json`` is the report on dev rows that each run had not seen.
     """
     _begin(files, work, weak)
     making = _Making(files, work, progress)
     weak_rows, absent = making.weak_rows(weak)
-    pairs = making.step("pairs.csv", lambda output: write_pairs(files.nli, weak_rows, output))
-    plain = str(making.taught(pairs, "plain.csv", resolve_backbone(files.backbone), given=0))
-    siblings = making.step(
-        "sibling.csv",
-        lambda output: write_sibling_rows(files.captions, files.train, files.dev, output),
-    )
-    teacher = making.run("teacher", making.recipe("mpnet/teacher", files.teacher))
-    taught = [
-        making.taught(rows, "taught-" + rows.name, teacher, given=_GIVEN[rows.stem])
-        for rows in (weak_rows, siblings)
-    ]
-    joined = making.step("joined.csv", lambda output: write_joined(taught, files.train, output))
-    recipe = making.recipe("minilm/weak", files.backbone).replaced(train=str(joined), plain=plain)
-    first = making.run("first", recipe)
-    recipe = making.recipe("minilm/finetune", str(first)).replaced(plain=plain)
-    runs = [making.run(f"tuned-{seed}", recipe.replaced(seed=seed)) for seed in files.seeds]
+    sources = making.sources(weak_rows)
+    mixed = making.recipe("minilm/mixed", sources, train=str(sources["csts"]))
+    first = making.run("first", mixed.replaced(backbone=files.backbone))
+    tuned = making.recipe("minilm/tuned", sources, backbone=str(first), train=str(files.dev))
+    fold_rows = making.out_of_fold(tuned, folds=folds)
+    runs = [making.run(f"tuned-{seed}", tuned.replaced(seed=seed)) for seed in files.seeds]
     mean = making.mean(runs)
-    making.export(mean, extra=(weak_rows, absent))
-    return Report.from_json(mean / "report.json")
+    making.export(mean, sources, absent, fold_rows)
+    return Report.from_json(work / "out-of-fold.json")
 
 
 @dataclass(frozen=True)
@@ -166,6 +207,13 @@ class _Making:
     files: DefaultModelFiles
     work: Path
     progress: Progress = silent
+
+    def step(self, name: str, make: Callable[[Path], None]) -> Path:
+        output = self.work / name
+        if not output.is_file():
+            _LOGGER.info("%s", name)
+            make(output)
+        return output
 
     def weak_rows(self, settings: WeakSettings) -> tuple[Path, Path]:
         weak, absent = self.work / "weak.csv", self.work / "absent.csv"
@@ -177,30 +225,60 @@ class _Making:
                 settings=settings,
                 cache=self.work / "weak.cache",
                 progress=self.progress,
-                exclude=(self.files.dev,),
+                exclude=(self.files.dev, self.files.held_out),
                 like=self.files.train,
                 absent_output=absent,
             )
         return weak, absent
 
-    def step(self, name: str, make: Callable[[Path], None]) -> Path:
-        output = self.work / name
-        if not output.is_file():
-            _LOGGER.info("%s", name)
-            make(output)
-        return output
+    def sources(self, weak: Path) -> dict[str, Path]:
+        """The file of each source of the recipes, and the vectors of the plain sentences."""
+        files, held_out = self.files, held_out_texts([self.files.held_out])
 
-    def taught(self, rows: Path, name: str, teacher: Path | str, *, given: float) -> Path:
-        def teach(output: Path) -> None:
-            scorer = load_scorer(str(teacher))
-            teach_file(rows, output, [scorer], given=given, progress=self.progress)
+        def drawn(name: str, paths: Sequence[Path], settings: CriteriaSettings) -> Path:
+            def draw(output: Path) -> None:
+                exclude = (files.held_out,)
+                build_criteria(paths, output, settings, exclude=exclude, progress=self.progress)
 
-        return self.step(name, teach)
+            return self.step(name, draw)
 
-    def recipe(self, name: str, backbone: str) -> Recipe:
-        return load_recipe(recipe_file(f"{name}.yaml")).replaced(
-            train=str(self.files.train), dev=str(self.files.dev), backbone=backbone
-        )
+        def labelled(output: Path) -> None:
+            write_labelled(files.train, output, exclude=held_out)
+
+        def sentences(output: Path) -> None:
+            write_plain(files.nli, files.captions, output, exclude=held_out)
+
+        sets = [*trainable_sets(files.criteria).values()]
+        plain = self.step("plain.csv", sentences)
+        return {
+            "csts": self.step("csts.csv", labelled),
+            "weak": weak,
+            "written": files.written,
+            "criteria": drawn("criteria.csv", sets, CRITERIA),
+            "attributes": drawn("attributes.csv", files.tables, ATTRIBUTES),
+            "plain": plain,
+            "vectors": self.step("plain.npy", lambda output: self.encode(plain, output)),
+        }
+
+    def encode(self, sentences: Path, output: Path) -> None:
+        """Encodes sentences by the backbone, as it is before it learns conditions."""
+        scorer = load_trained(resolve_backbone(self.files.backbone))
+        if not isinstance(scorer, EncoderScorer):
+            raise InputError(f"{self.files.backbone} must be a bi-encoder, which makes embeddings.")
+        texts = [row.text("sentence") for row in iter_rows(sentences, columns=("sentence",))]
+        with replacing(output) as partial, partial.open("wb") as stream:
+            np.save(stream, scorer.encode(texts).astype(np.float16))
+
+    def recipe(self, name: str, sources: Mapping[str, Path], **changes: object) -> Recipe:
+        """A recipe with the files made here."""
+        recipe = load_recipe(recipe_file(f"{name}.yaml"))
+        filled = {
+            key: source.replaced(
+                file=str(sources[key]), vectors=source.vectors and str(sources["vectors"])
+            )
+            for key, source in recipe.sources.items()
+        }
+        return recipe.replaced(dev=str(self.files.dev), sources=filled, **changes)
 
     def run(self, name: str, recipe: Recipe) -> Path:
         folder = self.work / name
@@ -208,6 +286,23 @@ class _Making:
             _LOGGER.info("%s", name)
         run_or_resume(recipe, folder)
         return folder
+
+    def out_of_fold(self, tuned: Recipe, *, folds: int) -> tuple[Task, FloatArray]:
+        """Dev rows with the cosines of runs that did not see them, and their report."""
+        parts, cosines = [], []
+        for number, (train, own) in enumerate(write_folds(self.files.dev, self.work, folds=folds)):
+            run = self.run(f"fold-{number}", tuned.replaced(train=str(train), dev=str(own)))
+            task = load_csts(own)
+            scorer = load_scorer(str(run))
+            parts.append(task)
+            cosines.append(
+                scorer.score(task.sentences1, task.sentences2, task.conditions, scale="raw")
+            )
+        task = join_tasks(parts, name=f"{self.files.dev.stem}, out of fold")
+        raw = np.concatenate(cosines)
+        report = measure(Scores(_NAME, raw), task)
+        report.to_json(self.work / "out-of-fold.json")
+        return task, raw
 
     def mean(self, runs: Sequence[Path]) -> Path:
         mean, partial = self.work / "mean", self.work / "mean.partial"
@@ -217,16 +312,64 @@ class _Making:
             partial.rename(mean)
         return mean
 
-    def export(self, mean: Path, *, extra: tuple[Path, Path]) -> None:
+    def applies(self) -> Path:
+        """Rows of criteria that a text does or does not tell of."""
+        sets = [*trainable_sets(self.files.criteria).values(), *self.files.tables]
+        held_out = held_out_texts([self.files.held_out])
+        return self.step(
+            "applies.csv",
+            lambda output: write_absent(sets, output, rows=_EXTRA, exclude=held_out),
+        )
+
+    def export(
+        self,
+        mean: Path,
+        sources: Mapping[str, Path],
+        absent: Path,
+        fold_rows: tuple[Task, FloatArray],
+    ) -> None:
         output = self.work / "exported"
         head = output / "applicability.json"
         if head.is_file():  # written last
             return
-        facts = {"also_trained_on": _ALSO, "teacher": self.files.teacher}
-        export_onnx(mean, output, samples=samples_of(self.files.train), facts=facts)
+        facts: dict[str, str] = {
+            "also_trained_on": _ALSO,
+            "criteria_sets": ", ".join(trainable_sets(self.files.criteria)),
+        }
+        samples = [
+            pair
+            for name in ("csts", "criteria", "attributes")
+            for pair in samples_of(sources[name])
+        ]
+        export_onnx(
+            mean,
+            output,
+            samples=samples,
+            facts=facts,
+            calibration=self.calibration(mean, fold_rows),
+        )
         labelled = load_applicability(self.files.dev)
-        more = load_extra(extra, sample=_EXTRA, exclude=labelled)
-        fit_head(OnnxScorer(output), labelled, extra=more).save(head)
+        extra = load_extra(
+            (sources["weak"], absent, self.applies()),
+            sample=2 * _EXTRA,
+            exclude=labelled,
+        )
+        fit_head(OnnxScorer(output), labelled, extra=extra).save(head)
+
+    def calibration(self, mean: Path, fold_rows: tuple[Task, FloatArray]) -> Calibration:
+        """Fits scores on rows of all kinds that the model has not seen, as many of each kind."""
+        scorer = load_scorer(str(mean))
+        kinds = [(fold_rows[1], fold_rows[0].gold)]
+        for path in (self.files.criteria / "dev_rows.csv", self.files.written.with_name("dev.txt")):
+            task = load_task(path, require_labels=True).labelled()
+            raw = scorer.score(task.sentences1, task.sentences2, task.conditions, scale="raw")
+            kinds.append((raw, task.gold))
+        draw, most = np.random.default_rng(0), max(len(raw) for raw, _ in kinds)
+        rows = [draw.permutation(np.resize(np.arange(len(raw)), most)) for raw, _ in kinds]
+        return fit_calibration(
+            np.concatenate([raw[at] for (raw, _), at in zip(kinds, rows, strict=True)]),
+            np.concatenate([gold[at] for (_, gold), at in zip(kinds, rows, strict=True)]),
+        )
 
 
 def _begin(files: DefaultModelFiles, work: Path, weak: WeakSettings) -> None:
