@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
@@ -14,6 +16,7 @@ from condsim.errors import unknown_name
 from condsim.scorers.calibration import Calibration
 from condsim.scorers.embedding import EmbeddingScorer
 from condsim.scorers.inputs import PairScorer, Rows, Scale, rescaled, token_batches
+from condsim.scorers.long_texts import Input, Splitter, Tokenised, count_cut, read_all
 from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -142,16 +145,42 @@ class EncoderScorer(EmbeddingScorer):
         return scorer
 
     def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
-        """Embeds texts or pairs in batches of similar length; returns (m, dimension)."""
-        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
-        lengths = _token_lengths(self.model, texts)
+        """Embeds texts or pairs, long ones in pieces; returns (m, dimension)."""
         with self._autocast():  # around all batches, so that weights are rounded once
-            if lengths is None:  # sentence-transformers sorts by the number of characters
-                vectors[:] = self._encode(texts, self._batch_size)
-            else:
-                limit = _TOKENS if self.model.device.type == "cpu" else _TOKENS_GPU
-                for batch in list(token_batches(lengths, tokens=limit))[::-1]:
-                    vectors[batch] = self._encode([texts[row] for row in batch], len(batch))
+            return read_all(
+                texts, self._sized, self._vectors, splitter=lambda: self._splitter, name=self.name
+            )
+
+    @cached_property
+    def _splitter(self) -> Splitter | None:
+        """None where the tokenizer does not say where in a text its tokens are."""
+        from condsim.encoders import TriEncoder
+
+        backend = getattr(self.model.tokenizer, "backend_tokenizer", None)
+        joint = not isinstance(self.model[0], TriEncoder)
+        return None if backend is None else Splitter(backend, order=self.order, joint=joint)
+
+    def _sized(self, inputs: Sequence[Input]) -> Tokenised[tuple[Input, int]]:
+        """Gives each input its number of tokens, 0 where that cannot be told."""
+        lengths = _token_lengths(self.model, inputs)
+        if lengths is None:
+            return Tokenised([(one, 0) for one in inputs])
+        limit = getattr(self.model, "max_seq_length", None) or int(lengths.max(initial=0))
+        longer = np.flatnonzero(lengths > limit).tolist()
+        sizes = np.minimum(lengths, limit).tolist()
+        return Tokenised(list(zip(inputs, sizes, strict=True)), longer, limit)
+
+    def _vectors(self, sized: Sequence[tuple[Input, int]]) -> FloatArray:
+        """Embeds in batches of similar length; returns (m, dimension)."""
+        vectors = np.empty((len(sized), self.dimension), dtype=np.float32)
+        inputs = [one for one, _ in sized]
+        lengths = np.array([length for _, length in sized], dtype=np.int64)
+        if not lengths.all():  # sentence-transformers sorts by the number of characters
+            vectors[:] = self._encode(inputs, self._batch_size)
+        else:
+            tokens = _TOKENS if self.model.device.type == "cpu" else _TOKENS_GPU
+            for batch in list(token_batches(lengths, tokens=tokens))[::-1]:
+                vectors[batch] = self._encode([inputs[row] for row in batch], len(batch))
         if self.numbers != "float32":  # scaled in bfloat16, lengths are 1 to three digits only
             norms = np.linalg.norm(vectors, axis=1, keepdims=True)
             vectors /= np.where(norms > 0, norms, 1)
@@ -172,23 +201,21 @@ class EncoderScorer(EmbeddingScorer):
 
 
 def _token_lengths(
-    model: SentenceTransformer, texts: list[str] | list[list[str]]
+    model: SentenceTransformer | CrossEncoder, inputs: Sequence[Input | tuple[str, str]]
 ) -> IntArray | None:
-    """Tokens of each text or pair as the model cuts them, (m,); None if they cannot be told."""
+    """Tokens of each text or pair, however many, (m,); None if they cannot be told."""
     from transformers import PreTrainedTokenizerBase
 
     tokenizer = getattr(model, "tokenizer", None)
     if not isinstance(tokenizer, PreTrainedTokenizerBase):
         return None
     found = tokenizer(
-        [text if isinstance(text, str) else tuple(text) for text in texts],
+        [one if isinstance(one, str) else tuple(one) for one in inputs],
         return_attention_mask=False,
         return_token_type_ids=False,
         verbose=False,
     )["input_ids"]
-    lengths = np.array([len(ids) for ids in found], dtype=np.int64)
-    limit = getattr(model, "max_seq_length", None)
-    return lengths if limit is None else np.minimum(lengths, limit)
+    return np.array([len(ids) for ids in found], dtype=np.int64)
 
 
 class CrossEncoderScorer(PairScorer):
@@ -230,6 +257,7 @@ class CrossEncoderScorer(PairScorer):
 
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
         texts = self._texts(rows)
+        self._count_cut(texts)
         outputs = (
             self.model.predict(texts, batch_size=self._batch_size, show_progress_bar=False)
             if texts
@@ -237,6 +265,11 @@ class CrossEncoderScorer(PairScorer):
         )
         raw = np.asarray(outputs, dtype=np.float32).reshape(len(texts))
         return rescaled(raw, self.calibration, scale)
+
+    def _count_cut(self, texts: list[tuple[str, str]]) -> None:
+        limit, lengths = self.model.max_seq_length, _token_lengths(self.model, texts)
+        if limit and lengths is not None:
+            count_cut(self.name, limit, int((lengths > limit).sum()))
 
     def _texts(self, rows: Rows) -> list[tuple[str, str]]:
         """The two texts of each input: the two sentences where there are no conditions."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,7 @@ from condsim.scorers.applicability import head_of
 from condsim.scorers.calibration import UNCALIBRATED
 from condsim.scorers.embedding import EmbeddingScorer
 from condsim.scorers.inputs import token_batches
+from condsim.scorers.long_texts import Input, Splitter, Tokenised, read_all
 from condsim.scorers.settings import Settings
 from condsim.types import FloatArray, IntArray
 
@@ -55,9 +58,8 @@ class OnnxScorer(EmbeddingScorer):
             raise ModelError(
                 f"{folder} says it is a {self.settings.kind}; an ONNX model must be a bi-encoder."
             )
-        self._tokenizer, self._padding = _load_tokenizer(
-            folder / TOKENIZER_FILE, self.settings.max_seq_length or _DEFAULT_LENGTH
-        )
+        self._limit = self.settings.max_seq_length or _DEFAULT_LENGTH
+        self._tokenizer, self._padding = _load_tokenizer(folder / TOKENIZER_FILE, self._limit)
         self._threads = threads or _processors()
         self._session = _load_session(folder / MODEL_FILE)
         self._inputs = frozenset(item.name for item in self._session.get_inputs())
@@ -76,10 +78,29 @@ class OnnxScorer(EmbeddingScorer):
         self.head = head_of(folder)
 
     def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
-        """Embeds texts or pairs in batches of similar length; returns (m, dimension)."""
-        pairs = [text if isinstance(text, str) else tuple(text) for text in texts]
+        """Embeds texts or pairs, long ones in pieces; returns (m, dimension)."""
+        return read_all(
+            texts, self._encodings, self._vectors, splitter=lambda: self._splitter, name=self.name
+        )
+
+    @cached_property
+    def _splitter(self) -> Splitter:
+        return Splitter(self._tokenizer, order=self.order, joint=True)
+
+    def _encodings(self, inputs: Sequence[Input]) -> Tokenised[Encoding]:
+        pairs = [one if isinstance(one, str) else tuple(one) for one in inputs]
         encodings = self._tokenizer.encode_batch_fast(pairs)
-        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        limit = self._limit
+        longer = [
+            number
+            for number, encoding in enumerate(encodings)
+            if len(encoding) >= limit and encoding.overflowing
+        ]
+        return Tokenised(encodings, longer, limit)
+
+    def _vectors(self, encodings: Sequence[Encoding]) -> FloatArray:
+        """Embeds in batches of similar length; returns (m, dimension)."""
+        vectors = np.empty((len(encodings), self.dimension), dtype=np.float32)
         lengths = np.array([len(encoding) for encoding in encodings], dtype=np.int64)
 
         def fill(batch: IntArray) -> None:

@@ -1,0 +1,222 @@
+"""Texts longer than a model reads: split at the ends of sentences, read in pieces and pooled.
+
+What cannot be split, such as a long condition or the input of a cross-encoder, is cut, and one
+warning says how many inputs were.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import numpy as np
+
+from condsim.encoders import Order
+from condsim.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding, Tokenizer
+
+Input = str | list[str]
+"""A text alone, or with its condition in the model's order."""
+
+_LANGUAGE = "en"  # whose abbreviations end no sentence; marks of other scripts are known as well
+_LINE, _SPACE = re.compile(r"\n"), re.compile(r"\s")
+_LOGGER = logging.getLogger("condsim")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Split:
+    """Inputs in pieces.
+
+    Attributes:
+        pieces: The pieces of all inputs, one after the other.
+        owner: Which of the inputs each piece is of, ascending, (pieces,).
+        tokens: Tokens of each piece, without those of the condition, (pieces,).
+    """
+
+    pieces: list[Input]
+    owner: IntArray
+    tokens: IntArray
+
+    def pooled(self, vectors: FloatArray) -> FloatArray:
+        """Pools vectors of the pieces, (pieces, d): those of the inputs, of length 1, (n, d)."""
+        first = np.flatnonzero(np.diff(self.owner, prepend=-1))  # where each input begins
+        weighted = vectors * self.tokens[:, None].astype(np.float32)
+        sums: FloatArray = np.add.reduceat(weighted, first, axis=0)  # (n, d)
+        return sums / np.linalg.norm(sums, axis=1, keepdims=True)
+
+
+class Splitter:
+    """Splits what is longer than a model reads."""
+
+    def __init__(self, tokenizer: Tokenizer, *, order: Order, joint: bool) -> None:
+        """Takes the tokenizer of a model.
+
+        Args:
+            tokenizer: The tokenizer, of which a copy is used.
+            order: Which of condition and text comes first.
+            joint: Whether the limit of tokens is for both together, or for each.
+        """
+        self._tokenizer = tokenizer.from_str(tokenizer.to_str())
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self._text = 1 if order == "condition-first" else 0  # place in a pair
+        self._joint = joint
+
+    def split(self, inputs: Sequence[Input], *, limit: int) -> Split:
+        """Splits inputs into pieces of at most ``limit`` tokens, special tokens included."""
+        texts = [one if isinstance(one, str) else one[self._text] for one in inputs]
+        encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
+        pieces: list[Input] = []
+        owner: list[int] = []
+        tokens: list[int] = []
+        for number, (one, text, encoding) in enumerate(zip(inputs, texts, encodings, strict=True)):
+            for part, size in _parts(text, encoding, self._room(one, limit)):
+                pieces.append(part if isinstance(one, str) else self._paired(one, part))
+                owner.append(number)
+                tokens.append(size)
+        return Split(pieces, np.array(owner, np.int64), np.array(tokens, np.int64))
+
+    def _paired(self, one: list[str], part: str) -> list[str]:
+        return [part if place == self._text else text for place, text in enumerate(one)]
+
+    def _room(self, one: Input, limit: int) -> int:
+        """Tokens of a text that are read at once: half of all at least, however long a condition.
+
+        Of a condition that takes more than the other half, the tokenizer cuts the rest.
+        """
+        if isinstance(one, str) or not self._joint:
+            return max(1, limit - self._tokenizer.num_special_tokens_to_add(is_pair=False))
+        free = limit - self._tokenizer.num_special_tokens_to_add(is_pair=True)
+        condition = self._tokenizer.encode(one[1 - self._text], add_special_tokens=False)
+        return max(1, free // 2, free - len(condition))
+
+
+def _parts(text: str, encoding: Encoding, room: int) -> Iterator[tuple[str, int]]:
+    """Cuts a text into parts of at most ``room`` tokens: each part, and its tokens.
+
+    Each part is as long as may be and ends where a sentence does, else a line, else a word, else
+    anywhere.
+    """
+    if len(encoding) <= room:
+        yield text, max(1, len(encoding))
+        return
+    starts = np.array([start for start, _ in encoding.offsets], np.int64)
+    places = [np.searchsorted(starts, ends) for ends in _ends(text)]
+    begin = 0
+    while begin < len(starts):
+        end = min(begin + room, len(starts))
+        if end < len(starts):
+            found = (some[np.searchsorted(some, end, side="right") - 1] for some in places)
+            end = next((int(place) for place in found if begin < place <= end), end)
+        first = starts[begin] if begin else 0
+        if part := text[first : starts[end] if end < len(starts) else None].strip():
+            yield part, end - begin
+        begin = end
+
+
+def _ends(text: str) -> tuple[list[int], list[int], list[int]]:
+    """Where the sentences, lines and words of a text end, by characters; never empty."""
+    from sentencex import segment
+
+    sentences, at = [0], 0
+    for sentence in segment(_LANGUAGE, text):
+        sentences.append(at + len(sentence.rstrip()))
+        at += len(sentence)
+    lines = [0, *(found.start() for found in _LINE.finditer(text))]
+    words = [0, *(found.start() for found in _SPACE.finditer(text))]
+    return sentences, lines, words
+
+
+@dataclass(frozen=True)
+class Tokenised(Generic[T]):
+    """What a model reads of inputs.
+
+    Attributes:
+        inputs: The inputs as the model takes them, length n; what is too long is cut.
+        longer: Which of them are too long, ascending.
+        limit: Most tokens that the model reads.
+    """
+
+    inputs: Sequence[T]
+    longer: Sequence[int] = ()
+    limit: int = 0
+
+
+def read_all(
+    inputs: Sequence[Input],
+    tokenise: Callable[[Sequence[Input]], Tokenised[T]],
+    read: Callable[[Sequence[T]], FloatArray],
+    *,
+    splitter: Callable[[], Splitter | None],
+    name: str,
+) -> FloatArray:
+    """Embeds inputs, those in pieces that are longer than the model reads.
+
+    Args:
+        inputs: The inputs, length n.
+        tokenise: Prepares inputs.
+        read: Gives their vectors, of length 1.
+        splitter: Gives the splitter, where the model can have one; called at need.
+        name: Name of the model, for the warning that something was cut in spite of all.
+
+    Returns:
+        Vectors of length 1, (n, d).
+    """
+    whole = tokenise(inputs)
+    if not whole.longer:
+        return read(whole.inputs)
+    if (split := splitter()) is None:
+        count_cut(name, whole.limit, len(whole.longer))
+        return read(whole.inputs)
+    found = split.split([inputs[number] for number in whole.longer], limit=whole.limit)
+    pieces = tokenise(found.pieces)
+    count_cut(name, whole.limit, len({int(found.owner[number]) for number in pieces.longer}))
+    pooled = found.pooled(read(pieces.inputs))
+    vectors = np.empty((len(inputs), pooled.shape[1]), np.float32)
+    vectors[whole.longer] = pooled
+    if rest := sorted(set(range(len(inputs))).difference(whole.longer)):
+        vectors[rest] = read([whole.inputs[number] for number in rest])
+    return vectors
+
+
+_CUTS: ContextVar[Counter[tuple[str, int]] | None] = ContextVar("cuts", default=None)
+
+
+@contextmanager
+def one_warning() -> Iterator[None]:
+    """Counts the inputs that models cut, and warns once at the end, also of nested calls."""
+    if _CUTS.get() is not None:
+        yield
+        return
+    cuts: Counter[tuple[str, int]] = Counter()
+    token = _CUTS.set(cuts)
+    try:
+        yield
+    finally:
+        _CUTS.reset(token)
+        for (name, limit), number in cuts.items():
+            _LOGGER.warning(
+                "%s cut %d input%s to the %d tokens that it reads; what comes after has no "
+                "influence on the result.",
+                name,
+                number,
+                "" if number == 1 else "s",
+                limit,
+            )
+
+
+def count_cut(name: str, limit: int, number: int) -> None:
+    """Counts inputs that a model cuts at so many tokens."""
+    cuts = _CUTS.get()
+    if number and cuts is not None:
+        cuts[name, limit] += number
