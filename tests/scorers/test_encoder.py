@@ -118,16 +118,6 @@ def test_encode_batches_have_like_length_and_few_tokens(tiny_backbone, monkeypat
     assert shapes == [(1, 8), (2, 7), (3, 4)]
 
 
-def test_encode_text_longer_than_the_model_reads_is_cut(tiny_backbone):
-    from condsim.encoders import build_bi_encoder
-
-    encoder = build_bi_encoder(str(tiny_backbone), max_seq_length=6)
-    lengths = module._token_lengths(encoder, ["a dog", "a " * 50])
-    assert lengths.tolist() == [4, 6]
-    first, second = EncoderScorer(encoder, name="some").encode(["a " * 50, "a " * 60])
-    np.testing.assert_allclose(first, second, atol=1e-6)
-
-
 def test_score_no_conditions_refused_by_a_tri_encoder(tiny_backbone):
     from condsim.encoders import build_tri_encoder
 

@@ -53,12 +53,6 @@ def test_encode_equals_sentence_transformers_also_without_condition(tiny, refere
     np.testing.assert_allclose(tiny.encode(SENTENCES1), expected, atol=1e-5)
 
 
-def test_encode_long_text_cut_as_sentence_transformers_does(tiny, reference):
-    sentence = "the dog sits on a table " * 20
-    expected = reference.encode([["the animal", sentence]], normalize_embeddings=True)[0]
-    np.testing.assert_allclose(tiny.encode(sentence, "the animal"), expected, atol=1e-5)
-
-
 def test_score_is_a_scorer(tiny):
     assert isinstance(tiny, Scorer)
     assert tiny.name == "tiny"

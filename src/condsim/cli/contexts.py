@@ -70,7 +70,7 @@ def run(
 
     `condsim contexts run my.yaml --output runs/my --engine ray --address auto`
     """
-    for module in ("pyarrow", "sentencex", "filelock", "sentence_transformers"):
+    for module in ("pyarrow", "filelock", "sentence_transformers"):
         require(module, extra="contexts")
     from condsim.contexts import Pipeline, load_contexts_recipe
 

@@ -12,12 +12,12 @@ import typer
 import condsim
 from condsim.errors import ModelError
 
-_CORE = ("numpy", "onnxruntime", "tokenizers")
+_CORE = ("numpy", "onnxruntime", "tokenizers", "sentencex")
 _EXTRAS = {
     "train": ("torch", "sentence_transformers", "transformers", "datasets", "accelerate"),
     "llm": ("openai", "transformers", "torch"),
     "build": ("faiss", "pyarrow", "PIL", "statsmodels", "krippendorff"),
-    "contexts": ("pyarrow", "sentencex"),
+    "contexts": ("pyarrow",),
     "parquet": ("pyarrow",),
 }
 _DISTRIBUTIONS = {"PIL": "pillow", "faiss": "faiss-cpu"}  # where the module has another name

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from condsim.cutting import one_warning
 from condsim.errors import CondSimError, InputError
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 def run_app(app: typer.Typer, arguments: list[str] | None = None) -> None:
     """Runs a command line and exits the process; an error of condsim is one line and status 2."""
     try:
-        app(args=arguments)
+        with one_warning():
+            app(args=arguments)
     except CondSimError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)

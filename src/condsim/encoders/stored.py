@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
+from condsim.cutting import count_cut, one_warning
 from condsim.encoders.tri_encoder import TriEncoder, tokenise
 from condsim.errors import InputError, ModelError
 from condsim.types import FloatArray
@@ -90,9 +91,10 @@ class StoredSentences:
             (len(sentences), int(module.transformer.get_embedding_dimension())), np.float32
         )
         order = np.argsort([len(text) for text in sentences], kind="stable")
-        for start in range(0, len(order), batch_size):
-            rows = order[start : start + batch_size]
-            vectors[rows] = _sentences(model, [sentences[row] for row in rows])
+        with one_warning():
+            for start in range(0, len(order), batch_size):
+                rows = order[start : start + batch_size]
+                vectors[rows] = _sentences(model, [sentences[row] for row in rows])
         return cls(model, vectors)
 
     def under(self, condition: str) -> FloatArray:
@@ -123,7 +125,13 @@ def _tri_encoder(model: SentenceTransformer) -> TriEncoder:
 
 
 def _tokens(model: SentenceTransformer, texts: list[str]) -> tuple[Tensor, Tensor]:
-    tokens = tokenise(_tri_encoder(model).tokenizer, texts, max_length=None)
+    tokenizer = _tri_encoder(model).tokenizer
+    tokens = tokenise(tokenizer, texts, max_length=None)
+    limit = tokenizer.model_max_length
+    if tokens["input_ids"].shape[1] >= limit:  # (n, length)
+        lengths = [len(ids) for ids in tokenizer(texts, verbose=False)["input_ids"]]
+        with one_warning():
+            count_cut("The tri-encoder", limit, sum(length > limit for length in lengths))
     return tokens["input_ids"].to(model.device), tokens["attention_mask"].to(model.device)
 
 

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
-from typing import overload
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, overload
 
 import numpy as np
 
+from condsim.cutting import one_warning
 from condsim.encoders import Order, check_order, conditional_sentences
 from condsim.errors import ModelError
 from condsim.scorers.applicability import PROBE, ApplicabilityHead, Embedded
 from condsim.scorers.calibration import Calibration
 from condsim.scorers.inputs import PairScorer, Rows, Scale, Texts, check_rows, distinct, rescaled
+from condsim.scorers.long_texts import Input, Splitter, Tokenised
 from condsim.types import FloatArray, IntArray
 
 _ROWS = 4096  # scored at a time: bounds the memory, whatever the number of rows
+_CHARACTERS = 4096  # of the texts of a row; one that has more counts as several
 
 
 class EmbeddingScorer(PairScorer):
     """Scores by the cosine of two conditional sentences, each distinct one encoded once.
+
+    A text that with its condition is longer than the model reads is split at the ends of sentences.
+    Its embedding is the mean of those of its `pieces`, weighted by their tokens.
 
     Memory does not grow with the number of rows, apart from the result.
 
@@ -73,10 +80,43 @@ class EmbeddingScorer(PairScorer):
         """
         rows = check_rows(conditions, sentences=sentences)
         embeddings = np.empty((len(rows), self.dimension), dtype=np.float32)
-        for part in _parts(rows):
-            vectors, where = self._embed_rows(rows, part)
-            embeddings[part] = vectors[where[0]]
+        with one_warning():
+            for part in _parts(rows):
+                vectors, where = self._embed_rows(rows, part)
+                embeddings[part] = vectors[where[0]]
         return embeddings[0] if rows.single else embeddings
+
+    def pieces(self, sentence: str, condition: str | None = None) -> list[str]:
+        """Gives the pieces in which the model reads a text.
+
+        Args:
+            sentence: The text.
+            condition: Its condition, which takes part of what the model reads.
+
+        Returns:
+            The text itself where the model reads it whole; else its pieces, each of which ends
+            where a sentence does, if it can.
+
+        Raises:
+            InputError: If a text is empty or no str.
+        """
+        check_rows(condition, sentence=sentence)
+        one: Input = sentence
+        if condition is not None:
+            one = conditional_sentences([sentence], [condition], order=self.order)[0]
+        whole = self._tokenised([one])
+        if not whole.longer or self._splitter is None:
+            return [sentence]
+        return self._splitter.texts(self._splitter.split([one], limit=whole.limit).pieces)
+
+    def _tokenised(self, inputs: Sequence[Input]) -> Tokenised[Any]:
+        """Prepares inputs as the model reads them; this one has no limit."""
+        return Tokenised(inputs)
+
+    @cached_property
+    def _splitter(self) -> Splitter | None:
+        """Splits what is too long; None where the model's tokens have no place in the text."""
+        return None
 
     @overload
     def applicability(  # type: ignore[overload-overlap]  # a str is a sequence of str, too
@@ -118,8 +158,9 @@ class EmbeddingScorer(PairScorer):
             self.head.check(self.encode(*PROBE), model=self.name)
             self._checked = self.head
         found = np.empty(len(rows), dtype=np.float32)
-        for part in _parts(rows):
-            found[part] = self.head.probability(self._embedded(rows, part))
+        with one_warning():
+            for part in _parts(rows):
+                found[part] = self.head.probability(self._embedded(rows, part))
         return float(found[0]) if rows.single else found
 
     def embedded(self, sentences1: Texts, sentences2: Texts, conditions: Texts) -> Embedded:
@@ -151,5 +192,12 @@ class EmbeddingScorer(PairScorer):
 
 
 def _parts(rows: Rows) -> Iterator[slice]:
-    """Cuts rows into blocks."""
-    return (slice(start, start + _ROWS) for start in range(0, len(rows), _ROWS))
+    """Cuts rows into blocks of so many rows, fewer where their texts are long."""
+    start = size = 0
+    for row, texts in enumerate(zip(*rows.sentences, strict=True)):
+        size += max(1, sum(map(len, texts)) // _CHARACTERS)
+        if size > _ROWS and row > start:
+            yield slice(start, row)
+            start, size = row, max(1, sum(map(len, texts)) // _CHARACTERS)
+    if len(rows):
+        yield slice(start, len(rows))

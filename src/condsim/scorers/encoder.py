@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 
+from condsim.cutting import count_cut
 from condsim.encoders import Order, check_order, cross_encoder_pairs
 from condsim.errors import unknown_name
 from condsim.scorers.calibration import Calibration
 from condsim.scorers.embedding import EmbeddingScorer
 from condsim.scorers.inputs import PairScorer, Rows, Scale, rescaled, token_batches
-from condsim.scorers.long_texts import Input, Splitter, Tokenised, count_cut, read_all
+from condsim.scorers.long_texts import Input, Splitter, Tokenised, read_all
 from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -148,27 +149,42 @@ class EncoderScorer(EmbeddingScorer):
         """Embeds texts or pairs, long ones in pieces; returns (m, dimension)."""
         with self._autocast():  # around all batches, so that weights are rounded once
             return read_all(
-                texts, self._sized, self._vectors, splitter=lambda: self._splitter, name=self.name
+                texts,
+                self._tokenised,
+                self._vectors,
+                splitter=lambda: self._splitter,
+                name=self.name,
             )
 
     @cached_property
     def _splitter(self) -> Splitter | None:
         """None where the tokenizer does not say where in a text its tokens are."""
+        backend = getattr(self.model.tokenizer, "backend_tokenizer", None)
+        return None if backend is None else Splitter(backend, order=self.order, joint=self._joint)
+
+    @property
+    def _joint(self) -> bool:
+        """Whether the model reads condition and text together, which share its limit."""
         from condsim.encoders import TriEncoder
 
-        backend = getattr(self.model.tokenizer, "backend_tokenizer", None)
-        joint = not isinstance(self.model[0], TriEncoder)
-        return None if backend is None else Splitter(backend, order=self.order, joint=joint)
+        return not isinstance(self.model[0], TriEncoder)
 
-    def _sized(self, inputs: Sequence[Input]) -> Tokenised[tuple[Input, int]]:
+    def _tokenised(self, inputs: Sequence[Input]) -> Tokenised[tuple[Input, int]]:
         """Gives each input its number of tokens, 0 where that cannot be told."""
         lengths = _token_lengths(self.model, inputs)
         if lengths is None:
             return Tokenised([(one, 0) for one in inputs])
         limit = getattr(self.model, "max_seq_length", None) or int(lengths.max(initial=0))
         longer = np.flatnonzero(lengths > limit).tolist()
+        if longer and not self._joint:
+            longer = [row for row in longer if self._longest(inputs[row]) > limit]
         sizes = np.minimum(lengths, limit).tolist()
         return Tokenised(list(zip(inputs, sizes, strict=True)), longer, limit)
+
+    def _longest(self, one: Input) -> int:
+        """Tokens of the longer one of a text and its condition."""
+        lengths = _token_lengths(self.model, [one] if isinstance(one, str) else one)
+        return 0 if lengths is None else int(lengths.max())
 
     def _vectors(self, sized: Sequence[tuple[Input, int]]) -> FloatArray:
         """Embeds in batches of similar length; returns (m, dimension)."""
@@ -209,6 +225,8 @@ def _token_lengths(
     tokenizer = getattr(model, "tokenizer", None)
     if not isinstance(tokenizer, PreTrainedTokenizerBase):
         return None
+    if not inputs:
+        return np.empty(0, np.int64)
     found = tokenizer(
         [one if isinstance(one, str) else tuple(one) for one in inputs],
         return_attention_mask=False,

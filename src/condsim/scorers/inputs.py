@@ -12,6 +12,7 @@ from typing import Literal, get_args, overload
 
 import numpy as np
 
+from condsim.cutting import one_warning
 from condsim.errors import InputError, unknown_name
 from condsim.scorers.calibration import Calibration
 from condsim.types import FloatArray, IntArray
@@ -187,7 +188,8 @@ class PairScorer(ABC):
         """
         check_scale(scale)
         rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
-        scores = self._score_rows(rows, scale)
+        with one_warning():
+            scores = self._score_rows(rows, scale)
         return float(scores[0]) if rows.single else scores
 
 

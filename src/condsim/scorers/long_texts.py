@@ -1,22 +1,15 @@
-"""Texts longer than a model reads: split at the ends of sentences, read in pieces and pooled.
-
-What cannot be split, such as a long condition or the input of a cross-encoder, is cut, and one
-warning says how many inputs were.
-"""
+"""Texts longer than a model reads: split at the ends of sentences, read in pieces and pooled."""
 
 from __future__ import annotations
 
-import logging
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
+from condsim.cutting import count_cut
 from condsim.encoders import Order
 from condsim.types import FloatArray, IntArray
 
@@ -26,9 +19,13 @@ if TYPE_CHECKING:
 Input = str | list[str]
 """A text alone, or with its condition in the model's order."""
 
+_PIECE = 48
+"""Most tokens of a piece's text: models learn from short texts, and long pieces did worse than
+short ones (docs/results/long-texts.md)."""
+_LEAST = 16  # tokens of a piece's text, where a condition takes the rest
+
 _LANGUAGE = "en"  # whose abbreviations end no sentence; marks of other scripts are known as well
 _LINE, _SPACE = re.compile(r"\n"), re.compile(r"\s")
-_LOGGER = logging.getLogger("condsim")
 
 T = TypeVar("T")
 
@@ -52,7 +49,8 @@ class Split:
         first = np.flatnonzero(np.diff(self.owner, prepend=-1))  # where each input begins
         weighted = vectors * self.tokens[:, None].astype(np.float32)
         sums: FloatArray = np.add.reduceat(weighted, first, axis=0)  # (n, d)
-        return sums / np.linalg.norm(sums, axis=1, keepdims=True)
+        sums /= np.linalg.norm(sums, axis=1, keepdims=True)
+        return sums
 
 
 class Splitter:
@@ -73,8 +71,8 @@ class Splitter:
         self._joint = joint
 
     def split(self, inputs: Sequence[Input], *, limit: int) -> Split:
-        """Splits inputs into pieces of at most ``limit`` tokens, special tokens included."""
-        texts = [one if isinstance(one, str) else one[self._text] for one in inputs]
+        """Splits inputs of which the model reads ``limit`` tokens at most."""
+        texts = self.texts(inputs)
         encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
         pieces: list[Input] = []
         owner: list[int] = []
@@ -86,19 +84,22 @@ class Splitter:
                 tokens.append(size)
         return Split(pieces, np.array(owner, np.int64), np.array(tokens, np.int64))
 
+    def texts(self, inputs: Sequence[Input]) -> list[str]:
+        """The texts of inputs, without their conditions."""
+        return [one if isinstance(one, str) else one[self._text] for one in inputs]
+
     def _paired(self, one: list[str], part: str) -> list[str]:
         return [part if place == self._text else text for place, text in enumerate(one)]
 
     def _room(self, one: Input, limit: int) -> int:
-        """Tokens of a text that are read at once: half of all at least, however long a condition.
-
-        Of a condition that takes more than the other half, the tokenizer cuts the rest.
-        """
+        """Most tokens of a piece's text; the tokenizer cuts a condition that leaves no room."""
         if isinstance(one, str) or not self._joint:
-            return max(1, limit - self._tokenizer.num_special_tokens_to_add(is_pair=False))
-        free = limit - self._tokenizer.num_special_tokens_to_add(is_pair=True)
-        condition = self._tokenizer.encode(one[1 - self._text], add_special_tokens=False)
-        return max(1, free // 2, free - len(condition))
+            free = limit - self._tokenizer.num_special_tokens_to_add(is_pair=False)
+        else:
+            free = limit - self._tokenizer.num_special_tokens_to_add(is_pair=True)
+            condition = self._tokenizer.encode(one[1 - self._text], add_special_tokens=False)
+            free = max(free - len(condition), min(_LEAST, free // 2))
+        return min(_PIECE, max(1, free))
 
 
 def _parts(text: str, encoding: Encoding, room: int) -> Iterator[tuple[str, int]]:
@@ -107,9 +108,8 @@ def _parts(text: str, encoding: Encoding, room: int) -> Iterator[tuple[str, int]
     Each part is as long as may be and ends where a sentence does, else a line, else a word, else
     anywhere.
     """
-    if len(encoding) <= room:
-        yield text, max(1, len(encoding))
-        return
+    if not len(encoding):
+        yield text, 1
     starts = np.array([start for start, _ in encoding.offsets], np.int64)
     places = [np.searchsorted(starts, ends) for ends in _ends(text)]
     begin = 0
@@ -187,36 +187,3 @@ def read_all(
     if rest := sorted(set(range(len(inputs))).difference(whole.longer)):
         vectors[rest] = read([whole.inputs[number] for number in rest])
     return vectors
-
-
-_CUTS: ContextVar[Counter[tuple[str, int]] | None] = ContextVar("cuts", default=None)
-
-
-@contextmanager
-def one_warning() -> Iterator[None]:
-    """Counts the inputs that models cut, and warns once at the end, also of nested calls."""
-    if _CUTS.get() is not None:
-        yield
-        return
-    cuts: Counter[tuple[str, int]] = Counter()
-    token = _CUTS.set(cuts)
-    try:
-        yield
-    finally:
-        _CUTS.reset(token)
-        for (name, limit), number in cuts.items():
-            _LOGGER.warning(
-                "%s cut %d input%s to the %d tokens that it reads; what comes after has no "
-                "influence on the result.",
-                name,
-                number,
-                "" if number == 1 else "s",
-                limit,
-            )
-
-
-def count_cut(name: str, limit: int, number: int) -> None:
-    """Counts inputs that a model cuts at so many tokens."""
-    cuts = _CUTS.get()
-    if number and cuts is not None:
-        cuts[name, limit] += number

@@ -80,14 +80,14 @@ class OnnxScorer(EmbeddingScorer):
     def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
         """Embeds texts or pairs, long ones in pieces; returns (m, dimension)."""
         return read_all(
-            texts, self._encodings, self._vectors, splitter=lambda: self._splitter, name=self.name
+            texts, self._tokenised, self._vectors, splitter=lambda: self._splitter, name=self.name
         )
 
     @cached_property
-    def _splitter(self) -> Splitter:
+    def _splitter(self) -> Splitter | None:
         return Splitter(self._tokenizer, order=self.order, joint=True)
 
-    def _encodings(self, inputs: Sequence[Input]) -> Tokenised[Encoding]:
+    def _tokenised(self, inputs: Sequence[Input]) -> Tokenised[Encoding]:
         pairs = [one if isinstance(one, str) else tuple(one) for one in inputs]
         encodings = self._tokenizer.encode_batch_fast(pairs)
         limit = self._limit

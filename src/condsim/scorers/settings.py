@@ -117,8 +117,8 @@ class Settings:
         order: Which of condition and sentence comes first in what the model reads.
         calibration: From raw similarity to a score in [0, 1]; None if it was never fitted.
         dimension: Length of an embedding; None for a cross-encoder.
-        max_seq_length: Longest input in tokens, both texts together; what is longer is cut. None
-            where the model's own configuration says it.
+        max_seq_length: Longest input in tokens, both texts together; bi- and tri-encoders read what
+            is longer in pieces. None where the model's own configuration says it.
         facts: Anything else worth showing (parameters, training data, dev Spearman ...).
         condsim: Version of condsim that wrote the file.
     """

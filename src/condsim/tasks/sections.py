@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.errors import InputError, require
+from condsim.errors import InputError
 from condsim.files import sha256_of
 from condsim.tasks.rows import stem_of, text_lines
 from condsim.tasks.triplets import Triplets
@@ -68,7 +68,6 @@ def draw_section_triplets(
     Raises:
         InputError: If the file cannot be read, an argument is out of its range, or there are fewer
             than two documents to draw from.
-        MissingExtraError: If sentencex is not installed.
     """
     path = Path(path)
     if count < 1 or not 0 < dev_share < 1 or not 1 <= min_words <= max_words:
@@ -141,7 +140,8 @@ def _usable(documents: Sequence[_Document]) -> list[_Document]:
 
 def _documents(path: Path, language: str, *, min_words: int, max_words: int) -> list[_Document]:
     """The sentences of each section of each document that has headings."""
-    segment = require("sentencex", extra="contexts").segment
+    from sentencex import segment  # not before there is a document to split
+
     documents: list[_Document] = []
     for level, line in _marked_lines(path):
         if level == 0:

@@ -119,7 +119,8 @@ class Recipe(Settings):
         fusion: How a tri-encoder joins sentence and condition.
         rank: Dimension of its embeddings where the fusion is ``low-rank``.
         dropout: Dropout of the backbone in [0, 1); None keeps the backbone's own.
-        max_seq_length: Longest input in tokens; the rest is cut off.
+        max_seq_length: Longest input in tokens. In training the rest is cut off; afterwards a bi-
+            or tri-encoder reads longer texts in pieces.
         objective: Weight of each loss term, such as ``{mse: 1, quad: 1}``.
         margin: Margin of Quad (READING.md: 1), or of triplets (SBERT: 1).
         scale: Inverse temperature of the ranking objectives.
@@ -176,7 +177,7 @@ class Recipe(Settings):
     fusion: Literal["hadamard", "concat", "low-rank"] = "hadamard"
     rank: Count = 64
     dropout: Rate | None = None
-    max_seq_length: Count = 128
+    max_seq_length: Count = 256
     objective: Weights = Field(default_factory=lambda: {"mse": 1.0})
     margin: NotNegative = 1.0
     scale: Positive = 20.0

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from condsim.contexts.corpus.reading import Paragraph
 from condsim.contexts.settings import CorpusCounts, CorpusSettings
-from condsim.errors import require
 from condsim.types import BoolArray
 
 Keys = NDArray[np.uint64]
@@ -96,7 +95,8 @@ def split_sentences(
 
 
 def _candidates(paragraphs: Iterable[Paragraph], settings: CorpusSettings) -> Iterator[Sentence]:
-    segment = require("sentencex", extra="contexts").segment
+    from sentencex import segment
+
     language = settings.language
     for document, name, text, is_sentence in paragraphs:
         for part in [text] if is_sentence else segment(language, text):

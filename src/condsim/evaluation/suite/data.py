@@ -65,7 +65,6 @@ def load_suite(
     Raises:
         InputError: If there is no such folder, it has none of the data sets, a key is unknown, a
             subset is missing, or a file breaks a rule of its format.
-        MissingExtraError: If triplets have to be drawn and sentencex is not installed.
     """
     if suite not in get_args(Suite):
         raise unknown_name("suite", suite, get_args(Suite))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from condsim.cutting import count_cut, one_warning
 from condsim.errors import InputError, ModelError, require
 from condsim.scorers.inputs import check_rows
 from condsim.types import FloatArray
@@ -75,6 +76,8 @@ class BertScoreScorer:
         """
         first, second = check_rows(None, sentences1=sentences1, sentences2=sentences2).sentences
         scores = np.empty(len(first), dtype=np.float32)
+        with one_warning():
+            count_cut(self.name, self._limit, self._longer(first) + self._longer(second))
         for start in range(0, len(first), _ROWS):
             part = slice(start, start + _ROWS)
             found = self._scorer.score(
@@ -82,6 +85,17 @@ class BertScoreScorer:
             )
             scores[part] = found[2].numpy()  # precision, recall, F1
         return scores
+
+    @property
+    def _limit(self) -> int:
+        return int(self._scorer._tokenizer.model_max_length)
+
+    def _longer(self, texts: Sequence[str]) -> int:
+        """How many texts the package cuts."""
+        tokenizer, limit = self._scorer._tokenizer, self._limit
+        long = [text for text in texts if len(text.encode()) > limit // 2]  # a token has a byte
+        found = tokenizer(long, verbose=False)["input_ids"] if long else ()
+        return sum(len(ids) > limit for ids in found)
 
 
 def _layer(model: str, layer: int | None) -> int:
