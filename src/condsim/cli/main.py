@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     app: typer.Typer
 
 _COMMANDS = (
-    "score encode train average sweep evaluate predict prompt export info robustness".split()
+    "score encode train adapt average sweep evaluate predict prompt export info robustness".split()
 )
 _GROUPS = {
     "applicability": "Predict whether a condition applies to two sentences.",

@@ -1,3 +1,12 @@
+from .adapting import (
+    Adaptation as Adaptation,
+    AdaptSettings as AdaptSettings,
+    LabelledRow as LabelledRow,
+    adapt as adapt,
+    load_rehearsal as load_rehearsal,
+    read_labelled as read_labelled,
+    split_labelled as split_labelled,
+)
 from .arithmetic import (
     Arithmetic as Arithmetic,
     choose_arithmetic as choose_arithmetic,
@@ -19,7 +28,12 @@ from .data import (
     training_set as training_set,
     used_rows as used_rows,
 )
-from .export import SAMPLES as SAMPLES, export_onnx as export_onnx, samples_of as samples_of
+from .export import (
+    SAMPLES as SAMPLES,
+    export_onnx as export_onnx,
+    restore_onnx as restore_onnx,
+    samples_of as samples_of,
+)
 from .folder import (
     CHECKPOINTS as CHECKPOINTS,
     HISTORY as HISTORY,

@@ -111,7 +111,8 @@ class Recipe(Settings):
             classes of NLI, for ``triplet`` triplets.
         dev: File the best epoch is chosen on, of similarities or triplets; never a test file.
         encoder: How sentences and condition meet (C-STS §4.1).
-        backbone: Hub name or local folder of a pre-trained model.
+        backbone: Hub name or local folder of a pre-trained model; ``default`` or a folder that
+            ``condsim export`` wrote is rebuilt in float32 first.
         license: Licence of the model, as the Hub names it (``apache-2.0``), for its card.
         order: Whether the condition or the sentence (a cross-encoder: both sentences) comes first.
         pooling: How token states become one vector.
@@ -131,6 +132,9 @@ class Recipe(Settings):
             0.5, in [0, 0.5].
         epochs: Passes over the training rows; the model is measured after each. With ``steps``,
             the number of equal parts that these are cut into.
+        patience: End the run after this many epochs in a row without a better one; None: never.
+        chosen_by: Dev figure that the best epoch is chosen by: ``spearman``, or ``both``, the mean
+            of Spearman and pair accuracy. Of a dev file of triplets it is always their accuracy.
         steps: Optimizer steps of a run with ``sources``; None: an epoch draws ``train`` once, and
             of each source as much as its share asks for, going on where the epoch before stopped.
         batch_size: Rows in a batch; the high and the low row of a pair are two rows. With
@@ -186,6 +190,8 @@ class Recipe(Settings):
     sigma: Share = 0.5
     middle_tolerance: Annotated[float, _rule("in [0, 0.5]", lambda value: 0 <= value <= 0.5)] = 0.0
     epochs: Count = 3
+    patience: Count | None = None
+    chosen_by: Literal["spearman", "both"] = "spearman"
     steps: Count | None = None
     batch_size: Count = 32
     gradient_accumulation: Count = 1

@@ -23,7 +23,13 @@ from sentence_transformers import (
 from sentence_transformers.base.evaluation.evaluator import BaseEvaluator
 from sentence_transformers.base.model_card import BaseModelCardCallback
 from torch import nn
-from transformers import PreTrainedModel, PrinterCallback, TrainerCallback, set_seed
+from transformers import (
+    EarlyStoppingCallback,
+    PreTrainedModel,
+    PrinterCallback,
+    TrainerCallback,
+    set_seed,
+)
 
 from condsim.encoders import (
     build_bi_encoder,
@@ -32,7 +38,7 @@ from condsim.encoders import (
     pair_separator,
 )
 from condsim.errors import InputError
-from condsim.evaluation import spearman
+from condsim.evaluation import pair_accuracy, spearman
 from condsim.losses import (
     CrossEncoderSimilarityLoss,
     LossOptions,
@@ -42,7 +48,7 @@ from condsim.losses import (
     WeightedSumLoss,
 )
 from condsim.scorers import CrossEncoderScorer, EncoderScorer
-from condsim.tasks import NLI_CLASSES, Triplets
+from condsim.tasks import NLI_CLASSES, Pairing, Triplets, pair_rows
 from condsim.training.arithmetic import Arithmetic, choose_arithmetic
 from condsim.training.batches import ITEM, SourceCollator, source_sampler
 from condsim.training.callbacks import (
@@ -65,11 +71,12 @@ from condsim.training.data import (
     training_set,
     used_rows,
 )
+from condsim.training.export import open_backbone
 from condsim.training.folder import CHECKPOINTS, last_checkpoint
 from condsim.training.mixture import read_mixture
 from condsim.training.recipe import Recipe
 from condsim.training.sampler import MixedBatchSampler, batch_sampler
-from condsim.types import Task
+from condsim.types import FloatArray, Task
 
 Model = SentenceTransformer | CrossEncoder
 
@@ -96,9 +103,10 @@ class DevEvaluator(BaseEvaluator):
     def __init__(self, dev: DevData, recipe: Recipe) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._triplets = dev if isinstance(dev, Triplets) else None
-        self.metric = self.primary_metric = "accuracy" if self._triplets else "spearman"
+        self.metric = self.primary_metric = "accuracy" if self._triplets else recipe.chosen_by
         self._recipe = recipe
         self._dev = dev_pairs(dev).labelled()
+        self._pairing = pair_rows(self._dev) if self.metric == "both" else None
 
     def __call__(
         self,
@@ -113,9 +121,18 @@ class DevEvaluator(BaseEvaluator):
             dev.sentences1, dev.sentences2, dev.conditions, scale="raw"
         )
         figures = {"spearman": float(np.nan_to_num(spearman(scores, dev.gold)))}
+        if self._pairing is not None:
+            figures["both"] = both(scores, self._dev, self._pairing)
         if self._triplets:
             figures["accuracy"] = self._triplets.accuracy(scores)
         return figures
+
+
+def both(scores: FloatArray, rows: Task, pairing: Pairing) -> float:
+    """The mean of Spearman and pair accuracy; one alone where there is no other."""
+    order = float(np.nan_to_num(spearman(scores, rows.gold)))
+    right = pair_accuracy(scores, high=pairing.high, low=pairing.low)
+    return order if np.isnan(right) else (order + right) / 2
 
 
 @dataclass(frozen=True)
@@ -148,13 +165,14 @@ def build_model(recipe: Recipe) -> Model:
         ),
         "cross-encoder": build_cross_encoder,
     }
-    return builders[recipe.encoder](
-        recipe.backbone,
-        pooling=recipe.pooling,
-        transform=recipe.transform,
-        dropout=recipe.dropout,
-        max_seq_length=recipe.max_seq_length,
-    )
+    with open_backbone(recipe.backbone) as backbone:
+        return builders[recipe.encoder](
+            backbone,
+            pooling=recipe.pooling,
+            transform=recipe.transform,
+            dropout=recipe.dropout,
+            max_seq_length=recipe.max_seq_length,
+        )
 
 
 def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -> Run:
@@ -181,6 +199,8 @@ def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -
     evaluator = DevEvaluator(dev, recipe)
     interrupt = InterruptCallback()
     callbacks: list[TrainerCallback] = [interrupt, ProgressCallback()]
+    if recipe.patience is not None:
+        callbacks.append(EarlyStoppingCallback(recipe.patience))
     if recipe.checkpoint_steps:
         callbacks.append(CheckpointCallback(recipe.checkpoint_steps))
     loss = feed.losses["rows"]

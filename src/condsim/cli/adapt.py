@@ -1,0 +1,170 @@
+"""``condsim adapt``: labelled pairs of one's own go in, an adapted model comes out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from condsim.cli.running import long_work
+from condsim.errors import require
+
+if TYPE_CHECKING:
+    from condsim.progress import Progress
+    from condsim.training import Adaptation, AdaptSettings
+
+_PAIRS = {"sentence1", "sentence2", "condition", "label"}
+
+
+def adapt(
+    labelled: Annotated[
+        Path,
+        typer.Argument(
+            help="Labelled pairs, or a table with a text and labels of it in each row.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[Path, typer.Option(help="Folder to write.", show_default=False)],
+    model: Annotated[
+        str | None,
+        typer.Option(help="Folder of the bi-encoder to adapt.", show_default="the bundled model"),
+    ] = None,
+    dev: Annotated[
+        Path | None,
+        typer.Option(
+            help="Labelled pairs to measure on, instead of a share of the rows.", show_default=False
+        ),
+    ] = None,
+    text: Annotated[str, typer.Option(help="In a table, the column of the text.")] = "text",
+    criteria: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="In a table, the column of a criterion; may be repeated.",
+            show_default="all other columns",
+        ),
+    ] = None,
+    rows: Annotated[int, typer.Option(min=50, help="Most rows to draw from a table.")] = 2_000,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="Most passes over the rows.", show_default="10")
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="Most minutes of training.", show_default=False)
+    ] = None,
+    rehearsal: Annotated[
+        float | None,
+        typer.Option(help="Share of training that keeps the rest as it is.", show_default="1/3"),
+    ] = None,
+    dev_share: Annotated[
+        float | None, typer.Option(help="Share of the rows to measure on.", show_default="0.2")
+    ] = None,
+    learning_rate: Annotated[
+        float | None, typer.Option(help="Highest learning rate.", show_default="6e-5")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the draws.", show_default="0")] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write the model even if it does no better.")
+    ] = False,
+) -> None:
+    """Adapt the model to criteria of your own, from 50 to 2,000 labelled pairs.
+
+    Pairs have the columns sentence1, sentence2, condition and label: a number from 1 to 5 or from 0
+    to 1, or alike or different. A part of them is kept to measure on. What the model knows of other
+    texts is rehearsed meanwhile. The result is an int8 model, as light as the one that ships; if it
+    does no better on your rows, nothing is written and the exit status is 1. After Ctrl-C or a
+    crash, the same command goes on.
+
+    **Examples**
+
+    `condsim adapt labelled.csv --output model`
+
+    `condsim adapt tickets.csv --criteria topic --criteria sentiment --output model --minutes 5`
+
+    `condsim score --model model "The room was cold." "It was freezing." "the temperature"`
+    """
+    require("sentence_transformers", extra="train")
+    from condsim.tasks import column_names
+    from condsim.training import AdaptSettings
+    from condsim.training import adapt as adapt_model
+
+    given = {
+        "epochs": epochs,
+        "minutes": minutes,
+        "rehearsal": rehearsal,
+        "dev_share": dev_share,
+        "learning_rate": learning_rate,
+        "seed": seed,
+    }
+    settings = AdaptSettings(**{key: one for key, one in given.items() if one is not None})
+    names = {*column_names(labelled)}
+    is_table = not names & (_PAIRS - {"label"}) and (text in names or bool(criteria))
+    with TemporaryDirectory(prefix="condsim-") as folder, long_work() as progress:
+        train, measured = labelled, dev
+        if is_table:
+            train, drawn = draw_rows(
+                labelled, Path(folder), settings, text=text, criteria=criteria, rows=rows,
+                progress=progress,
+            )  # fmt: skip
+            measured = dev or drawn
+        result = adapt_model(
+            train, output, model=model or "default", dev=measured, settings=settings, force=force
+        )
+    _show(result, output)
+
+
+def draw_rows(
+    table: Path,
+    folder: Path,
+    settings: AdaptSettings,
+    *,
+    text: str,
+    criteria: list[str] | None,
+    rows: int,
+    progress: Progress,
+) -> tuple[Path, Path]:
+    """Draws pairs from a table: some texts for training, the others to measure on."""
+    import numpy as np
+
+    from condsim.construction import CriteriaSettings, build_criteria
+    from condsim.files import write_text
+    from condsim.tasks import iter_rows, stem_of
+
+    found = list(iter_rows(table, columns=(text, *(criteria or ())), others=True))
+    texts = list(dict.fromkeys(row.text(text) for row in found))
+    order = np.random.default_rng(settings.seed).permutation(len(texts))
+    kept = {texts[place] for place in order[: round(settings.dev_share * len(texts))].tolist()}
+    outputs = []
+    for part in ("train", "dev"):
+        chosen = [row.record for row in found if (row.text(text) in kept) == (part == "dev")]
+        source = folder / part / f"{stem_of(table)}.jsonl"
+        source.parent.mkdir()
+        write_text(source, "".join(f"{json.dumps(one)}\n" for one in chosen))
+        output = folder / f"{stem_of(table)}-{part}.csv"
+        share = settings.dev_share if part == "dev" else 1 - settings.dev_share
+        drawn = CriteriaSettings(
+            rows=max(2, round(rows * share)),
+            form="pairs" if part == "dev" else "groups",
+            seed=settings.seed,
+        )
+        build_criteria([source], output, drawn, text=text, criteria=criteria, progress=progress)
+        outputs.append(output)
+    return outputs[0], outputs[1]
+
+
+def _show(result: Adaptation, output: Path) -> None:
+    typer.echo(result.to_text())
+    if result.output is None:
+        typer.echo(
+            f"Not written: on your rows it does no better than before. Label more pairs, look for "
+            f"wrong labels, or write it all the same with --force (kept in {output}.work)."
+        )
+        raise typer.Exit(1)
+    if not result.helped:
+        typer.echo(f"{output}: written, although it does no better than before.")
+        return
+    typer.echo(
+        f"{output}: written. Measure it on rows that it has not seen: "
+        f"condsim evaluate --model {output} rows.csv"
+    )
