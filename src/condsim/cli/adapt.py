@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -86,10 +86,9 @@ def adapt(
     """
     require("sentence_transformers", extra="train")
     from condsim.tasks import column_names
-    from condsim.training import AdaptSettings
-    from condsim.training import adapt as adapt_model
+    from condsim.training import AdaptSettings, adapt as adapt_model
 
-    given = {
+    given: dict[str, Any] = {
         "epochs": epochs,
         "minutes": minutes,
         "rehearsal": rehearsal,

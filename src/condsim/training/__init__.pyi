@@ -2,6 +2,7 @@ from .adapting import (
     Adaptation as Adaptation,
     AdaptSettings as AdaptSettings,
     LabelledRow as LabelledRow,
+    Rehearsal as Rehearsal,
     adapt as adapt,
     load_rehearsal as load_rehearsal,
     read_labelled as read_labelled,

@@ -15,7 +15,7 @@ from condsim.training.adapting.labelled import write_csv
 from condsim.training.export import SAMPLES
 
 WRITTEN = Path(__file__).resolve().parents[2] / "assets" / "rehearsal.txt.gz"
-"""750 pairs of ``datasets/written``, of 35 domains."""
+"""750 pairs of the training split of ``data/written``, evenly spaced: a few of each domain."""
 
 _MEASURED = 5  # every fifth pair of texts is kept for measuring
 _FEW = 6  # conditions that a caption is rehearsed under

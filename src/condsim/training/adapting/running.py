@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from sentence_transformers import SentenceTransformer
+from transformers import PreTrainedModel
 
 from condsim.encoders import build_bi_encoder, without_progress_bars
 from condsim.errors import InputError, ModelError
@@ -47,7 +48,7 @@ from condsim.training.adapting.result import Adaptation, movement
 from condsim.training.adapting.settings import AdaptSettings
 from condsim.training.arithmetic import measure
 from condsim.training.export import SAMPLES, export_onnx, exported_folder, restore_onnx
-from condsim.training.recipe import Recipe
+from condsim.training.recipe import Recipe, Source
 from condsim.training.run import run_or_resume
 from condsim.types import Task
 
@@ -110,7 +111,7 @@ def adapt(
         parts = rows, read_labelled(dev, fewest=3)
         _check_apart(*parts, Path(dev))
     files = [Path(labelled), *([] if dev is None else [Path(dev)])]
-    inputs = {
+    inputs: dict[str, object] = {
         "model": revision_of(str(source)),
         "rows": [sha256_of(path) for path in files],
         "settings": settings.model_dump(),
@@ -291,12 +292,12 @@ class _Making:
             batch_size=settings.batch_size,
             train_share=1 - settings.rehearsal,
             sources={
-                "rehearsal": {
-                    "file": str(inputs),
-                    "vectors": str(vectors),
-                    "share": settings.rehearsal,
-                    "objective": {"vectors": _KEEP},
-                }
+                "rehearsal": Source(
+                    file=str(inputs),
+                    vectors=str(vectors),
+                    share=settings.rehearsal,
+                    objective={"vectors": _KEEP},
+                )
             },
             learning_rate=settings.learning_rate,
             weight_decay=0.01,
@@ -383,7 +384,7 @@ def _seconds_of_step(
     """Times training steps of the model; says also whether bfloat16 is clearly faster."""
     with without_progress_bars():
         model = SentenceTransformer(str(start), local_files_only=True)
-    backbone = model[0].model
+    backbone = next(one for one in model.modules() if isinstance(one, PreTrainedModel))
     if model.device.type != "cpu":
         return 0.05, uses_bfloat16("auto")
     speeds = measure(backbone, (str(backbone.config._attn_implementation),))

@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 import torch
 from numpy.typing import NDArray
-from onnx import ModelProto, NodeProto, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
 from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
@@ -64,15 +64,17 @@ def restore_onnx(folder: Path | str, output: Path | str) -> SentenceTransformer:
     length = scorer.settings.max_seq_length or 128
     try:
         network = BertModel(_config(graph, weights))
-        network.pooler.dense.weight.data.zero_()  # unused, and transformers asks for it
         state = {name: torch.tensor(one) for name, one in weights.items()}
-        network.load_state_dict(network.pooler.state_dict(prefix="pooler.") | state)
+        for name, one in network.state_dict().items():
+            if name.startswith("pooler."):  # unused, and transformers asks for it
+                state[name] = torch.zeros_like(one)
+        network.load_state_dict(state)
     except (KeyError, StopIteration, RuntimeError, ValueError) as error:
         raise _other_kind(source, next(iter(str(error).splitlines()), "")) from error
     with tempfile.TemporaryDirectory(prefix="condsim-") as checkpoint:
         network.save_pretrained(checkpoint)
         tokenizer = Tokenizer.from_file(str(source / TOKENIZER_FILE))
-        PreTrainedTokenizerFast(
+        PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
             tokenizer_object=tokenizer,
             model_max_length=length,
             model_input_names=[one.name for one in graph.graph.input],
@@ -125,7 +127,7 @@ def open_backbone(name: str) -> Iterator[str]:
 
 def _weights(graph: ModelProto) -> _Arrays:
     """The weights of the network, by their names in transformers."""
-    constants = {item.name: item for item in graph.graph.initializer}
+    constants = _constants(graph)
 
     def array(name: str) -> NDArray[Any]:
         return numpy_helper.to_array(constants[name])
@@ -148,6 +150,15 @@ def _weights(graph: ModelProto) -> _Arrays:
         elif name.startswith("stages.") and not name.startswith(_STAGE):
             raise _other_kind(Path(MODEL_FILE), f"{name} follows the transformer")
     return {name: np.array(one, np.float32) for name, one in found.items()}
+
+
+def _constants(graph: ModelProto) -> dict[str, TensorProto]:
+    """The stored tensors by name; equal weights, such as biases that are all 0, share one."""
+    constants = {item.name: item for item in graph.graph.initializer}
+    for node in graph.graph.node:
+        if node.op_type == "Identity" and node.input[0] in constants:
+            constants[node.output[0]] = constants[node.input[0]]
+    return constants
 
 
 def _plain(name: str) -> str:

@@ -1,0 +1,104 @@
+"""``condsim adapt``: pairs or a table go in, and what it says at the end."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from condsim.cli.adapt import adapt, draw_rows
+from condsim.evaluation import Metric, ModelResult, Report
+from condsim.progress import silent
+from condsim.training import Adaptation, AdaptSettings
+
+APP = typer.Typer(rich_markup_mode="markdown")
+APP.command()(adapt)
+PAGE = Path(__file__).parents[2] / "docs" / "adapt.md"
+
+
+def invoke(*words: object):
+    return CliRunner().invoke(APP, [str(word) for word in words])
+
+
+def result(output: Path | None, *, before: float, after: float) -> Adaptation:
+    def model(name: str, value: float) -> ModelResult:
+        metric = Metric(value, value - 5, value + 5)
+        none = Metric(float("nan"), float("nan"), float("nan"))
+        return ModelResult(name, {"spearman": metric, "pair_accuracy": none})
+
+    report = Report(
+        task="rows", task_revision="0", rows=30, valid_rows=30, invalid_rows=0, pairs=30,
+        contrasting_pairs=0, model=model("new", after), baselines=(), against=model("old", before),
+        comparison={}, seed=0, resamples=10, versions={}, created="now",
+    )  # fmt: skip
+    return Adaptation(
+        output, report, train_rows=120, rehearsal_rows=500, moved=0.01, moved_most=0.04, seconds=1.0
+    )
+
+
+def test_adapt_that_helps_says_how_to_go_on(tmp_path, monkeypatch) -> None:
+    found = result(tmp_path / "m", before=10, after=40)
+    monkeypatch.setattr("condsim.training.adapt", lambda *_, **__: found)
+    (tmp_path / "rows.csv").write_text("sentence1,sentence2,condition,label\na,b,c,1\n")
+    done = invoke(tmp_path / "rows.csv", "--output", tmp_path / "m")
+    assert done.exit_code == 0
+    assert re.search(r"Spearman +10\.0 \[5\.0, 15\.0\] +40\.0 \[35\.0, 45\.0\]", done.stdout)
+    assert re.search(r"pair accuracy +- +-", done.stdout)
+    assert "condsim evaluate --model" in done.stdout
+
+
+def test_adapt_that_does_not_help_exits_with_1(tmp_path, monkeypatch) -> None:
+    found = result(None, before=40, after=39)
+    monkeypatch.setattr("condsim.training.adapt", lambda *_, **__: found)
+    (tmp_path / "rows.csv").write_text("sentence1,sentence2,condition,label\na,b,c,1\n")
+    done = invoke(tmp_path / "rows.csv", "--output", tmp_path / "m")
+    assert done.exit_code == 1
+    assert "Not written: on your rows it does no better than before." in done.stdout
+
+
+def test_rows_of_a_table_share_no_text_between_training_and_measuring(tmp_path) -> None:
+    topics, moods = ("billing", "app", "parcel"), ("good", "bad")
+    table = tmp_path / "tickets.csv"
+    rows = [
+        f"{mood} news about the {topic} number {number},{topic},{mood}\n"
+        for topic in topics
+        for mood in moods
+        for number in range(12)
+    ]
+    table.write_text("text,topic,mood\n" + "".join(rows))
+    folder = tmp_path / "drawn"
+    folder.mkdir()
+    files = draw_rows(
+        table, folder, AdaptSettings(dev_share=0.3), text="text", criteria=None, rows=200,
+        progress=silent,
+    )  # fmt: skip
+    texts = []
+    for path in files:
+        with path.open(newline="") as stream:
+            drawn = list(csv.DictReader(stream))
+        assert {row["criterion"] for row in drawn} == {"topic", "mood"}
+        assert np.isclose(np.mean([float(row["label"]) for row in drawn]), 3)
+        texts.append({row[side] for row in drawn for side in ("sentence1", "sentence2")})
+    assert not texts[0] & texts[1]
+    assert files[0].name == "tickets-train.csv"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_adapt_of_the_page_runs_with_the_default_model(tmp_path) -> None:
+    block = re.search(r"cat > labelled\.csv <<'END'\n(.*?)END\n", PAGE.read_text(), re.DOTALL)
+    assert block
+    head, *rows = block[1].strip().splitlines()
+    many = [row.replace(".,", f" ({number}).,", 1) for number in range(10) for row in rows]
+    (tmp_path / "labelled.csv").write_text("\n".join([head, *many]) + "\n")
+    done = invoke(
+        tmp_path / "labelled.csv", "--output", tmp_path / "model", "--minutes", 0.2, "--force"
+    )
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "model" / "applicability.json").is_file()
+    assert "pair accuracy" in done.stdout

@@ -1,0 +1,253 @@
+"""Labelled pairs adapt a model; what cannot work is one line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.training.conftest import write_rows
+
+from condsim.encoders import build_bi_encoder
+from condsim.errors import InputError, ModelError
+from condsim.scorers import OnnxScorer, Settings, head_of
+from condsim.tasks import iter_written
+from condsim.training import (
+    AdaptSettings,
+    LabelledRow,
+    Rehearsal,
+    adapt,
+    export_onnx,
+    load_rehearsal,
+    read_labelled,
+    split_labelled,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+HEAD = "sentence1,sentence2,condition,label\n"
+
+
+def written(path: Path, labels: list[object], *, condition: str | None = None) -> Path:
+    rows = [
+        f"Text {number}.,Other {number}.,{condition or f'condition {number % 7}'},{label}"
+        for number, label in enumerate(labels)
+    ]
+    path.write_text(HEAD + "\n".join(rows) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ([1, 5, 2.5] * 8, [1, 5, 2.5]),
+        ([0, 1, 0.5] * 8, [1, 5, 3]),
+        (["alike", "Different", "alike"] * 8, [5, 1, 5]),
+        ([5, -1, 2, 3] * 8, [5, 2, 3]),
+    ],
+)
+def test_read_labelled_brings_every_kind_of_label_to_1_to_5(tmp_path, labels, expected) -> None:
+    rows = read_labelled(written(tmp_path / "rows.csv", labels))
+    assert [row.label for row in rows[:3]] == expected
+    assert len(rows) == 24
+
+
+@pytest.mark.parametrize(
+    ("labels", "condition", "message"),
+    [
+        ([1, 5] * 9, None, "at least 20 labelled pairs are needed.* Got 18"),
+        ([4] * 30, None, "the labels must differ, and all 30 rows have the same"),
+        ([1, 5] * 10 + ["nan"], None, r"row 21 .*'label'.*got 'nan'. Label the row"),
+        ([1, 5] * 10 + [""], None, "Label the row, or remove it"),
+        ([1, 5] * 10 + ["same"], None, "got 'same'"),
+        ([0, 5] * 10, None, "all be from 1 to 5, or all from 0 to 1. Got 0 to 5"),
+        ([1, 2, 3, 9] * 10, None, "Got 1 to 9"),
+    ],
+)
+def test_read_labelled_of_rows_that_teach_nothing_is_one_line(
+    tmp_path, labels, condition, message
+) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        read_labelled(written(tmp_path / "rows.csv", labels, condition=condition))
+    assert "\n" not in str(caught.value)
+
+
+def test_read_labelled_of_a_one_sided_condition_names_it(tmp_path) -> None:
+    path = written(tmp_path / "rows.csv", [1, 5] * 10)
+    more = "".join(f"Long {number}.,Short {number}.,the price,5\n" for number in range(10))
+    path.write_text(path.read_text() + more)
+    with pytest.raises(InputError, match="condition 'the price' has 10 rows, all with the same"):
+        read_labelled(path)
+
+
+def test_read_labelled_without_a_column_names_it(tmp_path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("sentence1,sentence2,aspect,label\na,b,c,1\n")
+    with pytest.raises(InputError, match="column 'condition' is missing"):
+        read_labelled(path)
+
+
+def test_split_of_linked_texts_keeps_each_text_on_one_side() -> None:
+    rows = [
+        LabelledRow(f"a{block}", f"b{block}{number}", "x", 1.0 + 4 * (number % 2))
+        for block in range(20)
+        for number in range(4)
+    ]
+    train, dev = split_labelled(rows, share=0.2, seed=3)
+    texts = [{text for row in part for text in row.pair} for part in (train, dev)]
+    assert not texts[0] & texts[1]
+    assert len(train) + len(dev) == 80
+    assert 12 <= len(dev) <= 20
+    assert split_labelled(rows, share=0.2, seed=3) == (train, dev)
+
+
+def test_split_of_texts_that_are_all_linked_keeps_pairs_whole() -> None:
+    rows = [
+        LabelledRow("hub", f"b{number // 2}", condition, 1.0 + 4 * (number % 2))
+        for number in range(60)
+        for condition in ("x", "y")
+    ]
+    train, dev = split_labelled(rows, share=0.25, seed=0)
+    assert not {row.pair for row in train} & {row.pair for row in dev}
+    assert len(dev) >= 0.15 * len(rows)
+
+
+def test_split_that_leaves_one_label_is_an_error() -> None:
+    rows = [LabelledRow(f"a{n}", f"b{n}", "x", 5.0) for n in range(30)]
+    with pytest.raises(InputError, match="cannot be split"):
+        split_labelled([*rows, LabelledRow("c", "d", "x", 1.0)], share=0.2, seed=0)
+
+
+def test_rehearsal_measures_texts_that_it_does_not_train_on() -> None:
+    rehearsal = load_rehearsal()
+    rehearsed = {text for text, _ in rehearsal.inputs}
+    measured = {text for row in rehearsal.measured for text in row[:2]}
+    assert not rehearsed & measured
+    assert len(rehearsed) > 1_200
+    assert len(rehearsal.measured) > 400
+    assert sum(condition == "" for _, condition in rehearsal.inputs) == len(rehearsed)
+
+
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_rehearsal_has_no_text_that_written_pairs_are_measured_on(split) -> None:
+    rehearsal = load_rehearsal()
+    mine = {text for text, _ in rehearsal.inputs}
+    mine |= {text for row in rehearsal.measured for text in row[:2]}
+    folder = Path(__file__).parents[2] / "data" / "written"
+    kept = iter_written(folder / f"{split}.txt")
+    assert mine.isdisjoint(text for pair in kept for text in (pair.sentence1, pair.sentence2))
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory, tiny_backbone) -> Path:
+    folder = tmp_path_factory.mktemp("adapt")
+    build_bi_encoder(str(tiny_backbone), max_seq_length=60).save_pretrained(str(folder / "st"))
+    Settings(
+        kind="bi-encoder", name="tiny", order="condition-first", max_seq_length=60
+    ).save(folder / "st")  # fmt: skip
+    export_onnx(folder / "st", folder / "onnx", facts={"base_model": "ours"})
+    return folder / "onnx"
+
+
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("rows") / "labelled.csv"
+    write_rows(path, first=0, pairs=60)
+    return path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def little_rehearsal() -> Iterator[None]:
+    """Rehearses a few texts, so that a test takes seconds."""
+    whole = load_rehearsal()
+    few = Rehearsal(whole.inputs[:300], whole.rehearsed[:60], whole.measured[:30])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("condsim.training.adapting.running.load_rehearsal", lambda: few)
+        yield
+
+
+FAST = AdaptSettings(epochs=2, learning_rate=1e-3, batch_size=16)
+
+
+@pytest.fixture(scope="module")
+def adapted(tmp_path_factory, exported, labelled):
+    output = tmp_path_factory.mktemp("adapted") / "model"
+    return adapt(labelled, output, model=exported, settings=FAST, force=True)
+
+
+def test_adapt_of_a_tiny_model_writes_a_folder_that_loads(adapted, exported) -> None:
+    folder = adapted.output
+    scorer = OnnxScorer(folder)
+    assert scorer.name == "model"
+    assert scorer.score("The man runs.", "A man sits.", "the animal") >= 0
+    assert not list(folder.parent.glob("model.*"))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["kind"] == "adapted model"
+    assert manifest["source"]["name"] == "tiny"
+    assert list(manifest["files"]) == ["labelled.csv"]
+    assert manifest["train_rows"] + manifest["dev_rows"] == 108  # 12 of 60 pairs have one row
+    facts = scorer.settings.facts
+    assert facts["base_model"] == "ours"
+    assert str(facts["adapted_from"]).startswith("tiny ")
+    assert "## Adaptation" in (folder / "README.md").read_text()
+    assert not [value for value in facts.values() if str(folder.parent) in str(value)]
+
+
+def test_adapt_reports_before_and_after_on_rows_not_trained_on(adapted) -> None:
+    text = adapted.to_text()
+    assert "Spearman" in text
+    assert "pair accuracy" in text
+    assert adapted.report.against.name == "tiny"
+    assert 0 <= adapted.moved <= adapted.moved_most <= 1
+
+
+@pytest.mark.slow
+def test_adapt_of_the_same_rows_and_seed_gives_the_same_figures(
+    adapted, exported, labelled, tmp_path
+) -> None:
+    again = adapt(labelled, tmp_path / "model", model=exported, settings=FAST, force=True)
+    assert again.report.model.metrics == adapted.report.model.metrics
+
+
+def test_adapt_never_writes_over_a_folder(adapted, labelled, exported) -> None:
+    with pytest.raises(InputError, match="is there already and is never overwritten"):
+        adapt(labelled, adapted.output, model=exported, settings=FAST)
+
+
+def test_adapt_that_does_not_help_writes_nothing_until_forced(
+    exported, labelled, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setattr("condsim.training.Adaptation.helped", False)
+    result = adapt(labelled, tmp_path / "model", model=exported, settings=FAST)
+    assert result.output is None
+    assert not (tmp_path / "model").exists()
+    with pytest.raises(InputError, match=r"begun with other settings\. Remove that folder"):
+        adapt(labelled, tmp_path / "model", model=exported, settings=FAST.replaced(seed=1))
+    forced = adapt(labelled, tmp_path / "model", model=exported, settings=FAST, force=True)
+    assert forced.output == tmp_path / "model"
+    assert forced.report.model.metrics == result.report.model.metrics
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
+
+
+def test_adapt_with_rows_to_measure_on_that_are_trained_on_is_an_error(
+    exported, labelled, tmp_path
+) -> None:
+    with pytest.raises(InputError, match="are pairs of the labelled file"):
+        adapt(labelled, tmp_path / "model", model=exported, dev=labelled)
+
+
+def test_adapt_of_no_model_is_an_error(labelled, tmp_path) -> None:
+    with pytest.raises(ModelError, match="There is no model folder 'nowhere'"):
+        adapt(labelled, tmp_path / "model", model="nowhere")
+
+
+@pytest.mark.slow
+def test_adapt_of_a_folder_that_is_not_exported_works_too(exported, labelled, tmp_path) -> None:
+    result = adapt(
+        labelled, tmp_path / "model", model=exported.parent / "st", settings=FAST, force=True
+    )
+    assert result.output is not None
+    assert head_of(result.output) is None
+    vectors = OnnxScorer(result.output).encode(["A dog runs."], ["color"])
+    assert np.isclose(np.linalg.norm(vectors), 1, atol=1e-3)
