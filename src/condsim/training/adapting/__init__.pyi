@@ -6,5 +6,4 @@ from .labelled import (
 )
 from .rehearsal import Rehearsal as Rehearsal, load_rehearsal as load_rehearsal
 from .result import Adaptation as Adaptation
-from .running import adapt as adapt
-from .settings import AdaptSettings as AdaptSettings
+from .running import AdaptSettings as AdaptSettings, adapt as adapt

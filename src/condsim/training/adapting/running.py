@@ -10,8 +10,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated, ClassVar
 
 import numpy as np
+from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from transformers import PreTrainedModel
 
@@ -31,6 +33,7 @@ from condsim.scorers import (
     load_trained,
     revision_of,
 )
+from condsim.settings import Settings as BaseSettings
 from condsim.tasks import load_task
 from condsim.training.adapting.carrying import (
     carried_calibration,
@@ -45,7 +48,6 @@ from condsim.training.adapting.labelled import (
 )
 from condsim.training.adapting.rehearsal import Rehearsal, load_rehearsal
 from condsim.training.adapting.result import Adaptation, movement
-from condsim.training.adapting.settings import AdaptSettings
 from condsim.training.arithmetic import measure
 from condsim.training.export import SAMPLES, export_onnx, exported_folder, restore_onnx
 from condsim.training.recipe import Recipe, Source
@@ -59,6 +61,32 @@ _FEWEST_STEPS = 10  # of an epoch, however few the rows
 _TOKENS = 40  # of the texts that `measure` times
 _CARRIED = 1_000  # pairs that scale and head are carried over on
 _KINDS = {"float32": False, "bfloat16": True}
+
+
+class AdaptSettings(BaseSettings):
+    """How a model is adapted.
+
+    Attributes:
+        epochs: Most passes over the labelled rows; it ends earlier once the rows to measure on get
+            no better.
+        minutes: Plan as many training steps as fit into this time; None: what ``epochs`` asks for.
+        rehearsal: Share of what is trained on that keeps the rest of the model as it was, in
+            [0, 1).
+        dev_share: Share of the rows to measure on, in (0, 1); not used with a file of them.
+        learning_rate: Highest learning rate.
+        batch_size: Texts under a condition in a batch.
+        seed: Seed of the split, the order and the draws.
+    """
+
+    what: ClassVar[str] = "adapt setting"
+
+    epochs: Annotated[int, Field(ge=1)] = 10
+    minutes: Annotated[float, Field(gt=0)] | None = None
+    rehearsal: Annotated[float, Field(ge=0, lt=1)] = 1 / 3
+    dev_share: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    learning_rate: Annotated[float, Field(gt=0)] = 6e-5
+    batch_size: Annotated[int, Field(ge=8)] = 48
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
 
 
 def adapt(
