@@ -59,6 +59,7 @@ _OBJECTIVE = {"mse": 2.0, "correlation": 1.0, "ranking": 0.33}
 _KEEP = 4.0  # weight of the rehearsed vectors
 _FEWEST_STEPS = 10  # of an epoch, however few the rows
 _TOKENS = 40  # of the texts that `measure` times
+_ENOUGH = 25  # rows to measure on; of few rows, up to a third are kept for that
 _CARRIED = 1_000  # pairs that scale and head are carried over on
 _KINDS = {"float32": False, "bfloat16": True}
 
@@ -72,7 +73,8 @@ class AdaptSettings(BaseSettings):
         minutes: Plan as many training steps as fit into this time; None: what ``epochs`` asks for.
         rehearsal: Share of what is trained on that keeps the rest of the model as it was, in
             [0, 1).
-        dev_share: Share of the rows to measure on, in (0, 1); not used with a file of them.
+        dev_share: Share of the rows to measure on, in (0, 1), raised up to a third where it would
+            be fewer than 25 rows; not used with a file of them.
         learning_rate: Highest learning rate.
         batch_size: Texts under a condition in a batch.
         seed: Seed of the split, the order and the draws.
@@ -134,7 +136,8 @@ def adapt(
         raise InputError(f"{target} is there already and is never overwritten; give another one.")
     rows = read_labelled(labelled)
     if dev is None:
-        parts = split_labelled(rows, share=settings.dev_share, seed=settings.seed)
+        share = max(settings.dev_share, min(1 / 3, _ENOUGH / len(rows)))
+        parts = split_labelled(rows, share=share, seed=settings.seed)
     else:
         parts = rows, read_labelled(dev, fewest=3)
         _check_apart(*parts, Path(dev))
