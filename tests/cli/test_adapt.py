@@ -49,7 +49,7 @@ def test_adapt_that_helps_says_how_to_go_on(tmp_path, monkeypatch) -> None:
     assert done.exit_code == 0
     assert re.search(r"Spearman +10\.0 \[5\.0, 15\.0\] +40\.0 \[35\.0, 45\.0\]", done.stdout)
     assert re.search(r"pair accuracy +- +-", done.stdout)
-    assert "condsim evaluate --model" in done.stdout
+    assert "condsim evaluate --data rows.csv --model" in done.stdout
 
 
 def test_adapt_that_does_not_help_exits_with_1(tmp_path, monkeypatch) -> None:

@@ -165,5 +165,5 @@ def _show(result: Adaptation, output: Path) -> None:
         return
     typer.echo(
         f"{output}: written. Measure it on rows that it has not seen: "
-        f"condsim evaluate --model {output} rows.csv"
+        f"condsim evaluate --data rows.csv --model {output}"
     )
