@@ -260,6 +260,63 @@ def _show_coverage(found: tuple[Coverage, ...], sentences: int) -> None:
     typer.echo(f"{sentences:,} sentences, {len(found):,} functions; give --output to pair them")
 
 
+@app.command("counter-edits")
+def counter_edits(
+    texts: Annotated[
+        list[Path], typer.Argument(help="Files of texts, one a row.", show_default=False)
+    ],
+    output: Annotated[Path, typer.Option(help="CSV or Parquet file to write.", show_default=False)],
+    rows: Annotated[int, typer.Option(min=2, help="Most rows, two or three a text.")] = 20_000,
+    text_column: Annotated[str, typer.Option(help="Column of the text.")] = "text",
+    exclude: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Data file whose texts are left out, or a .sha256 list of their hashes.",
+            show_default=False,
+        ),
+    ] = None,
+    functions: Annotated[
+        list[Path] | None,
+        typer.Option(help="Python file with labelling functions of your own.", show_default=False),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
+    json: Annotated[
+        Path | None, typer.Option(help="Also write the report as JSON.", show_default=False)
+    ] = None,
+) -> None:
+    """Pair each text with a copy in which one number, negation or opposite is changed.
+
+    The rows of a pair share a `group`: a low label for the condition that was changed, a 5 for
+    others.
+
+    **Examples**
+
+    `condsim build counter-edits reviews.csv --output edits.csv --exclude test.csv`
+    """
+    check_output("--output", output)
+    check_output("--json", json)
+    from condsim.construction import REGISTRY, build_counter_edits
+
+    for path in functions or ():
+        load_functions(path)
+    with long_work(log=None) as progress:
+        report = build_counter_edits(
+            texts,
+            output,
+            REGISTRY,
+            rows=rows,
+            text_column=text_column,
+            exclude=exclude or (),
+            functions=functions or (),
+            seed=seed,
+            progress=progress,
+        )
+    _write(json, report)
+    kinds = ", ".join(f"{kind}: {number:,}" for kind, number in report.kinds.items())
+    typer.echo(f"{report.texts:,} texts ({report.excluded:,} left out by --exclude); {kinds}")
+    typer.echo(f"{output}: {report.rows:,} rows")
+
+
 @app.command()
 def teach(
     file: Annotated[

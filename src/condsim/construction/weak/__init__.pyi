@@ -15,6 +15,12 @@ from .checking import (
     agreement as agreement,
     coverage as coverage,
 )
+from .editing import (
+    CounterEdit as CounterEdit,
+    CounterEditReport as CounterEditReport,
+    build_counter_edits as build_counter_edits,
+    counter_edits as counter_edits,
+)
 from .functions import (
     ABSENT as ABSENT,
     LabellingFunction as LabellingFunction,

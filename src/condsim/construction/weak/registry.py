@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -16,6 +17,13 @@ from condsim.construction.weak.functions import (
     yes_or_no,
 )
 from condsim.construction.weak.scenes import doing_functions, people_functions, place_functions
+from condsim.construction.weak.texts import (
+    Pattern,
+    installed,
+    pattern_key,
+    text_functions,
+    text_patterns,
+)
 from condsim.construction.weak.things import noun_functions, thing_functions
 from condsim.errors import CondSimError, InputError
 
@@ -28,6 +36,8 @@ class Registry:
     def __init__(self, functions: Iterable[LabellingFunction] = ()) -> None:
         self._functions: dict[str, LabellingFunction] = {}
         self._keys: dict[frozenset[str], LabellingFunction] = {}
+        self._patterns: tuple[Pattern, ...] = ()
+        self._made: dict[str, LabellingFunction | None] = {}
         for function in functions:
             self.add(function)
 
@@ -54,9 +64,24 @@ class Registry:
         for condition in function.also:
             self._keys.setdefault(condition_key(condition), function)
 
+    def add_patterns(self, patterns: Iterable[Pattern]) -> None:
+        """Adds what makes a function for conditions that no function has for its own."""
+        self._patterns += tuple(patterns)
+        self._made.clear()
+
     def find(self, condition: str) -> LabellingFunction | None:
         """Finds the function that understands a condition."""
-        return self._keys.get(condition_key(condition))
+        found = self._keys.get(condition_key(condition))
+        return self._by_pattern(condition) if found is None else found
+
+    def _by_pattern(self, condition: str) -> LabellingFunction | None:
+        """Makes the function for a condition of a known form, once."""
+        key = pattern_key(condition)
+        if key not in self._made:
+            matches = ((one, one.form.fullmatch(key)) for one in self._patterns)
+            made = (one.make(_named_thing(m)) for one, m in matches if m is not None)
+            self._made[key] = next((one for one in made if one is not None), None)
+        return self._made[key]
 
 
 def _built_in() -> Registry:
@@ -67,7 +92,16 @@ def _built_in() -> Registry:
             registry.add(function)
     for function in (*people_functions(), *place_functions()):
         registry.add(function)
+    if installed():
+        for function in text_functions():
+            registry.add(function)
+        registry.add_patterns(text_patterns())
     return registry
+
+
+def _named_thing(match: re.Match[str]) -> str:
+    """What the condition is of: the words that stand for the dots of the form."""
+    return next((group for group in match.groups() if group), "")
 
 
 REGISTRY = _built_in()

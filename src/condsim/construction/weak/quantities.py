@@ -1,0 +1,334 @@
+"""Numbers with their units, clock times and dates, read from any short text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from condsim.construction.weak.words import listed, names_by_word, plural
+from condsim.errors import require
+
+_TOKEN = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?|[a-z]+(?:n't|'[a-z]+)?|[^\s\w]|\w", re.IGNORECASE)
+_DIGITS = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+_CLOCK = re.compile(
+    r"(?P<hour>[01]?\d|2[0-4])[:.h](?P<minute>[0-5]\d)(?!\d|\s*%)\s*(?P<half>[ap]\.?m\b)?"
+    r"|(?P<alone>1[0-2]|[1-9])\s*(?:(?P<half2>[ap]\.?\s?m)\b|o'?\s?clock)"
+)
+_SPOKEN = re.compile(
+    r"\b(?P<minutes>half|quarter|\d{1,2})(?:\s+minutes)?\s+"
+    r"(?P<side>past|to|after)\s+(?P<hour>1[0-2]|[1-9])\b(?P<half>\s*[ap]\.?m\b)?"
+)
+_AT = re.compile(
+    r"\b(?:at|by|until|till|around|before|after|from|for|since)\s+(?:about\s+)?"
+    r"(?P<hour>1[0-2]|[1-9])"
+    r"(?=\s*(?:$|[.,;!?]|(?:in|on|and|this|tonight|tomorrow|today|sharp|for|at|to|the|every)\b))"
+)
+_SPOKEN_MINUTES = {"half": 30, "quarter": 15}
+_UNITS = {word: entry.name.split(" ") for entry in listed("units", "units") for word in entry.words}
+_OTHER_NUMBERS = {word: float(name) for word, name in names_by_word("units", "numbers").items()}
+_BOUNDS = sorted(names_by_word("units", "bounds").items(), key=lambda one: -len(one[0]))
+_SCALES = {"hundred": 1e2, "thousand": 1e3, "k": 1e3, "million": 1e6, "billion": 1e9}
+_PARTS = [
+    (int(entry.name.split(" ")[0]), int(entry.name.split(" ")[1]), frozenset(entry.words))
+    for entry in listed("calendar", "part")
+]
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+_NO_ONE = frozenset(("of", "day", ".", ","))  # "one of them", "one day", "this one."
+_SKIPPED = frozenset(("a", "an", "of", "-", "the", "more", "full", "whole"))
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word, number or mark of a text; ``text`` is what text2num asks for."""
+
+    word: str
+    start: int
+    stop: int
+
+    def text(self) -> str:
+        """The token in small letters."""
+        return self.word
+
+    def nt_separated(self, previous: Token) -> bool:
+        """Whether something parts it from the token before it."""
+        return self.start > previous.stop and previous.word.isdigit()
+
+    def not_a_number_part(self) -> bool:
+        """Whether it is no part of a number, as text2num asks."""
+        return self.word in (",", ".", "and", "second")
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number, what it is of and where it stands.
+
+    Attributes:
+        value: The number in the base unit.
+        kind: What the unit measures, such as ``"duration"``; empty without one.
+        bound: What is said about it, such as ``"least"``; empty for an exact number.
+        start: First character of the number.
+        stop: The one after its last.
+        nouns: Up to three words that follow it.
+        number: The number as it is written, in its own unit.
+    """
+
+    value: float
+    kind: str
+    bound: str
+    start: int
+    stop: int
+    nouns: tuple[str, ...]
+    number: float
+
+
+def tokens_of(text: str) -> list[Token]:
+    """Cuts a text into words, numbers and marks with their places."""
+    return [Token(m.group().lower(), m.start(), m.end()) for m in _TOKEN.finditer(text)]
+
+
+@lru_cache(maxsize=4096)
+def quantities(text: str) -> tuple[Quantity, ...]:
+    """Reads the numbers of a text, in digits and in words, with their units.
+
+    Example:
+        >>> [(q.value, q.kind) for q in quantities("It took two hours and cost 12 dollars.")]
+        [(7200.0, 'duration'), (12.0, 'money')]
+    """
+    tokens = tokens_of(text)
+    return tuple(_measured(tokens, *one) for one in _numbers(tokens))
+
+
+def _numbers(tokens: list[Token]) -> Iterator[tuple[int, int, float]]:
+    """Gives the first token of each number, the one after its last, and its value."""
+    numbers = require("text_to_num", extra="build")
+    spelled = {
+        one.start: one for one in numbers.find_numbers(tokens, "en", 0) if not one.is_ordinal
+    }
+    at = 0
+    while at < len(tokens):
+        word, start = tokens[at].word, at
+        if _DIGITS.fullmatch(word):
+            value = float(word.replace(",", ""))
+            at += 1
+            if at < len(tokens) and tokens[at].word in _SCALES:
+                value, at = value * _SCALES[tokens[at].word], at + 1
+        elif at in spelled:
+            value, at = float(spelled[at].value), int(spelled[at].end)
+            following = tokens[at].word if at < len(tokens) else "."
+            if value == 1 and following in _NO_ONE:
+                continue
+            if following == "dozen":
+                value, at = value * 12, at + 1
+        elif word in _OTHER_NUMBERS:
+            value, at = _OTHER_NUMBERS[word], at + 1
+        else:
+            at += 1
+            continue
+        if [t.word for t in tokens[at : at + 3]] == ["and", "a", "half"]:
+            value, at = value + 0.5, at + 3
+        yield start, at, value
+
+
+def _measured(tokens: list[Token], start: int, stop: int, number: float) -> Quantity:
+    """Adds the unit of a number and what the words before it say of it."""
+    after = [t.word for t in tokens[stop : stop + 5] if t.word not in _SKIPPED]
+    before = tokens[start - 1].word if start else ""
+    unit = _UNITS.get(after[0], None) if after else None
+    if after[:2] == ["per", "cent"]:
+        unit = ["share", "1"]
+    elif before in "€$£" and before:
+        unit = ["money", "1"]
+    elif unit and unit[0] == "duration" and "old" in after[1:3]:
+        unit = ["age", unit[1]]
+    elif after[:1] in (["out"], ["/"]):
+        unit = ["rating", "1"]
+    leading = " ".join(t.word for t in tokens[max(0, start - 4) : start]).rstrip("€$£ ")
+    bound = next((name for words, name in _BOUNDS if f" {leading}".endswith(f" {words}")), "")
+    kind, factor = unit or ("", "1")
+    nouns = tuple(word for word in after[:3] if word.isalpha())
+    return Quantity(
+        number * float(factor),
+        kind,
+        bound,
+        tokens[start].start,
+        tokens[stop - 1].stop,
+        nouns,
+        number,
+    )
+
+
+def counted_of(text: str, things: frozenset[str]) -> tuple[Quantity, ...]:
+    """Gives the numbers of a text that count one of some things: those in the singular."""
+    forms = {form for thing in things for form in (thing, plural(thing))}
+    return tuple(q for q in quantities(text) if not q.kind and forms.intersection(q.nouns))
+
+
+_OPPOSED = frozenset(("least", "more")), frozenset(("most", "less"))
+
+
+def compare_quantities(one: Quantity, two: Quantity) -> float:
+    """Compares two numbers: by their ratio, and by what is said about them."""
+    low, high = sorted((one.value, two.value))
+    if not one.kind and not two.kind and 1500 <= low and high < 2100:
+        return compare_years(low, high)
+    ratio = 1.0 if low == high else low / high if low > 0 else 0.0
+    label = 1.0
+    for least, found in ((1.0, 5.0), (0.9, 4.0), (0.7, 3.0), (0.4, 2.0)):
+        if ratio >= least:
+            label = found
+            break
+    if one.bound == two.bound:
+        return label
+    sides = [next((i for i, s in enumerate(_OPPOSED) if q.bound in s), None) for q in (one, two)]
+    opposed = None not in sides and sides[0] != sides[1]
+    return max(1.0, label - (2 if opposed else 1)) if label > 3 else label
+
+
+@dataclass(frozen=True)
+class Clock:
+    """A time of day.
+
+    Attributes:
+        minute: Minutes from midnight, or of half a day if that is not said; None if only a part of
+            the day is.
+        half: Whether morning or afternoon is known.
+        part: From and to, in hours, of the part of the day; None if it is not said.
+    """
+
+    minute: int | None
+    half: bool
+    part: tuple[int, int] | None
+
+
+@lru_cache(maxsize=4096)
+def read_clock(text: str) -> Clock | None:
+    """Reads the first time of day of a text.
+
+    Example:
+        >>> read_clock("Let us meet at half past six.").minute
+        390
+    """
+    numbers = require("text_to_num", extra="build")
+    text = numbers.alpha2digit(text.lower(), "en", 0)
+    words = set(re.findall("[a-z]+", text))
+    part = next(((low, high) for low, high, names in _PARTS if words & names), None)
+    if words & {"noon", "midday"}:
+        return Clock(720, True, (12, 13))
+    if match := _SPOKEN.search(text):
+        minutes = _SPOKEN_MINUTES.get(match["minutes"]) or int(match["minutes"])
+        shift = -minutes if match["side"] == "to" else minutes
+        return _clock(int(match["hour"]), shift, match["half"], part)
+    if match := _CLOCK.search(text):
+        hour = int(match["hour"] or match["alone"])
+        return _clock(hour, int(match["minute"] or 0), match["half"] or match["half2"], part)
+    if match := _AT.search(text):
+        return _clock(int(match["hour"]), 0, None, part)
+    return None if part is None else Clock(None, True, part)
+
+
+def _clock(hour: int, minutes: int, half: str | None, part: tuple[int, int] | None) -> Clock:
+    known = half is not None or hour > 12 or hour == 0 or part is not None
+    late = half.strip().startswith("p") if half else part is not None and part[0] >= 12
+    if late and hour < 12 and not (part == (20, 29) and hour < 6):
+        hour += 12
+    return Clock((hour * 60 + minutes) % 1440, known, part)
+
+
+def compare_clocks(one: Clock, two: Clock) -> float | None:
+    """Compares two times of day."""
+    if one.minute is None or two.minute is None:
+        parts = [
+            clock.part or ((clock.minute or 0) / 60, (clock.minute or 0) / 60 + 0.1)
+            for clock in (one, two)
+        ]
+        if not (one.half and two.half):
+            return None
+        (low1, high1), (low2, high2) = parts
+        return 5.0 if parts[0] == parts[1] else 3.5 if low1 < high2 and low2 < high1 else 1.0
+    around = 1440 if one.half and two.half else 720
+    apart = abs(one.minute - two.minute) % around
+    apart = min(apart, around - apart)
+    for most, label in ((0, 5.0), (30, 4.0), (90, 3.0), (180, 2.0)):
+        if apart <= most:
+            return label
+    return 1.0
+
+
+def say_clock(value: Clock) -> str:
+    """Says a time of day in digits, or a part of the day by its hours."""
+    if value.minute is None:
+        return "" if value.part is None else f"{value.part[0]}:00 to {value.part[1] % 24}:00"
+    return f"{value.minute // 60}:{value.minute % 60:02}"
+
+
+_CALENDAR = {
+    field: names_by_word("calendar", field) for field in ("weekday", "month", "season", "relative")
+}
+_DAY = re.compile(r"\b([12]?\d|3[01])(?:st|nd|rd|th)\b")
+_NEXT = re.compile(r"\b(next|last|this|coming)\s+(week|month|year|weekend)\b")
+
+
+@lru_cache(maxsize=4096)
+def read_date(text: str) -> dict[str, str] | None:
+    """Reads what a text says of dates: ``weekday``, ``month``, ``day``, ``year``, ``relative``.
+
+    Example:
+        >>> read_date("See you on Friday, May 3rd.")
+        {'weekday': 'friday', 'month': 'may', 'day': '3'}
+    """
+    words = re.findall(r"[a-z]+", text.lower())
+    found: dict[str, str] = {}
+    for field, known in _CALENDAR.items():
+        for word in words:
+            if field != "season" and word in known and _is_date(word, text):
+                found.setdefault(field, known[word])
+    months = "|".join(_CALENDAR["month"])
+    lower = text.lower()
+    if match := _DAY.search(lower) or re.search(rf"\b(?:{months})\.? (\d{{1,2}})\b", lower):
+        found["day"] = match[1]
+    elif match := re.search(rf"\b(\d{{1,2}}) (?:of )?(?:{months})\b", lower):
+        found["day"] = match[1]
+    if match := _YEAR.search(lower):
+        found["year"] = match[0]
+    if match := _NEXT.search(lower):
+        found["relative"] = match[0]
+    return found or None
+
+
+def _is_date(word: str, text: str) -> bool:
+    """Whether a word that is a verb or another noun as well stands for a month or day."""
+    if word not in ("may", "march", "sun", "sat", "mon", "dec", "wed", "mar", "now", "fall"):
+        return True
+    return word.capitalize() in text or word == "now"
+
+
+def compare_dates(one: dict[str, str], two: dict[str, str]) -> float:
+    """Compares what is said of two dates: the fields that both have, or none in common."""
+    shared = [field for field in one if field in two]
+    if not shared:
+        return 2.0
+    same = sum(one[field] == two[field] for field in shared) / len(shared)
+    if same == 1:
+        return 5.0 if one == two else 4.0
+    return 1.0 + 2 * same
+
+
+def read_field(text: str, field: str) -> str | None:
+    """Reads one field of the calendar, such as ``"season"``."""
+    known = _CALENDAR[field]
+    words = re.findall(r"[a-z]+", text.lower())
+    return next((known[w] for w in words if w in known and _is_date(w, text)), None)
+
+
+def compare_years(one: float, two: float) -> float:
+    """Compares two years."""
+    apart = abs(one - two)
+    return next((5.0 - rank for rank, most in enumerate((0, 1, 5, 20)) if apart <= most), 1.0)
+
+
+def read_year(text: str) -> float | None:
+    """Reads the first year of a text."""
+    match = re.search(rf"\b{_YEAR.pattern}\b", text)
+    return None if match is None else float(match[0])

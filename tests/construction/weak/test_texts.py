@@ -1,0 +1,80 @@
+"""Functions on texts of any kind: numbers, times, dates, opinions and opposites."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("text_to_num", exc_type=ImportError)
+pytest.importorskip("vaderSentiment")
+
+from condsim.construction.weak import REGISTRY, Sentence, answers
+
+
+@pytest.mark.parametrize(
+    ("condition", "text", "answer"),
+    [
+        ("the opinion about the food", "The staff was rude but the food is delicious.", "good"),
+        ("the opinion about the staff", "The staff was rude but the food is delicious.", "bad"),
+        ("opinion of the service", "The service was not good at all.", "bad"),
+        ("what the writer thinks of the room", "No complaints, and a lovely room.", "good"),
+        ("overall opinion", "I would never call this a good phone.", "bad"),
+        ("the opinion about the price", "It was not overpriced.", "good"),
+        ("the opinion about the food", "The waiter was rude.", None),
+        ("price", "Breakfast is €14 a head.", "14"),
+        ("how much it costs", "It cost me twelve hundred dollars.", "1200"),
+        ("duration", "The refund took two and a half weeks.", "2.5"),
+        ("how long it took", "A 12-year-old boy won.", None),
+        ("the number of seats", "Book three seats for tonight.", "3"),
+        ("number of tickets", "We sold twenty-five cheap tickets.", "25"),
+        ("how many vouchers they sent", "A dozen cheap vouchers.", "12"),
+        ("star rating", "Five out of six stars from me.", "5"),
+        ("the time", "Wake me at half past six.", "6:30"),
+        ("appointment time", "See you at quarter to nine in the evening", "20:45"),
+        ("departure time", "It leaves at 18:30 sharp.", "18:30"),
+        ("the time", "Let us meet at seven pm.", "19:00"),
+        ("weekday", "The shop is closed on Mondays.", "monday"),
+        ("date", "See you on Friday, May 3rd.", "friday may 3"),
+        ("when it happened", "You may go now", "now"),
+        ("the release year", "A game from 1998.", "1998"),
+        ("direction of the change", "Sales did not increase.", "decrease"),
+        ("the decision", "The appeal was dismissed.", "rejected"),
+    ],
+)
+def test_answers_text_reads_the_value(condition: str, text: str, answer: str | None) -> None:
+    assert answers(condition, text) == answer
+
+
+@pytest.mark.parametrize(
+    ("condition", "one", "two", "label"),
+    [
+        ("time", "Come at 18:30.", "Come at half past six.", 5),
+        ("time", "Come at 6 am.", "Come at 6 pm.", 1),
+        ("time", "Come at 6:00.", "Come at 6:20.", 4),
+        ("price", "It was fifty euros.", "It was 50 euros.", 5),
+        ("price", "It was at least 50 euros.", "It was 50 euros.", 4),
+        ("price", "It was at least 50 euros.", "It was at most 50 euros.", 3),
+        ("price", "It was 50 euros.", "It was 25 euros.", 2),
+        ("price", "It was 50 euros.", "It was 12 euros.", 1),
+        ("duration", "It took two weeks.", "It took 14 days.", 5),
+        ("duration", "It took two weeks.", "It was quick.", None),
+        ("date", "on May 3rd", "on 3 May", 5),
+        ("date", "on Friday, May 3rd", "on May 3rd", 4),
+        ("date", "on Friday", "tomorrow", 2),
+        ("year", "in 1990", "in 1994", 3),
+        ("opinion about the food", "Great food.", "The food was awful.", 1),
+        ("direction of the change", "Prices went up.", "Costs have risen.", 5),
+    ],
+)
+def test_score_two_texts_worked_by_hand(
+    condition: str, one: str, two: str, label: float | None
+) -> None:
+    function = REGISTRY.find(condition)
+    assert function is not None
+    assert function.score(Sentence(one), Sentence(two)) == label
+
+
+def test_find_condition_on_captions_keeps_its_function() -> None:
+    found = REGISTRY.find("the number of dogs")
+    assert found is not None
+    assert found.family == "number of animal"
+    assert REGISTRY.find("What a day it was") is None
