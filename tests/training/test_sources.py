@@ -251,7 +251,13 @@ def test_collator_sub_batches_hold_inputs_of_similar_length(recipe, tmp_path):
 
 def test_fit_three_sources_killed_and_resumed_ends_bit_equal(tmp_path, recipe, weights_of):
     recipe = recipe.replaced(
-        steps=24, epochs=3, checkpoint_steps=3, dropout=0.1, gradient_accumulation=2
+        steps=24,
+        epochs=3,
+        checkpoint_steps=3,
+        dropout=0.1,
+        gradient_accumulation=2,
+        precision="float32",  # or two runs may measure and choose differently
+        attention="eager",
     )
     save_recipe(recipe, tmp_path / "recipe.yaml")
     whole = fit(recipe, tmp_path / "whole")

@@ -63,6 +63,7 @@ def choose_arithmetic(
     chosen: list[dict[str, Any]] = [{}]
     if process.is_main_process:
         found = _noted(output) or _chosen(model, recipe)
+        output.mkdir(parents=True, exist_ok=True)
         write_text(output / HISTORY, json.dumps({"precision": found.model_dump()}, indent=2))
         chosen = [found.model_dump()]
     if process.num_processes > 1:

@@ -181,7 +181,7 @@ class Recipe(Settings):
     fusion: Literal["hadamard", "concat", "low-rank"] = "hadamard"
     rank: Count = 64
     dropout: Rate | None = None
-    max_seq_length: Count = 256
+    max_seq_length: Count = 128
     objective: Weights = Field(default_factory=lambda: {"mse": 1.0})
     margin: NotNegative = 1.0
     scale: Positive = 20.0
