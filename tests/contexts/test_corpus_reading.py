@@ -94,7 +94,12 @@ def test_read_tsv_column_is_named(read: Read) -> None:
         ("a.txt", b"fine\n\x89PNG\n", "a.txt, line 2: byte 0x89 is not UTF-8; .*binary file"),
         ("a.txt", b"fine\nnot\0fine\n", "a.txt, line 2: a NUL character; .*binary file"),
         ("a.txt.gz", b"plain", "a.txt.gz cannot be read after line 0"),
-        ("a.txt.gz", gzip.compress(b"one\ntwo\n" * 99)[:-12], "cannot be read after line"),
+        pytest.param(
+            "a.txt.gz",
+            gzip.compress(b"one\ntwo\n" * 99, mtime=0)[:-12],
+            "cannot be read after line",
+            id="cut.gz",  # the bytes differ between Python builds
+        ),
         ("a.jsonl", b'{"text": "x"}\n{"text"\n', "a.jsonl, line 2: not valid JSON"),
         ("a.jsonl", b'["x"]\n', "a.jsonl, line 1: each line must be a JSON object"),
         ("a.jsonl", b'{"body": "x"}\n', "line 1: there is no field 'text', only 'body'"),
