@@ -58,21 +58,25 @@ class ProgressDisplay:
     ) -> None:
         self.clear()
 
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        """Moves the bar of a stage; that of another stage goes away. ``total`` 0 is unknown."""
+    def __call__(self, stage: str, done: int, total: int, note: str = "") -> None:
+        """Moves the bar of a stage; that of another stage goes away. ``total`` 0 is unknown.
+
+        ``note`` is shown beside the bar, or ends the line.
+        """
         if stage != self._stage or done < self._first:
             self._begin(stage, done)
         elapsed = time.monotonic() - self._started
         rate = (done - self._first) / elapsed if elapsed > 0 else 0.0  # of this process alone
         if self._console.is_terminal:
-            count = f"{done:,}/{total:,}" if total else ""
+            count = f"{done:,}/{total:,}  {note}".strip() if total else note
             speed = f"{rate:,.1f}/s" if rate else ""
             limit = total or None
             self._bars.update(self._task, completed=done, total=limit, count=count, rate=speed)
         elif time.monotonic() - self._told > _QUIET:
             self._told = time.monotonic()
             left = f", {_minutes((total - done) / rate)} left" if rate and total else ""
-            self.say(f"{stage}: {done:,} of {total:,}, {rate:,.1f}/s{left}" if total else stage)
+            line = f"{stage}: {done:,} of {total:,}, {rate:,.1f}/s{left}" if total else stage
+            self.say(f"{line}, {note}" if note else line)
 
     def say(self, line: str) -> None:
         """Prints a line that stays."""

@@ -22,6 +22,7 @@ from .statistics import (
     aggregate_spearman as aggregate_spearman,
     auroc as auroc,
     bootstrap as bootstrap,
+    calibration_error as calibration_error,
     mean_squared_error as mean_squared_error,
     over_estimation as over_estimation,
     p_value as p_value,

@@ -6,13 +6,12 @@ import signal
 from pathlib import Path
 from types import FrameType
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from condsim.files import replacing
+from condsim.progress import ProgressDisplay
 
 LOSS_STATE = "loss.safetensors"
 
@@ -50,33 +49,20 @@ class LossStateCallback(TrainerCallback):
 
 
 class ProgressCallback(TrainerCallback):
-    """Shows steps, loss, dev Spearman and the time left on stderr, if that is a terminal."""
+    """Shows steps, loss, dev Spearman and the time left on stderr; without a terminal, as lines."""
 
     def __init__(self) -> None:
-        console = Console(stderr=True)
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            TextColumn("loss {task.fields[loss]}  dev Spearman {task.fields[spearman]}"),
-            console=console,
-            disable=not console.is_terminal,
-        )
-        self._task = self._progress.add_task("training", loss="-", spearman="-", total=None)
-
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
-    ) -> None:
-        """Starts the bar where the run starts or is resumed."""
-        self._progress.update(self._task, total=state.max_steps, completed=state.global_step)
-        self._progress.start()
+        self._display = ProgressDisplay()
+        self._figures: dict[str, str] = {}
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Moves the bar on."""
-        self._progress.update(self._task, completed=state.global_step)
+        if not state.is_world_process_zero:
+            return
+        note = ", ".join(f"{name} {value}" for name, value in self._figures.items())
+        self._display("training", state.global_step, state.max_steps, note)
 
     def on_log(
         self,
@@ -87,22 +73,19 @@ class ProgressCallback(TrainerCallback):
         **_: object,
     ) -> None:
         """Shows the newest loss, and prints a line for each epoch."""
-        fields = self._progress.tasks[self._task].fields
         if logs and "loss" in logs:
-            fields["loss"] = f"{float(logs['loss']):.4f}"
-        if logs and "eval_spearman" in logs:
-            fields["spearman"] = f"{100 * logs['eval_spearman']:.2f}"
+            self._figures["loss"] = f"{float(logs['loss']):.4f}"
+        if logs and "eval_spearman" in logs and state.is_world_process_zero:
+            spearman = self._figures["dev Spearman"] = f"{100 * logs['eval_spearman']:.2f}"
             accuracy = logs.get("eval_accuracy")
             of_triplets = "" if accuracy is None else f", accuracy {100 * accuracy:.2f}"
-            self._progress.console.print(
-                f"epoch {state.epoch:.0f}: dev Spearman {fields['spearman']}{of_triplets}"
-            )
+            self._display.say(f"epoch {state.epoch:.0f}: dev Spearman {spearman}{of_triplets}")
 
     def on_train_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Takes the bar away."""
-        self._progress.stop()
+        self._display.clear()
 
 
 class InterruptCallback(TrainerCallback):

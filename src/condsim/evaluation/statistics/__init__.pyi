@@ -13,6 +13,7 @@ from .metrics import (
     Metrics as Metrics,
     OverEstimation as OverEstimation,
     auroc as auroc,
+    calibration_error as calibration_error,
     check_pairs as check_pairs,
     count_over_estimation as count_over_estimation,
     over_estimation as over_estimation,

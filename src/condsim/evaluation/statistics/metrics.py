@@ -103,6 +103,39 @@ def auroc(
     return Metric.of(value, bootstrap(statistic, clusters, resamples=resamples, seed=seed))
 
 
+def calibration_error(scores: ArrayLike, gold: ArrayLike, *, bins: int = 10) -> float:
+    """Computes how far the mean label is from the score, on average.
+
+    The expected calibration error of Naeini et al. (2015), over bins of as many rows each.
+
+    Args:
+        scores: Calibrated scores in [0, 1], ``(n,)``.
+        gold: Labels in [0, 1], ``(n,)``.
+        bins: Number of bins; each holds neighbours in the order of the scores.
+
+    Returns:
+        The mean over bins, weighted by their rows, of the absolute difference of the mean label
+        and the mean score, in [0, 1]; 0 is perfect. NaN without rows.
+
+    Raises:
+        InputError: If there are no two arrays of one length, or ``bins`` is below 1.
+
+    Example:
+        >>> calibration_error([0.0, 0.2, 0.8, 1.0], [0.0, 0.0, 1.0, 0.6], bins=2)
+        0.1
+    """
+    values, labels = np.asarray(scores, np.float64), np.asarray(gold, np.float64)
+    if values.shape != labels.shape or values.ndim != 1 or bins < 1:
+        raise InputError(
+            "Calibration needs as many labels as scores, and one bin or more. Got scores of shape "
+            f"{values.shape}, labels of shape {labels.shape}, {bins} bins."
+        )
+    if not values.size:
+        return math.nan
+    parts = np.array_split(np.argsort(values, kind="stable"), min(bins, values.size))
+    return float(sum(abs((values[rows] - labels[rows]).sum()) for rows in parts) / values.size)
+
+
 METRICS = {
     "spearman": "Spearman",
     "pearson": "Pearson",
