@@ -108,9 +108,9 @@ def test_load_recipe_overrides_change_single_keys(tmp_path):
         (MINIMAL + "objective: {triplet: 1}\nencoder: tri-encoder\n", "'triplet' is for a bi-enc"),
         (
             MINIMAL + "objective: {softmax: 1}\ninputs: sentences\n",
-            "'inputs', 'siblings' and 'plain' do",
+            "'inputs' does not apply to .*'softmax'",
         ),
-        (MINIMAL + "objective: {triplet: 1}\nsiblings: s.csv\n", "do not apply to .*'triplet'"),
+        (MINIMAL + "plain: pairs.csv\n", "'plain' is no more. Name the file under 'sources'"),
         ("- a\n", "must hold a mapping"),
         ("a: [\n", "is not valid YAML"),
     ],

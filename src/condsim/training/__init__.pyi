@@ -22,10 +22,7 @@ from .batches import (
 from .callbacks import ProgressCallback as ProgressCallback
 from .data import (
     MaskedScorer as MaskedScorer,
-    load_plain as load_plain,
     load_train as load_train,
-    plain_objective as plain_objective,
-    plain_set as plain_set,
     training_set as training_set,
     used_rows as used_rows,
 )
@@ -58,16 +55,9 @@ from .run import (
     run_or_resume as run_or_resume,
 )
 from .sampler import (
-    MixedBatchSampler as MixedBatchSampler,
     PairBatchSampler as PairBatchSampler,
     batch_sampler as batch_sampler,
     group_rows as group_rows,
-)
-from .siblings import (
-    caption_groups as caption_groups,
-    load_siblings as load_siblings,
-    normalised as normalised,
-    with_siblings as with_siblings,
 )
 from .sweep import (
     Range as Range,

@@ -24,7 +24,6 @@ from condsim.tasks import (
     pair_rows,
 )
 from condsim.training.recipe import Recipe
-from condsim.training.siblings import load_siblings, with_siblings
 from condsim.types import FloatArray, IntArray, Scorer, Task
 
 TrainingData = Task | NliTask | Triplets
@@ -65,23 +64,6 @@ def load_dev(recipe: Recipe) -> DevData:
 def dev_pairs(dev: DevData) -> Task:
     """The dev data as pairs."""
     return dev.pairs() if isinstance(dev, Triplets) else dev
-
-
-def load_plain(recipe: Recipe) -> Task | None:
-    """Loads the labelled pairs without conditions that a recipe names; None if it names none.
-
-    Training on conditions alone lets what a model knows of similarity as such fade. Rehearsing
-    pairs that the backbone itself has scored keeps it (pseudo-rehearsal, Robins, 1995).
-    """
-    if recipe.plain is None:
-        return None
-    task = load_task(Path(recipe.plain), require_labels=True).labelled()
-    if task.conditions is not None:
-        raise InputError(
-            f"{recipe.plain} has conditions, and the recipe key 'plain' names pairs without any: "
-            "columns sentence1, sentence2 and score. Give it as 'train', or drop the column."
-        )
-    return task
 
 
 def used_rows(train: TrainingData, recipe: Recipe) -> TrainingData:
@@ -167,7 +149,7 @@ class TrainingSet:
     """Rows as a sentence-transformers trainer and our sampler take them.
 
     Attributes:
-        dataset: The columns of text and label; one variant of the ``n`` rows after the other.
+        dataset: The columns of text and label.
         pair_ids: Sentence pair of each row, ``(n,)``; rows of one pair share a batch.
         lengths: Characters of the longest text of each row, ``(n,)``.
     """
@@ -176,26 +158,20 @@ class TrainingSet:
     pair_ids: IntArray
     lengths: IntArray
 
-    def is_in(self, dataset: Dataset) -> bool:
-        """Whether a data set has the columns of this one, perhaps beside others."""
-        columns = self.dataset.features.items()
-        return all(dataset.features.get(name) == kind for name, kind in columns)
 
-
-def training_set(rows: TrainingData, recipe: Recipe, *, dev: Task, separator: str) -> TrainingSet:
+def training_set(rows: TrainingData, recipe: Recipe, *, separator: str) -> TrainingSet:
     """Turns the rows of a run, from `used_rows`, into what is trained on.
 
     Args:
         rows: The rows.
         recipe: The recipe.
-        dev: The dev data; none of its sentences is ever used as a sibling.
         separator: What stands between the sentences, for cross-encoders.
 
     Raises:
         InputError: If the rows do not fit the recipe.
     """
     if isinstance(rows, Task):
-        return _of_task(rows, recipe, dev=dev, separator=separator)
+        return _of_task(rows, recipe, separator=separator)
     texts: dict[str, Sequence[str]]
     if isinstance(rows, NliTask):
         texts = {"sentence1": rows.premises, "sentence2": rows.hypotheses}
@@ -211,7 +187,7 @@ def training_set(rows: TrainingData, recipe: Recipe, *, dev: Task, separator: st
     )
 
 
-def _of_task(rows: Task, recipe: Recipe, *, dev: Task, separator: str) -> TrainingSet:
+def _of_task(rows: Task, recipe: Recipe, *, separator: str) -> TrainingSet:
     pairing = pair_rows(rows)
     if rows.conditions is None and recipe.encoder == "tri-encoder":
         raise InputError(f"{rows.name} has no conditions, which a tri-encoder needs.")
@@ -221,29 +197,13 @@ def _of_task(rows: Task, recipe: Recipe, *, dev: Task, separator: str) -> Traini
             f"{rows.name} has no sentence pair with two conditions and different labels, which "
             f"the objective needs for '{terms}'. Give such data, or use 'mse' or 'correlation'."
         )
-    variants = _epoch_variants(rows, recipe, dev=dev)
     conditions = rows.conditions or ("",) * len(rows)
     texts = zip(rows.sentences1, rows.sentences2, conditions, strict=True)
     return TrainingSet(
-        dataset=_columns(variants, pairing.pair_ids, recipe, separator=separator),
+        dataset=_columns(rows, pairing.pair_ids, recipe, separator=separator),
         pair_ids=pairing.pair_ids,
         lengths=np.array([max(len(a), len(b)) + len(c) for a, b, c in texts], dtype=np.int64),
     )
-
-
-def _epoch_variants(rows: Task, recipe: Recipe, *, dev: Task) -> list[Task]:
-    """Makes the rows of each epoch: all the same, unless the recipe asks for siblings."""
-    if recipe.siblings is None or recipe.sibling_rate == 0:
-        return [rows]
-    siblings = load_siblings(
-        Path(recipe.siblings),
-        sentences=(*rows.sentences1, *rows.sentences2),
-        leave_out=(*dev.sentences1, *dev.sentences2),
-    )
-    return [
-        with_siblings(rows, siblings, rate=recipe.sibling_rate, seed=(recipe.seed, epoch))
-        for epoch in range(recipe.epochs)
-    ]
 
 
 def _masked(task: Task, inputs: Inputs) -> Task:
@@ -254,15 +214,11 @@ def _masked(task: Task, inputs: Inputs) -> Task:
     return replace(task, conditions=hidden) if inputs == "sentences" else task
 
 
-def _columns(
-    variants: Sequence[Task], pair_ids: IntArray, recipe: Recipe, *, separator: str
-) -> Dataset:
-    """Turns labelled rows into training columns, one variant of the rows after the other."""
-    variants = [_masked(task, recipe.inputs) for task in variants]
-    sentences1 = [text for task in variants for text in task.sentences1]
-    sentences2 = [text for task in variants for text in task.sentences2]
-    conditions = [text for task in variants for text in task.conditions or ()]
-    gold = [value for task in variants for value in task.gold.tolist()]
+def _columns(rows: Task, pair_ids: IntArray, recipe: Recipe, *, separator: str) -> Dataset:
+    """Turns labelled rows into training columns."""
+    rows = _masked(rows, recipe.inputs)
+    sentences1, sentences2, conditions = rows.sentences1, rows.sentences2, rows.conditions
+    gold = rows.gold.tolist()
     one, two = ("first", "second")
     if recipe.encoder != "cross-encoder":
         one, two = ("sentence1", "sentence2")
@@ -274,38 +230,10 @@ def _columns(
         )
         first, second = zip(*pairs, strict=True)
         return Dataset.from_dict({one: first, two: second, "label": gold})
-    ids = pair_ids.tolist() * len(variants)
     return Dataset.from_dict(
         {
             one: conditional_sentences(sentences1, conditions, order=recipe.order),
             two: conditional_sentences(sentences2, conditions, order=recipe.order),
-            "label": [list(pair) for pair in zip(gold, ids, strict=True)],
+            "label": [list(pair) for pair in zip(gold, pair_ids.tolist(), strict=True)],
         }
     )
-
-
-def plain_objective(recipe: Recipe) -> dict[str, float]:
-    """``mse`` and ``correlation`` as the recipe weighs them; ``{"mse": 1.0}`` if it has neither."""
-    weights = {term: recipe.objective.get(term, 0.0) for term in ("mse", "correlation")}
-    return {term: weight for term, weight in weights.items() if weight} or {"mse": 1.0}
-
-
-def plain_set(pairs: Task, recipe: Recipe, *, beside: TrainingData, dev: Task) -> TrainingSet:
-    """Turns pairs without conditions, from `load_plain`, into what is trained on.
-
-    Args:
-        pairs: The pairs.
-        recipe: The recipe.
-        beside: The rows of the recipe.
-        dev: The dev data, as for `training_set`.
-
-    Raises:
-        InputError: If the rows have no conditions either.
-    """
-    if not isinstance(beside, Task) or beside.conditions is None:
-        raise InputError(
-            f"The recipe key 'plain' names pairs without conditions to train on beside rows that "
-            f"have some, and {beside.name} has none. Leave it out."
-        )
-    alone = recipe.replaced(objective=plain_objective(recipe), inputs="both", siblings=None)
-    return training_set(pairs, alone, dev=dev, separator="")

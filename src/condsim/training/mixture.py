@@ -16,7 +16,6 @@ from condsim.encoders import Order, conditional_sentences
 from condsim.errors import InputError
 from condsim.files import sha256_of
 from condsim.tasks import column_names, iter_rows, load_task
-from condsim.training.data import plain_objective
 from condsim.training.recipe import Recipe, Source
 from condsim.types import IntArray, Task
 
@@ -179,7 +178,7 @@ def _add_rows(
     """Adds the labelled rows of a source."""
     objective = source.objective
     if objective is None and name != "train" and any(task.conditions is None for task in tasks):
-        objective = plain_objective(recipe)
+        objective = _plain_objective(recipe)
     part = table.part_of(name, objective, weight=source.weight)
     units: dict[tuple[str, ...], list[tuple[Task, int, str | None]]] = defaultdict(list)
     for file, task in zip(source.files, tasks, strict=True):
@@ -261,6 +260,12 @@ def _groups_of(file: str, task: Task) -> list[tuple[tuple[str, str] | None, str 
             f"{len(found)} rows and {len(task)} pairs."
         )
     return found
+
+
+def _plain_objective(recipe: Recipe) -> dict[str, float]:
+    """``mse`` and ``correlation`` as the recipe weighs them; ``{"mse": 1.0}`` if it has neither."""
+    weights = {term: recipe.objective.get(term, 0.0) for term in ("mse", "correlation")}
+    return {term: weight for term, weight in weights.items() if weight} or {"mse": 1.0}
 
 
 def _add_vectors(

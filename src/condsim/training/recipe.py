@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -43,6 +43,9 @@ Weights = Annotated[
     _rule("of weights of at least 0", lambda weights: min(weights.values(), default=0) >= 0),
     _rule("of one weight above 0 or more", lambda weights: any(weights.values())),
 ]
+
+
+_RETIRED = ("plain", "siblings", "sibling_rate")
 
 
 class Source(Settings):
@@ -148,12 +151,8 @@ class Recipe(Settings):
         max_grad_norm: Gradients are clipped to this norm.
         inputs: What the model is given, in training and in evaluation (C-STS Table 10).
         train_rows: Train on this many labelled rows at most, whole pairs; None for all.
-        plain: File of similarities without conditions, trained on beside the rows, so that a
-            bi-encoder stays good without a condition; None for none.
         train_share: Share of the training file beside those of the ``sources``.
         sources: Data mixed with the training file in every batch, by name; see below.
-        siblings: File of rows ``group, text``; texts of one group describe the same thing.
-        sibling_rate: Share in [0, 1] of the sentences with siblings that one of them replaces.
         length_grouped: Whether batches hold rows of similar length.
         freeze: What is not trained: ``embeddings``, those of the words.
         precision: ``auto`` is on a CPU the faster of float32 and bfloat16, measured when the run
@@ -203,17 +202,27 @@ class Recipe(Settings):
     max_grad_norm: Positive = 1.0
     inputs: Literal["both", "condition", "sentences"] = "both"
     train_rows: Annotated[int, Field(ge=2)] | None = None
-    plain: str | None = None
     train_share: Positive = 1.0
     sources: dict[str, Source] = Field(default_factory=dict)
-    siblings: str | None = None
-    sibling_rate: Share = 0.0
     length_grouped: bool = True
     freeze: list[Literal["embeddings"]] = Field(default_factory=list)
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     attention: Literal["auto", "eager", "sdpa"] = "auto"
     checkpoint_steps: Annotated[int, Field(ge=0)] = 0
     seed: Annotated[int, _rule("in [0, 2^32)", lambda value: 0 <= value < 2**32)] = 42
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_retired(cls, values: object) -> object:
+        """Drops keys that recipes had before version 0.1, where they said nothing."""
+        if not isinstance(values, Mapping):
+            return values
+        for key in _RETIRED:
+            if values.get(key):
+                raise InputError(
+                    f"The recipe key {key!r} is no more. Name the file under 'sources' instead."
+                )
+        return {key: value for key, value in values.items() if key not in _RETIRED}
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -276,11 +285,6 @@ class Recipe(Settings):
                 "Recipe key 'inputs': a bi- or tri-encoder that sees only the condition encodes "
                 "both sides alike, so every similarity is 1. Use a cross-encoder."
             )
-        if self.plain is not None and self.encoder != "bi-encoder":
-            raise InputError(
-                f"The recipe key 'plain' is for a bi-encoder, which reads a sentence with or "
-                f"without a condition. Got a {self.encoder}."
-            )
         return self
 
     @model_validator(mode="after")
@@ -306,12 +310,6 @@ class Recipe(Settings):
                 "The recipe key 'sources' is for a bi- or tri-encoder that reads sentence and "
                 f"condition. Got a {self.encoder} with inputs {self.inputs!r}."
             )
-        others = [key for key in ("plain", "siblings") if getattr(self, key) is not None]
-        if others:
-            raise InputError(
-                f"The recipe keys {others[0]!r} and 'sources' do not go together. Give pairs "
-                "without conditions as a source, and siblings to a run without sources."
-            )
         alone = [name for name in self.terms if OBJECTIVES[name].compares not in ("rows", "pairs")]
         if alone:
             raise InputError(
@@ -333,10 +331,10 @@ class Recipe(Settings):
                 f"The objective {name!r} is for a bi-encoder: its data are sentences without "
                 f"conditions, to be encoded one by one. Got a {self.encoder}."
             )
-        if self.inputs != "both" or self.siblings is not None or self.plain is not None:
+        if self.inputs != "both":
             raise InputError(
-                f"The recipe keys 'inputs', 'siblings' and 'plain' do not apply to the objective "
-                f"{name!r}: its data have no conditions. Leave them out."
+                f"The recipe key 'inputs' does not apply to the objective {name!r}: its data have "
+                "no conditions. Leave it out."
             )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from sentence_transformers.base.sampler import DefaultBatchSampler, ProportionalBatchSampler
+from sentence_transformers.base.sampler import DefaultBatchSampler
 
 from condsim.errors import InputError
 from condsim.types import IntArray
@@ -15,7 +15,6 @@ from condsim.types import IntArray
 if TYPE_CHECKING:
     import torch
     from datasets import Dataset
-    from torch.utils.data import BatchSampler, ConcatDataset
 
     from condsim.training.data import TrainingSet
 
@@ -51,8 +50,6 @@ class PairBatchSampler(DefaultBatchSampler):
         seed: Seed of the order.
         length_grouped: Whether to sort by length at all.
         drop_last: Leave out the last round of batches that not every process gets.
-        variants: How many variants of the ``n`` rows the data set holds, one after the other; an
-            epoch draws from its own, and from the first again after the last.
 
     Raises:
         InputError: If there are no rows.
@@ -67,19 +64,14 @@ class PairBatchSampler(DefaultBatchSampler):
         seed: int,
         length_grouped: bool = True,
         drop_last: bool = False,
-        variants: int = 1,
     ) -> None:
         if len(pair_ids) == 0:
             raise InputError("There are no labelled rows to train on.")
-        super().__init__(
-            range(variants * len(pair_ids)), batch_size=batch_size, drop_last=drop_last
-        )
+        super().__init__(range(len(pair_ids)), batch_size=batch_size, drop_last=drop_last)
         # accelerate would leave out every batch that is not of exactly this size.
         self.batch_size = None  # type: ignore[assignment]
         self.seed = seed
         self.epoch = 0
-        self._rows = len(pair_ids)
-        self._variants = variants
         self._groups = group_rows(pair_ids, batch_size=batch_size)
         self._sizes = np.array([len(group) for group in self._groups])
         self._lengths = np.array([int(lengths[group].max()) for group in self._groups])
@@ -95,11 +87,10 @@ class PairBatchSampler(DefaultBatchSampler):
 
     def __iter__(self) -> Iterator[list[int]]:
         generator = np.random.default_rng((self.seed, self.epoch))
-        first = self._rows * (self.epoch % self._variants)
         order = self._order(generator)
         queues = {size: iter(order[self._sizes[order] == size]) for size in set(self._sizes)}
         batches = [
-            [first + row for size in slot for row in self._groups[next(queues[size])].tolist()]
+            [row for size in slot for row in self._groups[next(queues[size])].tolist()]
             for slot in self._slots
         ]
         for index in generator.permutation(len(batches)):
@@ -122,30 +113,8 @@ class PairBatchSampler(DefaultBatchSampler):
         return np.concatenate([w[np.argsort(self._lengths[w], kind="stable")] for w in windows])
 
 
-class MixedBatchSampler(ProportionalBatchSampler):
-    """Draws batches of several data sets, each as often as it has batches.
-
-    The base class asks for batches of one size, which those of `PairBatchSampler` are not.
-    """
-
-    def __init__(
-        self,
-        dataset: ConcatDataset[Any],
-        batch_samplers: list[BatchSampler],
-        generator: torch.Generator,
-        seed: int,
-    ) -> None:
-        self.dataset = dataset
-        self.batch_samplers = batch_samplers
-        self.generator = generator
-        self.seed = seed
-        self.epoch = 0
-        self.batch_size = None  # type: ignore[assignment]  # as in PairBatchSampler
-        self.drop_last = batch_samplers[0].drop_last
-
-
 def batch_sampler(
-    sets: Sequence[TrainingSet],
+    rows: TrainingSet,
     dataset: Dataset,
     *,
     batch_size: int,
@@ -157,16 +126,13 @@ def batch_sampler(
 ) -> PairBatchSampler:
     """Makes the sampler as a sentence-transformers trainer asks for it.
 
-    Of ``sets``, no two of which have as many columns of the same type, the one is taken that
-    ``dataset`` was made of. The order follows from seed and epoch alone, not from ``generator``.
+    The order follows from seed and epoch alone, not from ``generator``.
     """
-    chosen = next(one for one in sets if one.is_in(dataset))
     return PairBatchSampler(
-        chosen.pair_ids,
-        chosen.lengths,
+        rows.pair_ids,
+        rows.lengths,
         batch_size=batch_size,
         seed=seed,
         length_grouped=length_grouped,
         drop_last=drop_last,
-        variants=len(dataset) // len(chosen.pair_ids),
     )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from accelerate import PartialState
-from datasets import Dataset, DatasetDict
+from datasets import Dataset
 from sentence_transformers import (
     CrossEncoder,
     CrossEncoderTrainer,
@@ -65,9 +65,6 @@ from condsim.training.data import (
     MaskedScorer,
     TrainingData,
     dev_pairs,
-    load_plain,
-    plain_objective,
-    plain_set,
     training_set,
     used_rows,
 )
@@ -75,7 +72,7 @@ from condsim.training.export import open_backbone
 from condsim.training.folder import CHECKPOINTS, last_checkpoint
 from condsim.training.mixture import read_mixture
 from condsim.training.recipe import Recipe
-from condsim.training.sampler import MixedBatchSampler, batch_sampler
+from condsim.training.sampler import batch_sampler
 from condsim.types import FloatArray, Task
 
 Model = SentenceTransformer | CrossEncoder
@@ -195,7 +192,7 @@ def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -
     model.model_card_data.widget = [{"text": "A man throws a ball."}]
     _freeze(model, recipe)
     arithmetic = choose_arithmetic(model, recipe, output)
-    feed = _feed(model, recipe, train, dev)
+    feed = _feed(model, recipe, train)
     evaluator = DevEvaluator(dev, recipe)
     interrupt = InterruptCallback()
     callbacks: list[TrainerCallback] = [interrupt, ProgressCallback()]
@@ -203,16 +200,15 @@ def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -
         callbacks.append(EarlyStoppingCallback(recipe.patience))
     if recipe.checkpoint_steps:
         callbacks.append(CheckpointCallback(recipe.checkpoint_steps))
-    loss = feed.losses["rows"]
+    loss = feed.loss
     if loss_state(loss):
         callbacks.append(LossStateCallback(loss))
     arguments = _arguments(recipe, output, feed.sampler, model, metric=evaluator.metric)
     arguments["bf16"] = arithmetic.bfloat16
-    mixed = len(feed.datasets) > 1
     common: dict[str, Any] = {
         "model": model,
-        "train_dataset": DatasetDict(feed.datasets) if mixed else feed.datasets["rows"],
-        "loss": feed.losses if mixed else loss,
+        "train_dataset": feed.dataset,
+        "loss": loss,
         "evaluator": evaluator,
         "data_collator": feed.collator,
         "callbacks": callbacks,
@@ -236,16 +232,16 @@ def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -
 
 @dataclass(frozen=True)
 class _Feed:
-    """What a trainer is given to train on, by the name of the data set."""
+    """What a trainer is given to train on."""
 
-    datasets: dict[str, Dataset]
-    losses: dict[str, nn.Module]
+    dataset: Dataset
+    loss: nn.Module
     sampler: Callable[..., Any]
     collator: SourceCollator | None = None
     sources: Mapping[str, object] = field(default_factory=dict)
 
 
-def _feed(model: Model, recipe: Recipe, train: TrainingData, dev: DevData) -> _Feed:
+def _feed(model: Model, recipe: Recipe, train: TrainingData) -> _Feed:
     """Turns the data into what the trainer is given."""
     rows = used_rows(train, recipe)
     if not len(rows):
@@ -253,16 +249,11 @@ def _feed(model: Model, recipe: Recipe, train: TrainingData, dev: DevData) -> _F
     if recipe.sources and isinstance(model, SentenceTransformer) and isinstance(train, Task):
         return _mixed_feed(model, recipe, train)
     separator = pair_separator(model.tokenizer) if isinstance(model, CrossEncoder) else ""
-    sets = {"rows": training_set(rows, recipe, dev=dev_pairs(dev), separator=separator)}
-    losses = {"rows": _loss(model, recipe)}
-    pairs = load_plain(recipe)
-    if pairs is not None and isinstance(model, SentenceTransformer):
-        sets["plain"] = plain_set(pairs, recipe, beside=rows, dev=dev_pairs(dev))
-        losses["plain"] = WeightedSumLoss(model, plain_objective(recipe))
+    given = training_set(rows, recipe, separator=separator)
     return _Feed(
-        datasets={name: one.dataset for name, one in sets.items()},
-        losses=losses,
-        sampler=partial(batch_sampler, list(sets.values()), length_grouped=recipe.length_grouped),
+        dataset=given.dataset,
+        loss=_loss(model, recipe),
+        sampler=partial(batch_sampler, given, length_grouped=recipe.length_grouped),
     )
 
 
@@ -277,8 +268,8 @@ def _mixed_feed(model: SentenceTransformer, recipe: Recipe, train: Task) -> _Fee
     )
     processes = PartialState().num_processes
     return _Feed(
-        datasets={"rows": Dataset.from_dict({ITEM: range(len(mixture))})},
-        losses={"rows": MixedLoss(model, mixture.parts, options)},
+        dataset=Dataset.from_dict({ITEM: range(len(mixture))}),
+        loss=MixedLoss(model, mixture.parts, options),
         sampler=partial(source_sampler, mixture, recipe, processes=processes),
         collator=SourceCollator(mixture, model.preprocess, device=model.device.type),
         sources=mixture.facts,
@@ -346,7 +337,6 @@ def _arguments(
         "ddp_broadcast_buffers": False,  # or processes wait where one has more sub-batches
         "use_cpu": not torch.accelerator.is_available(),
         "batch_sampler": sampler,
-        "multi_dataset_batch_sampler": MixedBatchSampler,
         "seed": recipe.seed,
         "eval_strategy": "epoch",
         "save_strategy": "epoch",
