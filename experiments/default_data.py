@@ -19,15 +19,16 @@ from condsim.tasks import (
     iter_csts,
     iter_rows,
 )
-from experiments.relabelled import read_labels, row_key
+from experiments.relabelled import caption_rows, read_labels, row_key
 
-PLAIN = (("mnli_dev_matched.tsv.gz", 5000), ("snli_dev.tsv.gz", 3000))
+PLAIN = (("mnli_dev_matched.tsv.gz", 16_000), ("snli_dev.tsv.gz", 8000))
 """Files of NLI whose sentences are read without a condition, and how many of each."""
 
 OWN = 0.6
 """Share of the labels of data/csts-labels in the label of a C-STS row that has one."""
 
-_CAPTIONS = 4000  # captions beside the sentences of NLI
+_CAPTIONS = 8000  # captions beside the sentences of NLI
+_OTHERS = 12_000  # texts of the open sets
 _PLAIN_LENGTHS = range(9, 400)  # characters of a sentence
 _APPLIES, _ABSENT = "5", "-1"
 
@@ -88,6 +89,13 @@ def write_labelled(train: Path, output: Path, *, exclude: HeldOutTexts) -> None:
     write_rows(rows(), output, kind=TrainingRow)
 
 
+def write_captions(
+    captions: Sequence[Path], labels: Path, output: Path, *, exclude: HeldOutTexts
+) -> None:
+    """Writes labelled pairs of captions, with their text."""
+    write_rows(caption_rows(captions, exclude=exclude, path=labels), output, kind=TrainingRow)
+
+
 def write_folds(dev: Path, work: Path, *, folds: int) -> list[tuple[Path, Path]]:
     """Writes, for each fold of the dev pairs, the rows of all others and its own.
 
@@ -114,9 +122,14 @@ def write_folds(dev: Path, work: Path, *, folds: int) -> list[tuple[Path, Path]]
 
 
 def write_plain(
-    nli: Path, captions: Sequence[Path], output: Path, *, exclude: HeldOutTexts
+    nli: Path,
+    captions: Sequence[Path],
+    others: Sequence[Path],
+    output: Path,
+    *,
+    exclude: HeldOutTexts,
 ) -> None:
-    """Draws sentences to be read without a condition: of NLI, and captions."""
+    """Draws texts to be read without a condition: of NLI, captions, and those of the open sets."""
     draw = random.Random(0)
     origins: dict[str, str] = {}
     for name, number in PLAIN:
@@ -124,6 +137,12 @@ def write_plain(
         origins |= dict.fromkeys(draw.sample(found, min(number, len(found))), "nli")
     found = sorted({text for path in captions for text in _texts(path, ("caption",), exclude)})
     origins |= dict.fromkeys(draw.sample(found, min(_CAPTIONS, len(found))), "caption")
+    for path in others:
+        read = (one for one in iter_criteria(path) if isinstance(one, CriteriaText))
+        found = sorted({one.text for one in read} - origins.keys())
+        found = [text for text in found if len(text) in _PLAIN_LENGTHS and text not in exclude]
+        number = min(_OTHERS // len(others), len(found))
+        origins |= dict.fromkeys(draw.sample(found, number), "labelled")
     write_rows((Sentence(*one) for one in origins.items()), output, kind=Sentence)
 
 

@@ -2,6 +2,7 @@
 
 ```
 C-STS train, relabelled ──┐
+captions, labelled ───────┤
 captions, by functions ───┤
 criteria of open sets ────┼─► first, from the backbone ─► tuned runs ─► mean ─► int8, head
 attributes, written pairs ┤         │   with dev rows
@@ -67,29 +68,36 @@ from experiments.default_data import (
     PLAIN,
     trainable_sets,
     write_absent,
+    write_captions,
     write_folds,
     write_labelled,
     write_plain,
 )
 from experiments.naming import recipe_file
 from experiments.options import Options, data_files, data_path
+from experiments.relabelled import CAPTION_LABELS, LABELS
 
 WEAK = WeakSettings(
     rows=60_000, absent=10_000, k=24, sample=60_000, text_encoder="words", answers=False
 )
 """How the weak rows are made."""
 
-CRITERIA = CriteriaSettings(rows=9_000)
+CRITERIA = CriteriaSettings(rows=9_000, hard=1.0)
 """How rows of the open sets are drawn; those of our own attributes by :data:`ATTRIBUTES`."""
 
-ATTRIBUTES = CriteriaSettings(rows=2_000)
+ATTRIBUTES = CriteriaSettings(rows=2_000, hard=1.0)
+
+OPINIONS = CriteriaSettings(rows=30_000, hard=1.0)
+"""Of the one open set of opinions about several aspects of a text, the hardest kind."""
+
+_OPINIONS = ("mams",)
 
 _LOGGER = logging.getLogger("condsim")
 _NAME = "condsim-minilm"
 _ROOT = Path(__file__).resolve().parents[1] / "data"
 _ALSO = (
-    "captions, labelled by functions; texts of other domains with labelled criteria; pairs and "
-    "texts written for condsim"
+    "captions, labelled by a language model and by functions; texts of other domains with labelled "
+    "criteria; pairs and texts written for condsim"
 )
 _EXTRA = 10_000  # rows the applicability head is fitted on, of captions and of criteria each
 _FOLDS = 5
@@ -108,6 +116,7 @@ class DefaultModelFiles:
         held_out: Texts that are in no row.
         written: Pairs written for condsim.
         attributes: Folder of texts with attributes written for condsim.
+        caption_labels: Labels of pairs of captions.
         backbone: Hub name or folder.
         seeds: Seeds of the tuned runs that are averaged.
     """
@@ -120,6 +129,7 @@ class DefaultModelFiles:
     held_out: Path
     written: Path = _ROOT / "written" / "train.txt"
     attributes: Path = _ROOT / "attributes"
+    caption_labels: Path = CAPTION_LABELS
     backbone: str = DEFAULT_BACKBONE.model
     seeds: tuple[int, ...] = (1, 2)
 
@@ -138,7 +148,7 @@ class DefaultModelFiles:
         """All files that are read."""
         plain = (self.nli / name for name, _ in PLAIN)
         sets = trainable_sets(self.criteria).values()
-        own = (self.written, *self.tables)
+        own = (LABELS, self.caption_labels, self.written, *self.tables)
         return (self.train, self.dev, self.held_out, *self.captions, *plain, *sets, *own)
 
     def to_dict(self) -> dict[str, object]:
@@ -245,16 +255,22 @@ class _Making:
         def labelled(output: Path) -> None:
             write_labelled(files.train, output, exclude=held_out)
 
-        def sentences(output: Path) -> None:
-            write_plain(files.nli, files.captions, output, exclude=held_out)
+        def captions(output: Path) -> None:
+            write_captions(files.captions, files.caption_labels, output, exclude=held_out)
 
-        sets = [*trainable_sets(files.criteria).values()]
+        def sentences(output: Path) -> None:
+            write_plain(files.nli, files.captions, sets, output, exclude=held_out)
+
+        found = trainable_sets(files.criteria)
+        sets, opinions = [*found.values()], [found[name] for name in _OPINIONS if name in found]
         plain = self.step("plain.csv", sentences)
         return {
             "csts": self.step("csts.csv", labelled),
+            "captions": self.step("captions.csv", captions),
             "weak": weak,
             "written": files.written,
             "criteria": drawn("criteria.csv", sets, CRITERIA),
+            "opinions": drawn("opinions.csv", opinions or sets, OPINIONS),
             "attributes": drawn("attributes.csv", files.tables, ATTRIBUTES),
             "plain": plain,
             "vectors": self.step("plain.npy", lambda output: self.encode(plain, output)),

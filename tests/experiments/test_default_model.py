@@ -20,7 +20,7 @@ pytest.importorskip("sklearn")
 from experiments.__main__ import app
 from experiments.default_data import write_absent
 from experiments.default_model import WEAK, DefaultModelFiles, make_default_model
-from experiments.relabelled import row_key
+from experiments.relabelled import caption_key, row_key
 
 from condsim.encoders import build_bi_encoder
 from condsim.tasks import held_out_texts, iter_rows, load_applicability, load_csts, text_digest
@@ -34,7 +34,7 @@ WHAT = ("ride brown horses", "walk a black dog", "play soccer", "eat a red apple
 WHERE = ("on a beach", "in a park", "near a lake", "in a street")
 TEXTS = [f"{who} {what} {where}" for who in WHO for what in WHAT for where in WHERE]
 HELD_OUT = (TEXTS[2], TEXTS[41], TEXTS[79])
-MADE = ("csts", "weak", "absent", "plain", "criteria", "attributes", "applies")
+MADE = ("csts", "captions", "weak", "absent", "plain", "criteria", "attributes", "applies")
 
 
 def texts_in(path: Path) -> set[str]:
@@ -99,6 +99,10 @@ def data(tmp_path):
     write_csts(tmp_path / "data/criteria/dev_rows.csv", first=40, rows=20)
     lines = attributes_of(place="own")
     (tmp_path / "data/own/notes.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    pairs = [(TEXTS[row], TEXTS[row + 2], "the place", 1 + row % 5) for row in range(40)]
+    lines = [f"{caption_key(a)},{caption_key(b)},{what},{label}" for a, b, what, label in pairs]
+    text = "\n".join(["first,second,condition,label", *lines]) + "\n"
+    (tmp_path / "data/own/captions.csv").write_text(text, encoding="utf-8")
     for name, first in (("train", 20), ("dev", 50)):
         write_written(tmp_path / f"data/own/{name}.txt", first=first)
     return folder
@@ -115,6 +119,7 @@ def files(tmp_path, data):
         held_out=data / "held-out.sha256",
         written=tmp_path / "data/own/train.txt",
         attributes=tmp_path / "data/own",
+        caption_labels=tmp_path / "data/own/captions.csv",
     )
 
 
