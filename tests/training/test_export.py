@@ -28,11 +28,14 @@ def source(tiny_backbone, tmp_path_factory):
     return save(build_bi_encoder(str(tiny_backbone), max_seq_length=40), folder)
 
 
-@pytest.mark.parametrize("pooling", ["cls", "mean", "mean_top2", "mean_first_last"])
+@pytest.mark.parametrize(
+    ("pooling", "transform"),
+    [("cls", True), ("cls", False), ("mean", True), ("mean_top2", True), ("mean_first_last", True)],
+)
 @pytest.mark.parametrize("backbone", ["tiny_backbone", "tiny_roberta_backbone"])
-def test_export_float32_equals_the_model(request, tmp_path, backbone, pooling):
+def test_export_float32_equals_the_model(request, tmp_path, backbone, pooling, transform):
     folder = str(request.getfixturevalue(backbone))
-    model = build_bi_encoder(folder, pooling=pooling, transform=True, max_seq_length=40)
+    model = build_bi_encoder(folder, pooling=pooling, transform=transform, max_seq_length=40)
     save(model, tmp_path / "model", order="sentence-first")
     export_onnx(tmp_path / "model", tmp_path / "out", quantize=None)
     pairs = [list(pair) for pair in zip(SENTENCES, CONDITIONS, strict=True)]

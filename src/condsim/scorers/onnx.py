@@ -19,7 +19,7 @@ from condsim.scorers.calibration import UNCALIBRATED
 from condsim.scorers.embedding import EmbeddingScorer
 from condsim.scorers.inputs import token_batches
 from condsim.scorers.long_texts import Input, Splitter, Tokenised, read_all
-from condsim.scorers.settings import Settings
+from condsim.scorers.settings import FILE_NAME, Settings
 from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -63,7 +63,14 @@ class OnnxScorer(EmbeddingScorer):
         self._threads = threads or _processors()
         self._session = _load_session(folder / MODEL_FILE)
         self._inputs = frozenset(item.name for item in self._session.get_inputs())
-        dimension = int(self._session.get_outputs()[0].shape[-1])
+        # A name, such as "unk__1", where the exporter could not tell the number.
+        size = self._session.get_outputs()[0].shape[-1]
+        dimension = size if isinstance(size, int) else self.settings.dimension
+        if dimension is None:
+            raise ModelError(
+                f"{folder}: neither {MODEL_FILE} nor {FILE_NAME} says the dimension of an embedding."
+                " Export the model anew."
+            )
         if self.settings.dimension not in (None, dimension):
             raise ModelError(
                 f"{folder} says its 'dimension' is {self.settings.dimension}; that of its "
