@@ -68,8 +68,8 @@ class OnnxScorer(EmbeddingScorer):
         dimension = size if isinstance(size, int) else self.settings.dimension
         if dimension is None:
             raise ModelError(
-                f"{folder}: neither {MODEL_FILE} nor {FILE_NAME} says the dimension of an embedding."
-                " Export the model anew."
+                f"{folder}: neither {MODEL_FILE} nor {FILE_NAME} says the dimension of an "
+                "embedding. Export the model anew."
             )
         if self.settings.dimension not in (None, dimension):
             raise ModelError(
