@@ -25,6 +25,7 @@ from .data import (
     load_train as load_train,
     training_set as training_set,
     used_rows as used_rows,
+    warn_of_cuts as warn_of_cuts,
 )
 from .export import (
     SAMPLES as SAMPLES,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from datasets import Dataset
+from transformers import PreTrainedTokenizerBase
 
 from condsim.encoders import conditional_sentences, cross_encoder_pairs
 from condsim.errors import InputError
@@ -31,6 +33,8 @@ TrainingData = Task | NliTask | Triplets
 
 DevData = Task | Triplets
 """What an epoch can be chosen on: by Spearman, or by the accuracy of triplets."""
+
+_LOGGER = logging.getLogger("condsim")
 
 Inputs = Literal["both", "condition", "sentences"]
 _HIDDEN = "-"  # stands where a text is kept from the model; scorers refuse an empty one
@@ -237,3 +241,33 @@ def _columns(rows: Task, pair_ids: IntArray, recipe: Recipe, *, separator: str) 
             "label": [list(pair) for pair in zip(gold, pair_ids.tolist(), strict=True)],
         }
     )
+
+
+def warn_of_cuts(
+    inputs: Iterable[str | Sequence[str]], tokenizer: PreTrainedTokenizerBase, limit: int | None
+) -> None:
+    """Warns if inputs have more tokens than are trained on (logger ``condsim``), with their number.
+
+    Args:
+        inputs: Texts, or pairs of texts that are read as one input; equal ones count once.
+        tokenizer: That of the encoder.
+        limit: Most tokens of an input; None for no limit.
+    """
+    if limit is None:
+        return
+    distinct = {one if isinstance(one, str) else tuple(one) for one in inputs}
+    # A token has a character or more, so few inputs have to be counted.
+    extra = tokenizer.num_special_tokens_to_add(pair=True)
+    long = [one for one in distinct if sum(map(len, one)) > limit - extra]
+    if not long:
+        return
+    tokenised = tokenizer([list(one) if isinstance(one, tuple) else one for one in long])
+    cut = sum(len(ids) > limit for ids in tokenised["input_ids"])
+    if cut:
+        _LOGGER.warning(
+            "%d of %d different inputs to train on have more than %d tokens; the rest of each is "
+            "cut off (recipe key 'max_seq_length').",
+            cut,
+            len(distinct),
+            limit,
+        )

@@ -123,8 +123,8 @@ class Recipe(Settings):
         fusion: How a tri-encoder joins sentence and condition.
         rank: Dimension of its embeddings where the fusion is ``low-rank``.
         dropout: Dropout of the backbone in [0, 1); None keeps the backbone's own.
-        max_seq_length: Longest input in tokens. In training the rest is cut off; afterwards a bi-
-            or tri-encoder reads longer texts in pieces.
+        max_seq_length: Longest input in tokens. In training the rest is cut off, with a warning;
+            afterwards a bi- or tri-encoder reads longer texts in pieces.
         objective: Weight of each loss term, such as ``{mse: 1, quad: 1}``.
         margin: Margin of Quad (READING.md: 1), or of triplets (SBERT: 1).
         scale: Inverse temperature of the ranking objectives.

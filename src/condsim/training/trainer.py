@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,7 @@ from condsim.training.data import (
     dev_pairs,
     training_set,
     used_rows,
+    warn_of_cuts,
 )
 from condsim.training.export import open_backbone
 from condsim.training.folder import CHECKPOINTS, last_checkpoint
@@ -250,6 +252,7 @@ def _feed(model: Model, recipe: Recipe, train: TrainingData) -> _Feed:
         return _mixed_feed(model, recipe, train)
     separator = pair_separator(model.tokenizer) if isinstance(model, CrossEncoder) else ""
     given = training_set(rows, recipe, separator=separator)
+    warn_of_cuts(_inputs(given.dataset, recipe), model.tokenizer, recipe.max_seq_length)
     return _Feed(
         dataset=given.dataset,
         loss=_loss(model, recipe),
@@ -257,9 +260,19 @@ def _feed(model: Model, recipe: Recipe, train: TrainingData) -> _Feed:
     )
 
 
+def _inputs(dataset: Dataset, recipe: Recipe) -> Iterable[str | Sequence[str]]:
+    """What the encoder is given of each row: texts, or pairs of texts that it reads as one."""
+    columns = [dataset[name] for name in dataset.column_names if name != "label"]
+    if recipe.encoder == "cross-encoder":
+        return zip(*columns, strict=True)
+    cells = chain(*columns)
+    return chain.from_iterable(cells) if recipe.encoder == "tri-encoder" else cells
+
+
 def _mixed_feed(model: SentenceTransformer, recipe: Recipe, train: Task) -> _Feed:
     """The same of a recipe with sources: one data set of numbers, which the collator looks up."""
     mixture = read_mixture(train, recipe, dimension=model.get_embedding_dimension())
+    warn_of_cuts(mixture.inputs, model.tokenizer, recipe.max_seq_length)
     options = LossOptions(
         margin=recipe.margin,
         scale=recipe.scale,

@@ -121,8 +121,8 @@ def calibration_error(scores: ArrayLike, gold: ArrayLike, *, bins: int = 10) -> 
         InputError: If there are no two arrays of one length, or ``bins`` is below 1.
 
     Example:
-        >>> calibration_error([0.0, 0.2, 0.8, 1.0], [0.0, 0.0, 1.0, 0.6], bins=2)
-        0.1
+        >>> calibration_error([0.0, 0.5, 0.5, 1.0], [0.0, 0.0, 1.0, 0.5], bins=2)
+        0.125
     """
     values, labels = np.asarray(scores, np.float64), np.asarray(gold, np.float64)
     if values.shape != labels.shape or values.ndim != 1 or bins < 1:
