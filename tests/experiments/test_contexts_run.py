@@ -42,7 +42,13 @@ SECTIONS = {
     "selection": {"size": 3, "chunks": 5, "candidates": 1},
     "scoring": {"references": 2},
     "harvest": {"pairs": 400, "shard_pairs": 100},
-    "surrogate": {"width": 16, "layers": 1, "train.epochs": 1, "train.max_seq_length": 16},
+    "surrogate": {
+        "width": 16,
+        "layers": 1,
+        "train.epochs": 1,
+        "train.max_seq_length": 16,
+        "train.precision": "float32",  # or two runs may measure and choose differently
+    },
 }
 QUICK = tuple(
     f"{section}.{key}={value}" for section, keys in SECTIONS.items() for key, value in keys.items()
