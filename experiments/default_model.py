@@ -85,7 +85,7 @@ WEAK = WeakSettings(
 CRITERIA = CriteriaSettings(rows=9_000, hard=1.0)
 """How rows of the open sets are drawn; those of our own attributes by :data:`ATTRIBUTES`."""
 
-ATTRIBUTES = CriteriaSettings(rows=2_000, hard=1.0)
+ATTRIBUTES = CriteriaSettings(rows=1_000, hard=1.0)
 
 OPINIONS = CriteriaSettings(rows=30_000, hard=1.0)
 """Of the one open set of opinions about several aspects of a text, the hardest kind."""
