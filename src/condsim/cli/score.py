@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TextIO
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from condsim.errors import InputError
-from condsim.files import check_not_input, replacing
+from condsim.files import check_not_input
 from condsim.loading import load_scorer
-from condsim.tasks import iter_rows, iter_stream, suffix_of
+from condsim.tasks import (
+    aligned_records,
+    is_table,
+    iter_rows,
+    iter_stream,
+    kept_record,
+    suffix_of,
+    write_records,
+    write_tsv,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,17 +40,9 @@ _BAR = 20  # characters
 
 def _score_to_file(file: Path, output: Path, *, model: str | None, scale: Scale) -> None:
     """Scores a file into another, whose suffix says the format."""
-    suffix = output.suffix.lower()
-    if suffix not in _WRITERS:
-        raise InputError(
-            f"{output}: the suffix decides the format and must be one of "
-            f"{', '.join(_WRITERS)}. Got {output.suffix!r} instead."
-        )
+    table = is_table(output)
     check_not_input(output, file, option="--output")
-    with replacing(output) as partial:
-        with partial.open("w", encoding="utf-8", newline="") as stream:
-            records = _scored(file, model=model, scale=scale, table=suffix not in _JSON)
-            rows = _WRITERS[suffix](stream, records)
+    rows = write_records(output, _scored(file, model=model, scale=scale, table=table))
     typer.echo(f"{output}: {rows} rows scored", err=True)
 
 
@@ -97,7 +95,7 @@ def _scored(
     """
     ragged, records = _records(file, table=table)
     scored = _with_scores(records, model=model, scale=scale, block=block or ROWS)
-    return _aligned(scored) if table and ragged else scored
+    return aligned_records(scored, last=["score"]) if table and ragged else scored
 
 
 def _with_scores(
@@ -129,75 +127,10 @@ def _records(file: Path, *, table: bool) -> tuple[bool, Iterator[dict[str, objec
 
     def checked() -> Iterator[dict[str, object]]:
         for row in rows:
-            record = {**row.record, **{name: row.text(name) for name in _COLUMNS}}
-            record.pop("score", None)  # replaced by ours, which comes last
-            for name, value in record.items() if table else ():
-                if isinstance(value, list | dict):
-                    raise InputError(
-                        f"{row.place(name)}: a list or an object cannot be written as CSV or TSV. "
-                        "Give an --output that ends in .jsonl, or remove the column."
-                    )
-            yield record
+            texts = {name: row.text(name) for name in _COLUMNS}
+            yield kept_record(row, table=table, without=["score"]) | texts  # ours comes last
 
     return suffix in _JSON, checked()
-
-
-def _aligned(records: Iterator[Record]) -> Iterator[Record]:
-    """Gives every record the columns of all, by way of a temporary file."""
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as spool:
-        names: dict[str, None] = {}
-        for record in records:
-            names |= dict.fromkeys(record)
-            spool.write(json.dumps(record) + "\n")
-        spool.seek(0)
-        del names["score"]
-        for line in spool:
-            record = json.loads(line)
-            yield {name: record.get(name) for name in (*names, "score")}
-
-
-def _write_csv(stream: TextIO, records: Iterator[Record]) -> int:
-    writer = csv.writer(stream, lineterminator="\n")
-    count = 0
-    for count, record in enumerate(records, start=1):
-        if count == 1:
-            writer.writerow(record)
-        writer.writerow(map(_cell, record.values()))
-    return count
-
-
-def _write_tsv(stream: TextIO, records: Iterator[Record]) -> int:
-    """Writes rows with no quoting; a tab or line end within a text becomes a space."""
-    count = 0
-    for count, record in enumerate(records, start=1):
-        if count == 1:
-            stream.write("\t".join(" ".join(name.split()) for name in record) + "\n")
-        cells = (" ".join(_cell(value).split()) for value in record.values())
-        stream.write("\t".join(cells) + "\n")
-    return count
-
-
-def _cell(value: object) -> str:
-    """A value as CSV and TSV hold it."""
-    if value is None:
-        return ""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _write_jsonl(stream: TextIO, records: Iterator[Record]) -> int:
-    count = 0
-    for record in records:
-        stream.write(json.dumps(record, ensure_ascii=False) + "\n")
-        count += 1
-    return count
-
-
-_WRITERS: dict[str, Callable[[TextIO, Iterator[Record]], int]] = {
-    ".csv": _write_csv,
-    ".tsv": _write_tsv,
-    ".jsonl": _write_jsonl,
-    ".ndjson": _write_jsonl,
-}
 
 
 def score(
@@ -271,4 +204,4 @@ def score(
     elif sys.stdout.isatty() if table is None else table:
         _show_table(file, model=model, scale=scale)
     else:
-        _write_tsv(sys.stdout, _scored(file, model=model, scale=scale, table=True))
+        write_tsv(sys.stdout, _scored(file, model=model, scale=scale, table=True))

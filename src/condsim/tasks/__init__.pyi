@@ -34,14 +34,19 @@ from .rewordings import (
 from .rows import (
     Cell as Cell,
     Row as Row,
+    aligned_records as aligned_records,
     check_file as check_file,
     column_names as column_names,
+    is_table as is_table,
     iter_rows as iter_rows,
     iter_stream as iter_stream,
+    kept_record as kept_record,
     shown as shown,
     stem_of as stem_of,
     suffix_of as suffix_of,
     text_lines as text_lines,
+    write_records as write_records,
+    write_tsv as write_tsv,
 )
 from .sections import (
     SectionTriplets as SectionTriplets,

@@ -17,3 +17,10 @@ from .reading import (
     text_lines as text_lines,
 )
 from .row import Cell as Cell, Row as Row, place as place, score_of as score_of, shown as shown
+from .writing import (
+    aligned_records as aligned_records,
+    is_table as is_table,
+    kept_record as kept_record,
+    write_records as write_records,
+    write_tsv as write_tsv,
+)
