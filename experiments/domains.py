@@ -135,8 +135,8 @@ this page.
 
 {criteria}
 - "Trained on": the training texts of the set were; the rows here are of other texts. "Left out of
-  training": none of its texts. "Evaluation only": likewise, because its licence asks for it; 100
-  domains of attributes that were written for condsim cover the kind of text (reviews of laptops,
+  training": none of its texts. "Evaluation only": likewise, because its licence asks for it; 147
+  domains of reviews that were written for condsim cover the kind of text (reviews of laptops,
   medicines, courses, hotels, and neighbourhoods), not the data.
 
 ## Written pairs
