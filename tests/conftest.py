@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import string
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import replace
@@ -14,6 +15,8 @@ import pytest
 
 from condsim.errors import BackendError
 from condsim.prompting.backends import Answer
+
+os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")  # read once, by its import
 
 WORDS = (
     "a an the man woman girl boy dog cat bird child people throws kicks holds sits runs plays eats "

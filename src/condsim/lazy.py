@@ -27,7 +27,8 @@ def face(package: str, *, extra: str | None = None) -> Face:
     Args:
         package: The package's ``__name__``; its ``__init__.pyi`` names the modules and what they
             offer.
-        extra: The condsim extra that brings the libraries which these modules import.
+        extra: The condsim extra that brings the libraries which these modules import;
+            ``"{module}"`` where each module has an extra of its name.
 
     Returns:
         The three, in that order.
@@ -48,6 +49,7 @@ def face(package: str, *, extra: str | None = None) -> Face:
             library = (error.name or "").partition(".")[0]
             if extra is None or library in ("", "condsim"):
                 raise
-            raise MissingExtraError.of(library, extra=extra) from error
+            own = extra.format(module=homes[name].removeprefix(".").replace("_", "-"))
+            raise MissingExtraError.of(library, extra=own) from error
 
     return load, lambda: sorted(homes), sorted(homes)

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 from collections import deque
 
+import duckdb
 import numpy as np
 import pandas
+import polars
+import pyarrow
 import pytest
 
 from condsim.errors import InputError
@@ -52,10 +55,42 @@ def test_check_rows_no_text_refused_with_index(wrong):
         check_rows([wrong], sentences=["a"])
 
 
-@pytest.mark.parametrize("wrong", [3, {"a"}, {"a": "b"}, np.array("a"), (text for text in "ab")])
-def test_check_rows_no_sequence_refused(wrong):
-    with pytest.raises(InputError, match="'sentences' must be one text or a sequence"):
+@pytest.mark.parametrize(
+    "wrong", [None, 3, {"a"}, {"a": "b"}, np.array("a"), (text for text in "ab"), polars.col("a")]
+)
+def test_check_rows_no_sequence_refused_with_what_to_pass(wrong):
+    said = (
+        r"'sentences' must be one text or a sequence .* Got \w+ instead\. Pass a list, or a column"
+    )
+    with pytest.raises(InputError, match=said):
         check_rows("c", sentences=wrong)
+
+
+TABLE = {"a": ["x", "y"]}
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pandas.DataFrame(TABLE),
+        polars.DataFrame(TABLE),
+        polars.LazyFrame(TABLE),
+        pyarrow.table(TABLE),
+        pyarrow.RecordBatch.from_pydict(TABLE),
+    ],
+    ids=lambda table: f"{type(table).__module__}.{type(table).__name__}",
+)
+def test_check_rows_table_refused_with_what_to_pass(table):
+    said = rf"must be one text .* Got {type(table).__name__} instead\. Pass one of its columns\.$"
+    with pytest.raises(InputError, match=said):
+        check_rows("c", sentences=table)
+
+
+def test_check_rows_relation_of_duckdb_refused():
+    with duckdb.connect() as connection:
+        relation = connection.sql("SELECT 'x' AS a")
+        with pytest.raises(InputError, match="Pass one of its columns"):
+            check_rows("c", sentences=relation)
 
 
 def test_check_rows_half_a_surrogate_pair_refused():
@@ -69,9 +104,45 @@ def test_check_rows_huge_value_shown_cut():
     assert len(str(caught.value)) < 300
 
 
-def test_check_rows_deque_and_pandas_become_lists():
-    rows = check_rows(deque(["c"]), sentences=pandas.Series(["a"], index=[7]))
-    assert (rows.sentences, rows.conditions) == ((["a"],), ["c"])
+def columns_of(texts):
+    """A column of texts as each library has it."""
+    return {
+        "deque": deque(texts),
+        "numpy str": np.array(texts),
+        "numpy object": np.array(texts, dtype=object),
+        "numpy StringDType": np.array(texts, dtype=np.dtypes.StringDType(na_object=None)),
+        "pandas": pandas.Series(texts, index=range(7, 7 + len(texts))),
+        "pandas object": pandas.Series(texts, dtype=object),
+        "pandas category": pandas.Series(texts, dtype="category"),
+        "pandas Index": pandas.Index(texts),
+        "polars": polars.Series(texts),
+        "polars category": polars.Series(texts, dtype=polars.Categorical),
+        "arrow": pyarrow.array(texts),
+        "arrow large": pyarrow.array(texts, pyarrow.large_string()),
+        "arrow view": pyarrow.array(texts, pyarrow.string_view()),
+        "arrow dictionary": pyarrow.array(texts).dictionary_encode(),
+        "arrow chunks": pyarrow.chunked_array([texts[:1], texts[1:]], pyarrow.string()),
+    }
+
+
+KINDS = list(columns_of(["a"]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_check_rows_columns_of_libraries_are_lists_of_str(kind):
+    texts = ["a", "é b", "a"]
+    column = columns_of(texts)[kind]
+    rows = check_rows(column, sentences=column)
+    assert (rows.sentences, rows.conditions) == ((texts,), texts)
+    assert {type(text) for text in rows.sentences[0]} == {str}
+    assert not rows.single
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "numpy str"])
+def test_check_rows_null_of_a_library_named_by_its_row(kind):
+    column = columns_of(["a", None, "b"])[kind]
+    with pytest.raises(InputError, match=r"must be a str\. Got \S+ at index 1 instead; correct it"):
+        check_rows("c", sentences=column)
 
 
 def test_distinct_shares_equal_conditional_sentences():

@@ -2,4 +2,4 @@
 
 from condsim.lazy import face
 
-__getattr__, __dir__, __all__ = face(__name__)
+__getattr__, __dir__, __all__ = face(__name__, extra="{module}")

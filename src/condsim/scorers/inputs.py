@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Literal, get_args, overload
+from typing import Any, Literal, Protocol, get_args, overload
 
 import numpy as np
 
@@ -21,7 +21,16 @@ Scale = Literal["unit", "likert", "raw"]
 """``unit``: calibrated, in [0, 1], 0.5 is Likert 3; ``likert``: the same on 1 to 5; ``raw``: what
 the model itself gives, for an encoder the cosine."""
 
-Texts = str | Sequence[str]
+
+class Column(Protocol):
+    """A column of texts of pandas, Polars, NumPy or Arrow, as they come."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+Texts = str | Sequence[str] | Column
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -70,13 +79,16 @@ def _column(name: str, texts: Texts) -> Sequence[str]:
     """Checks one column; a single text is a column of one."""
     if isinstance(texts, str):
         texts = (texts,)
-    sequence = hasattr(texts, "__len__") and hasattr(texts, "__getitem__")
-    if not sequence or isinstance(texts, Mapping) or getattr(texts, "shape", None) == ():
+    kind = type(texts)
+    table = hasattr(kind, "columns")  # of pandas, Polars, Arrow or DuckDB
+    sequence = hasattr(kind, "__len__") and hasattr(kind, "__getitem__")
+    if table or not sequence or isinstance(texts, Mapping) or getattr(texts, "shape", 0) == ():
+        advice = "Pass one of its columns" if table else "Pass a list, or a column of a table"
         raise InputError(
-            f"The {name!r} must be one text or a sequence of texts. "
-            f"Got {type(texts).__name__} instead."
+            f"The {name!r} must be one text or a sequence of texts. Got {kind.__name__} instead. "
+            f"{advice}."
         )
-    column = texts if isinstance(texts, list | tuple) else list(texts)
+    column = texts if isinstance(texts, list | tuple) else _listed(texts)
     for index, text in enumerate(column):
         if not isinstance(text, str):
             rule = "be a str"
@@ -91,6 +103,14 @@ def _column(name: str, texts: Texts) -> Sequence[str]:
             "correct it, or leave the row out."
         )
     return column
+
+
+def _listed(texts: Any) -> list[Any]:  # noqa: ANN401  (a column of a library that may not be there)
+    """The values of a column, as Arrow, Polars and pandas, or NumPy give them."""
+    for method in ("to_pylist", "to_list", "tolist"):
+        if (convert := getattr(texts, method, None)) is not None:
+            return list(convert())
+    return list(texts)
 
 
 def distinct(
@@ -172,7 +192,8 @@ class PairScorer(ABC):
         A single text among sequences stands for every row.
 
         Args:
-            sentences1: First sentences, length n, or one.
+            sentences1: First sentences, length n, or one: any sequence of str, such as a list, a
+                Series of pandas or Polars, or an array of Arrow or NumPy.
             sentences2: Second sentences, length n, or one.
             conditions: Conditions, length n, or one; None compares the sentences as a whole, where
                 the model can do that.

@@ -1,0 +1,48 @@
+"""Scores in DuckDB's SQL."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import duckdb
+import pyarrow as pa
+
+from condsim.integrations.models import Model, scorer_of
+
+_NAME = "condsim_score"
+
+
+def register_duckdb(connection: duckdb.DuckDBPyConnection, *, model: Model = None) -> None:
+    """Adds the SQL function ``condsim_score(a, b, condition)`` to a DuckDB connection.
+
+    It takes three VARCHAR and returns a FLOAT in [0, 1]; NULL where one of them is NULL. DuckDB
+    passes up to 2,048 rows at a time, and within these each distinct text is encoded once. A text
+    without letters is an error of the query: write ``nullif(trim(a), '')`` to make it NULL. Called
+    again on a connection, `register_duckdb` changes the model.
+
+    Args:
+        connection: The connection.
+        model: The model that scores; None is the one that ships.
+
+    Raises:
+        ModelError: If there is no such model.
+        MissingExtraError: If DuckDB or pyarrow is not installed.
+
+    Example:
+        >>> import duckdb
+        >>> with duckdb.connect() as connection:
+        ...     register_duckdb(connection)
+        ...     query = "SELECT condsim_score('A red car.', 'A red bus.', 'the colour') > 0"
+        ...     connection.execute(query).fetchone()
+        (True,)
+    """
+    scorer = scorer_of(model)
+
+    def score(first: pa.Array, second: pa.Array, conditions: pa.Array) -> pa.Array:
+        return pa.array(scorer.score(first, second, conditions), pa.float32())
+
+    with suppress(duckdb.InvalidInputException):  # there is none yet
+        connection.remove_function(_NAME)
+    connection.create_function(  # type: ignore[call-overload]  # each version has another enum
+        _NAME, score, ["VARCHAR"] * 3, "FLOAT", type="arrow"
+    )

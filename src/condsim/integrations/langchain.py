@@ -1,0 +1,96 @@
+"""Embeddings and a re-ranker under a condition for LangChain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from langchain_core.callbacks import Callbacks
+from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.embeddings import Embeddings
+from pydantic import ConfigDict, PrivateAttr
+
+from condsim.integrations.models import Model, encoder_of, ranked, scorer_of
+from condsim.scorers import PairScorer
+
+
+class LangChainEmbeddings(Embeddings):
+    """LangChain embeddings under a condition, for any of its vector stores.
+
+    Documents and queries are encoded alike; a store that was filled under one condition answers
+    queries under that one.
+
+    Attributes:
+        condition: The respect in which texts are near to each other; None: as a whole.
+
+    Raises:
+        InputError: If the model has no embeddings.
+        ModelError: If there is no such model.
+    """
+
+    def __init__(self, condition: str | None, *, model: Model = None) -> None:
+        """Loads the model, a bi- or tri-encoder; None is the one that ships."""
+        self.condition = condition
+        self._encoder = encoder_of(model)
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Encodes texts, length n; returns n lists of ``dimension`` numbers."""
+        vectors: list[list[float]] = self._encoder.encode(texts, self.condition).tolist()
+        return vectors
+
+    def embed_query(self, text: str) -> list[float]:
+        """Encodes one text; returns ``dimension`` numbers."""
+        return self.embed_documents([text])[0]
+
+
+class LangChainReranker(BaseDocumentCompressor):
+    """A LangChain document compressor that ranks documents by their score under a condition.
+
+    Each document that is kept is a copy whose metadata has its score as ``relevance_score``.
+
+    Attributes:
+        condition: The respect in which documents are compared with the query; None: as a whole.
+        model: The model; None is the one that ships.
+        top_n: How many documents to keep, 1 or more; all if None.
+        at_least: The lowest score to keep, 0 to 1; any if None.
+
+    Raises:
+        InputError: When it ranks, if a document is empty or ``top_n`` is below 1.
+        ModelError: If there is no such model.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    condition: str | None
+    model: Model = None
+    top_n: int | None = None
+    at_least: float | None = None
+    _scorer: PairScorer = PrivateAttr()
+
+    def __init__(
+        self,
+        condition: str | None,
+        *,
+        model: Model = None,
+        top_n: int | None = None,
+        at_least: float | None = None,
+    ) -> None:
+        """Loads the model, outside pydantic, which would wrap the error."""
+        scorer = scorer_of(model)
+        values = {"condition": condition, "model": model, "top_n": top_n, "at_least": at_least}
+        super().__init__(**values)
+        self._scorer = scorer
+
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> Sequence[Document]:
+        """Gives the documents to keep, the best first."""
+        texts = [document.page_content for document in documents]
+        found = ranked(
+            self._scorer, query, texts, self.condition, top=self.top_n, at_least=self.at_least
+        )
+        return [_with_score(documents[index], score) for index, score in found]
+
+
+def _with_score(document: Document, score: float) -> Document:
+    metadata = {**document.metadata, "relevance_score": score}
+    return document.model_copy(update={"metadata": metadata})

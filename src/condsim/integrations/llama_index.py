@@ -1,0 +1,133 @@
+"""Embeddings and a node postprocessor under a condition for LlamaIndex."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+
+from condsim.errors import InputError
+from condsim.integrations.models import Model, encoder_of, ranked, scorer_of
+from condsim.scorers import EmbeddingScorer, PairScorer
+
+
+class LlamaIndexEmbedding(BaseEmbedding):
+    """LlamaIndex embeddings under a condition, for any of its indexes.
+
+    Nodes and queries are encoded alike; an index that was built under one condition answers queries
+    under that one. LlamaIndex keeps an ``embeddings_cache`` by the text alone, so give each
+    condition a cache of its own.
+
+    Attributes:
+        condition: The respect in which texts are near to each other; None: as a whole.
+        model: A bi- or tri-encoder; None is the one that ships.
+        embed_batch_size: Texts encoded at once, 1 to 2048.
+
+    Raises:
+        InputError: If the model has no embeddings.
+        ModelError: If there is no such model.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    condition: str | None
+    model: Model = None
+    embed_batch_size: int = Field(default=512, gt=0, le=2048)
+    _encoder: EmbeddingScorer = PrivateAttr()
+
+    def __init__(
+        self,
+        condition: str | None,
+        *,
+        model: Model = None,
+        **fields: Any,  # noqa: ANN401  (the other attributes, and those of LlamaIndex)
+    ) -> None:
+        """Loads the model, outside pydantic, which would wrap the error."""
+        encoder = encoder_of(model)
+        fields |= {"condition": condition, "model": model, "model_name": encoder.name}
+        super().__init__(**fields)
+        self._encoder = encoder
+
+    @classmethod
+    def class_name(cls) -> str:
+        """The name in LlamaIndex's files."""
+        return "CondsimEmbedding"
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        vectors: list[list[float]] = self._encoder.encode(texts, self.condition).tolist()
+        return vectors
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._get_text_embeddings([text])[0]
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
+
+    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return await asyncio.to_thread(self._get_text_embeddings, texts)
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return await asyncio.to_thread(self._get_query_embedding, query)
+
+
+class LlamaIndexReranker(BaseNodePostprocessor):
+    """A LlamaIndex node postprocessor that ranks nodes by their score under a condition.
+
+    It reads a node as embeddings do, with its metadata; ``excluded_embed_metadata_keys`` of the
+    node leaves some out.
+
+    Attributes:
+        condition: The respect in which nodes are compared with the query; None: as a whole.
+        model: The model; None is the one that ships.
+        top_n: How many nodes to keep, 1 or more; all if None.
+        at_least: The lowest score to keep, 0 to 1; any if None.
+
+    Raises:
+        InputError: When it ranks, if there is no query, a node is empty or ``top_n`` is below 1.
+        ModelError: If there is no such model.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    condition: str | None
+    model: Model = None
+    top_n: int | None = None
+    at_least: float | None = None
+    _scorer: PairScorer = PrivateAttr()
+
+    def __init__(
+        self,
+        condition: str | None,
+        *,
+        model: Model = None,
+        **fields: Any,  # noqa: ANN401  (the other attributes, and those of LlamaIndex)
+    ) -> None:
+        """Loads the model, outside pydantic, which would wrap the error."""
+        scorer = scorer_of(model)
+        super().__init__(**{**fields, "condition": condition, "model": model})
+        self._scorer = scorer
+
+    @classmethod
+    def class_name(cls) -> str:
+        """The name in LlamaIndex's files."""
+        return "CondsimReranker"
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        if query_bundle is None:
+            raise InputError("A re-ranker needs a query; pass 'query_str' or 'query_bundle'.")
+        texts = [node.node.get_content(metadata_mode=MetadataMode.EMBED) for node in nodes]
+        found = ranked(
+            self._scorer,
+            query_bundle.query_str,
+            texts,
+            self.condition,
+            top=self.top_n,
+            at_least=self.at_least,
+        )
+        return [NodeWithScore(node=nodes[index].node, score=score) for index, score in found]

@@ -1,0 +1,89 @@
+"""What the integrations share: models by name or loaded, rows with nulls, and ranked texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import compress
+from pathlib import Path
+
+import numpy as np
+
+from condsim.errors import InputError
+from condsim.loading import load_scorer
+from condsim.scorers import EmbeddingScorer, PairScorer, Scale, Texts, check_rows
+from condsim.types import FloatArray
+
+Model = str | Path | PairScorer | None
+"""A model: what `condsim.load` takes, or what it returned; None is the model that ships."""
+
+Column = Sequence[str | None]
+
+
+def scorer_of(model: Model) -> PairScorer:
+    """Loads a model unless it is loaded."""
+    return model if isinstance(model, PairScorer) else load_scorer(model)
+
+
+def encoder_of(model: Model) -> EmbeddingScorer:
+    """Loads a model that has embeddings; another one is an `InputError`."""
+    scorer = scorer_of(model)
+    if not isinstance(scorer, EmbeddingScorer):
+        raise InputError(
+            "The model of an embedder must be a bi-encoder or a tri-encoder. Got the "
+            f"{type(scorer).__name__} {getattr(scorer, 'name', model)!r} instead, which can only "
+            "score and rank."
+        )
+    return scorer
+
+
+def score_present(
+    scorer: PairScorer,
+    first: Column,
+    second: Column,
+    condition: Column | str | None,
+    *,
+    scale: Scale,
+) -> FloatArray:
+    """Scores the rows in which nothing is None; the others are NaN, ``(n,)``.
+
+    Raises:
+        InputError: As `PairScorer.score` does, with the index among all rows.
+    """
+    columns = [first, second]
+    if condition is not None and not isinstance(condition, str):
+        columns.append(condition)
+    filled = [["-" if text is None else text for text in column] for column in columns]
+    given = filled[2] if len(filled) > 2 else None
+    check_rows(given, sentences1=filled[0], sentences2=filled[1])
+    present = [None not in texts for texts in zip(*columns, strict=True)]
+    kept = [list(compress(column, present)) for column in filled]
+    scores = np.full(len(present), np.nan, dtype=np.float32)
+    conditions = kept[2] if len(kept) > 2 else condition
+    scores[present] = scorer.score(kept[0], kept[1], conditions, scale=scale)
+    return scores
+
+
+def ranked(
+    scorer: PairScorer,
+    query: str,
+    texts: Texts,
+    condition: str | None,
+    *,
+    top: int | None,
+    at_least: float | None,
+) -> list[tuple[int, float]]:
+    """Ranks texts by their score against a query.
+
+    Returns:
+        Index and score of the ``top`` texts with a score of ``at_least``, the best first; equal
+        ones in their order.
+    """
+    if top is not None and top < 1:
+        raise InputError(f"A re-ranker must keep 1 text or more. Got {top} instead.")
+    scores = scorer.score(query, texts, condition)
+    best = np.argsort(-scores, kind="stable")[:top]
+    return [
+        (int(index), float(scores[index]))
+        for index in best
+        if at_least is None or scores[index] >= at_least
+    ]

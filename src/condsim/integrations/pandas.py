@@ -1,0 +1,87 @@
+"""Scores of the columns of a pandas frame."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pandas as pd
+
+from condsim.errors import InputError, unknown_name
+from condsim.integrations.models import Model, score_present, scorer_of
+from condsim.scorers import PairScorer, Scale
+
+
+class _Accessor:
+    """What ``frame.condsim`` offers."""
+
+    scorer: ClassVar[PairScorer]
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self._frame = frame
+
+    def score(
+        self,
+        first: str,
+        second: str,
+        *,
+        condition: str | pd.Series | None = None,
+        scale: Scale = "unit",
+    ) -> pd.Series:
+        """Scores two columns of texts, row by row.
+
+        Args:
+            first: Name of the column of the first texts.
+            second: Name of the column of the second texts.
+            condition: The condition itself, for every row, or a column of the frame with one for
+                each, such as ``frame["condition"]``; None compares the texts as a whole.
+            scale: ``unit``, ``likert`` or ``raw``, as in ``model.score``.
+
+        Returns:
+            Scores, float32, with the frame's index; NaN where a text or condition is missing.
+
+        Raises:
+            InputError: If there is no such column, or a text is empty or no text.
+        """
+        for name in (first, second):
+            if name not in self._frame.columns:
+                raise unknown_name("column", str(name), map(str, self._frame.columns))
+        if isinstance(condition, pd.Series):
+            if not condition.index.equals(self._frame.index):
+                raise InputError(
+                    "The 'condition' must have the index of the frame. Pass a column of the frame "
+                    "itself, such as frame['condition']."
+                )
+            condition = _texts(condition)
+        one, two = (_texts(self._frame[name]) for name in (first, second))
+        scores = score_present(self.scorer, one, two, condition, scale=scale)
+        return pd.Series(scores, index=self._frame.index, name="score")
+
+
+def _texts(column: pd.Series) -> list[str | None]:
+    """The values of a column, None for any of the marks that pandas has for a missing one."""
+    texts: list[str | None] = column.astype(object).where(column.notna(), None).tolist()
+    return texts
+
+
+def register_pandas(model: Model = None) -> None:
+    """Adds ``condsim`` to pandas frames: ``frame.condsim.score("a", "b", condition="…")``.
+
+    Called again, it changes the model.
+
+    Args:
+        model: The model that scores; None is the one that ships.
+
+    Raises:
+        ModelError: If there is no such model.
+        MissingExtraError: If pandas is not installed.
+
+    Example:
+        >>> import pandas as pd
+        >>> register_pandas()
+        >>> frame = pd.DataFrame({"a": ["A red car.", None], "b": ["A red bus.", "A cat."]})
+        >>> frame.condsim.score("a", "b", condition="the colour").isna().tolist()
+        [False, True]
+    """
+    _Accessor.scorer = scorer_of(model)
+    if getattr(pd.DataFrame, "condsim", None) is not _Accessor:
+        pd.api.extensions.register_dataframe_accessor("condsim")(_Accessor)

@@ -1,0 +1,90 @@
+"""Scores in Polars expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import polars as pl
+
+from condsim.integrations.models import Model, score_present, scorer_of
+from condsim.scorers import PairScorer, Scale
+
+
+class _Namespace:
+    """What ``expression.condsim`` offers."""
+
+    scorer: ClassVar[PairScorer]
+
+    def __init__(self, expression: pl.Expr) -> None:
+        self._expression = expression
+
+    def score(
+        self,
+        other: str | pl.Expr,
+        *,
+        condition: str | pl.Expr | None = None,
+        scale: Scale = "unit",
+    ) -> pl.Expr:
+        """Scores the texts of this expression against others, row by row.
+
+        Args:
+            other: Name of the column of the second texts, or an expression.
+            condition: The condition itself, for every row, or an expression for one of each row,
+                such as ``pl.col("condition")``; None compares the texts as a whole.
+            scale: ``unit``, ``likert`` or ``raw``, as in ``model.score``.
+
+        Returns:
+            An expression of Float32 with the name of this one; null where a text or condition is.
+
+        Raises:
+            InputError: When the query runs, if a text is empty or no text.
+        """
+        scorer = self.scorer  # of now, whatever is registered when the query runs
+        expressions = [self._expression, pl.col(other) if isinstance(other, str) else other]
+        if isinstance(condition, pl.Expr):
+            expressions.append(condition)
+
+        def scores(columns: Sequence[pl.Series]) -> pl.Series:
+            first, second, *conditions = _aligned(columns)
+            given = conditions[0] if conditions else condition
+            found = score_present(scorer, first, second, given, scale=scale)  # type: ignore[arg-type]
+            return pl.Series(columns[0].name, found).fill_nan(None)
+
+        return pl.map_batches(expressions, scores, pl.Float32, is_elementwise=True)
+
+
+def _aligned(columns: Sequence[pl.Series]) -> list[list[str | None]]:
+    """Lists of equal length: a literal comes as one row."""
+    lengths = [len(column) for column in columns]
+    rows = 0 if 0 in lengths else max(lengths)
+    return [
+        column.to_list() * rows if len(column) == 1 != rows else column.to_list()
+        for column in columns
+    ]
+
+
+def register_polars(model: Model = None) -> None:
+    """Adds ``condsim`` to Polars expressions: ``pl.col("a").condsim.score("b", condition="…")``.
+
+    Expressions and lazy frames score when their query runs, also in the streaming engine. Called
+    again, it changes the model of the expressions that are made from then on.
+
+    Args:
+        model: The model that scores; None is the one that ships.
+
+    Raises:
+        ModelError: If there is no such model.
+        MissingExtraError: If Polars is not installed.
+
+    Example:
+        >>> import polars as pl
+        >>> register_polars()
+        >>> table = pl.DataFrame({"a": ["A red car.", None], "b": ["A red bus.", "A cat."]})
+        >>> score = pl.col("a").condsim.score("b", condition="the colour")
+        >>> table.select(score).to_series().is_null().to_list()
+        [False, True]
+    """
+    _Namespace.scorer = scorer_of(model)
+    if getattr(pl.Expr, "condsim", None) is not _Namespace:
+        pl.api.register_expr_namespace("condsim")(_Namespace)
