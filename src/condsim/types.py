@@ -81,10 +81,7 @@ class Scorer(Protocol):
         """Short name, shown in tables."""
 
     def score(
-        self,
-        sentences1: Sequence[str],
-        sentences2: Sequence[str],
-        conditions: Sequence[str] | None,
+        self, sentences1: Sequence[str], sentences2: Sequence[str], conditions: Sequence[str] | None
     ) -> FloatArray:
         """Scores each pair.
 

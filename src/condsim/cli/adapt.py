@@ -22,21 +22,16 @@ _PAIRS = {"sentence1", "sentence2", "condition", "label"}
 def adapt(
     labelled: Annotated[
         Path,
-        typer.Argument(
-            help="Labelled pairs, or a table with a text and labels of it in each row.",
-            show_default=False,
-        ),
+        typer.Argument(help="Labelled pairs, or a table with a text and labels of it in each row."),
     ],
-    output: Annotated[Path, typer.Option(help="Folder to write.", show_default=False)],
+    output: Annotated[Path, typer.Option(help="Folder to write.")],
     model: Annotated[
         str | None,
         typer.Option(help="Folder of the bi-encoder to adapt.", show_default="the bundled model"),
     ] = None,
     dev: Annotated[
         Path | None,
-        typer.Option(
-            help="Labelled pairs to measure on, instead of a share of the rows.", show_default=False
-        ),
+        typer.Option(help="Labelled pairs to measure on, instead of a share of the rows."),
     ] = None,
     text: Annotated[str, typer.Option(help="In a table, the column of the text.")] = "text",
     criteria: Annotated[
@@ -50,9 +45,7 @@ def adapt(
     epochs: Annotated[
         int | None, typer.Option(min=1, help="Most passes over the rows.", show_default="10")
     ] = None,
-    minutes: Annotated[
-        float | None, typer.Option(help="Most minutes of training.", show_default=False)
-    ] = None,
+    minutes: Annotated[float | None, typer.Option(help="Most minutes of training.")] = None,
     rehearsal: Annotated[
         float | None,
         typer.Option(help="Share of training that keeps the rest as it is.", show_default="1/3"),

@@ -21,17 +21,11 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
 Data: TypeAlias = Annotated[
-    Path,
-    typer.Option(
-        help="C-STS file whose label is -1 where the condition does not apply.", show_default=False
-    ),
+    Path, typer.Option(help="C-STS file whose label is -1 where the condition does not apply.")
 ]
 Extra: TypeAlias = Annotated[
     list[Path] | None,
-    typer.Option(
-        help="More rows to train on, such as those of condsim build weak. Repeatable.",
-        show_default=False,
-    ),
+    typer.Option(help="More rows to train on, such as those of condsim build weak. Repeatable."),
 ]
 Sample: TypeAlias = Annotated[int, typer.Option(min=2, help="Use at most this many extra rows.")]
 Model: TypeAlias = Annotated[
@@ -48,10 +42,7 @@ def fit(
     data: Data,
     output: Annotated[
         Path,
-        typer.Option(
-            help="JSON file to write; a model loads applicability.json from its folder.",
-            show_default=False,
-        ),
+        typer.Option(help="JSON file to write; a model loads applicability.json from its folder."),
     ],
     model: Model = None,
     extra: Extra = None,
@@ -88,9 +79,7 @@ def evaluate(
     strength: Strength = STRENGTH,
     seed: Seed = 0,
     resamples: Annotated[int, typer.Option(min=1, help="Bootstrap resamples.")] = 1000,
-    json: Annotated[
-        Path | None, typer.Option(help="Also write the report as JSON.", show_default=False)
-    ] = None,
+    json: Annotated[Path | None, typer.Option(help="Also write the report as JSON.")] = None,
 ) -> None:
     """Measure an applicability head by cross-validation, beside baselines.
 

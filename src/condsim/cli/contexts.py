@@ -33,8 +33,8 @@ def contexts() -> None:
 
 @app.command()
 def run(
-    recipe: Annotated[Path, typer.Argument(help="Recipe, YAML.", show_default=False)],
-    output: Annotated[Path, typer.Option(help="Folder of the run.", show_default=False)],
+    recipe: Annotated[Path, typer.Argument(help="Recipe, YAML.")],
+    output: Annotated[Path, typer.Option(help="Folder of the run.")],
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as selection.size=50."),

@@ -35,8 +35,7 @@ def check(
         Path,
         typer.Argument(
             help="CSV, TSV, JSONL or Parquet file with the columns sentence1, sentence2, "
-            "condition and optionally label.",
-            show_default=False,
+            "condition and optionally label."
         ),
     ],
     top: Annotated[int, typer.Option(min=0, help="Number of frequent conditions to list.")] = 10,

@@ -63,15 +63,11 @@ def encode(
         Path,
         typer.Option(
             help="File to encode: CSV, TSV, JSONL or Parquet with the columns sentence and "
-            "condition.",
-            show_default=False,
+            "condition."
         ),
     ],
     output: Annotated[
-        Path,
-        typer.Option(
-            help="File to write: .npy, or .npz with the array 'embeddings'.", show_default=False
-        ),
+        Path, typer.Option(help="File to write: .npy, or .npz with the array 'embeddings'.")
     ],
     column: Annotated[
         str, typer.Option(help="Column of the sentences, such as sentence1 in a file of pairs.")

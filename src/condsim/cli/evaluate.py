@@ -142,8 +142,7 @@ def evaluate(
         typer.Option(
             help="Labelled file: CSV, TSV, JSONL or Parquet with sentence1, sentence2, condition, "
             "label; also written pairs (.txt), STS, SICK, STS-B, AFS, or hub:owner/name@revision. "
-            "With --suite the folder of the data sets.",
-            show_default=False,
+            "With --suite the folder of the data sets."
         ),
     ],
     model: Annotated[
@@ -158,8 +157,7 @@ def evaluate(
         str | None,
         typer.Option(
             help="Measure on the data sets of a suite: sts, sts-b, csts, afs, wiki-sections or "
-            "all; criteria for rows of many domains, written for written pairs by domain.",
-            show_default=False,
+            "all; criteria for rows of many domains, written for written pairs by domain."
         ),
     ] = None,
     baselines: Annotated[
@@ -180,19 +178,16 @@ def evaluate(
         list[str] | None,
         typer.Option(
             help="Add a baseline to condition-only: sentences-only, tfidf-cosine or "
-            "word-overlap. Repeatable.",
-            show_default=False,
+            "word-overlap. Repeatable."
         ),
     ] = None,
     against: Annotated[
-        str | None,
-        typer.Option(help="Compare with a second model: difference and p-value."),
+        str | None, typer.Option(help="Compare with a second model: difference and p-value.")
     ] = None,
     train: Annotated[
         Path | None,
         typer.Option(
-            help="File to fit the baselines on.",
-            show_default="out of fold on the data file itself",
+            help="File to fit the baselines on.", show_default="out of fold on the data file itself"
         ),
     ] = None,
     resamples: Annotated[
@@ -216,10 +211,7 @@ def evaluate(
     ] = None,
     condition: Annotated[
         str | None,
-        typer.Option(
-            help="With --suite: condition for pairs that have none.",
-            show_default="none",
-        ),
+        typer.Option(help="With --suite: condition for pairs that have none.", show_default="none"),
     ] = None,
     cache: Annotated[
         Path | None,
@@ -236,15 +228,10 @@ def evaluate(
             show_default="auto",
         ),
     ] = None,
-    json: Annotated[
-        Path | None, typer.Option(help="Also write the report to this file.", show_default=False)
-    ] = None,
+    json: Annotated[Path | None, typer.Option(help="Also write the report to this file.")] = None,
     csv: Annotated[
         Path | None,
-        typer.Option(
-            help="With --suite: also write one line per metric to this CSV file.",
-            show_default=False,
-        ),
+        typer.Option(help="With --suite: also write one line per metric to this CSV file."),
     ] = None,
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the table as Markdown.")
@@ -260,8 +247,7 @@ def evaluate(
         Path | None,
         typer.Option(
             help="With --over-estimation: plot raw similarity against gold to this PNG file, the "
-            "--against model first. With --suite: plot a heat map.",
-            show_default=False,
+            "--against model first. With --suite: plot a heat map."
         ),
     ] = None,
 ) -> None:

@@ -17,8 +17,7 @@ def export(
         bool, typer.Option("--float32", help="Keep float32 instead of int8: larger and slower.")
     ] = False,
     samples: Annotated[
-        Path | None,
-        typer.Option(help="Rows like those you will score, to measure int8 ranges on."),
+        Path | None, typer.Option(help="Rows like those you will score, to measure int8 ranges on.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the exported model.")] = None,
 ) -> None:

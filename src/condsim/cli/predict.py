@@ -26,11 +26,10 @@ def predict(
         Path,
         typer.Option(
             help="File to score: CSV, TSV, JSONL or Parquet with sentence1, sentence2, condition; "
-            "or written pairs (.txt).",
-            show_default=False,
+            "or written pairs (.txt)."
         ),
     ],
-    output: Annotated[Path, typer.Option(help="JSON file to write.", show_default=False)],
+    output: Annotated[Path, typer.Option(help="JSON file to write.")],
     model: Annotated[
         str | None,
         typer.Option(help="Model folder or Hub name.", show_default="the model that ships"),

@@ -140,27 +140,21 @@ def _texts(task: Task, row: int) -> list[str]:
 def prompt(
     model: Annotated[
         str,
-        typer.Option(
-            help="Hub name or folder of a generative model, or the server's name for it.",
-            show_default=False,
-        ),
+        typer.Option(help="Hub name or folder of a generative model, or the server's name for it."),
     ],
-    data: Annotated[Path, typer.Option(help="Labelled file: C-STS or STS-B.", show_default=False)],
+    data: Annotated[Path, typer.Option(help="Labelled file: C-STS or STS-B.")],
     train: Annotated[
-        Path | None,
-        typer.Option(help="Labelled file the examples are drawn from.", show_default=False),
+        Path | None, typer.Option(help="Labelled file the examples are drawn from.")
     ] = None,
     instruction: Annotated[
-        Literal["none", "short", "long"],
-        typer.Option(help="Instruction that the model gets."),
+        Literal["none", "short", "long"], typer.Option(help="Instruction that the model gets.")
     ] = "long",
     shots: Annotated[int, typer.Option(min=0, help="Examples in each prompt.")] = 0,
     base_url: Annotated[
         str | None,
         typer.Option(
             help="Address of an OpenAI-compatible server, such as http://localhost:8000/v1. The "
-            "key is read from OPENAI_API_KEY.",
-            show_default=False,
+            "key is read from OPENAI_API_KEY."
         ),
     ] = None,
     backend: Annotated[
@@ -186,13 +180,10 @@ def prompt(
         Path, typer.Option(help="SQLite file of answers; none is asked for twice.")
     ] = Path("runs/answers.sqlite"),
     max_requests: Annotated[
-        int | None, typer.Option(min=0, help="Send this many prompts at most.", show_default=False)
+        int | None, typer.Option(min=0, help="Send this many prompts at most.")
     ] = None,
     max_tokens: Annotated[
-        int | None,
-        typer.Option(
-            min=0, help="Use this many tokens at most, prompts and answers.", show_default=False
-        ),
+        int | None, typer.Option(min=0, help="Use this many tokens at most, prompts and answers.")
     ] = None,
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Longest answer in tokens.")] = 20,
     concurrency: Annotated[
@@ -210,25 +201,20 @@ def prompt(
         int, typer.Option(min=1, help="Bootstrap resamples of the sentence pairs.")
     ] = 1000,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Print prompts, requests and tokens; ask nothing."),
+        bool, typer.Option("--dry-run", help="Print prompts, requests and tokens; ask nothing.")
     ] = False,
     show: Annotated[int, typer.Option(min=0, help="Prompts that --dry-run prints; 0 for all.")] = 3,
     examples: Annotated[
         int, typer.Option(min=0, help="Print this many answers, from the best to the worst.")
     ] = 0,
-    json: Annotated[
-        Path | None, typer.Option(help="Write the report to this file.", show_default=False)
-    ] = None,
+    json: Annotated[Path | None, typer.Option(help="Write the report to this file.")] = None,
     predictions: Annotated[
-        Path | None,
-        typer.Option(help="Write rows, answers and scores to this CSV file.", show_default=False),
+        Path | None, typer.Option(help="Write rows, answers and scores to this CSV file.")
     ] = None,
     save: Annotated[
         Path | None,
         typer.Option(
-            help="Write the settings to this YAML file; 'condsim evaluate' takes it as a model.",
-            show_default=False,
+            help="Write the settings to this YAML file; 'condsim evaluate' takes it as a model."
         ),
     ] = None,
 ) -> None:

@@ -32,9 +32,7 @@ def robustness(
     top: Annotated[int, typer.Option(min=0, help="Number of wordings to list, worst first.")] = 10,
     resamples: Annotated[int, typer.Option(min=1, help="Bootstrap resamples.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 0,
-    json: Annotated[
-        Path | None, typer.Option(help="Also write the result as JSON.", show_default=False)
-    ] = None,
+    json: Annotated[Path | None, typer.Option(help="Also write the result as JSON.")] = None,
 ) -> None:
     """Measure how much scores change when a condition is reworded without changing its meaning.
 

@@ -134,20 +134,18 @@ def _records(file: Path, *, table: bool) -> tuple[bool, Iterator[dict[str, objec
 
 
 def score(
-    sentence1: Annotated[str | None, typer.Argument(show_default=False)] = None,
-    sentence2: Annotated[str | None, typer.Argument(show_default=False)] = None,
-    condition: Annotated[str | None, typer.Argument(show_default=False)] = None,
+    sentence1: Annotated[str | None, typer.Argument()] = None,
+    sentence2: Annotated[str | None, typer.Argument()] = None,
+    condition: Annotated[str | None, typer.Argument()] = None,
     file: Annotated[
         Path | None,
         typer.Option(
             help="File to score: CSV, TSV, JSONL or Parquet with sentence1, sentence2, condition; "
-            "- reads TSV or JSONL from standard input.",
-            show_default=False,
+            "- reads TSV or JSONL from standard input."
         ),
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option(help="File to write: .csv, .tsv or .jsonl.", show_default=False),
+        Path | None, typer.Option(help="File to write: .csv, .tsv or .jsonl.")
     ] = None,
     model: Annotated[
         str | None,

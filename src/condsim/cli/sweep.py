@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
 
 def sweep(
-    sweep_file: Annotated[
-        Path, typer.Argument(metavar="SWEEP", help="Sweep file (YAML).", show_default=False)
-    ],
+    sweep_file: Annotated[Path, typer.Argument(metavar="SWEEP", help="Sweep file (YAML).")],
     output: Annotated[Path, typer.Option(help="Folder for the study, the runs and the result.")],
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the trials; run nothing and write nothing.")

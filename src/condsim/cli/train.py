@@ -12,7 +12,7 @@ from condsim.errors import require
 
 
 def train(
-    recipe: Annotated[Path, typer.Argument(help="Recipe file (YAML).", show_default=False)],
+    recipe: Annotated[Path, typer.Argument(help="Recipe file (YAML).")],
     output: Annotated[Path, typer.Option(help="Folder for the model, its card and its report.")],
     set_: Annotated[
         list[str] | None,

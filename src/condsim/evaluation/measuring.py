@@ -202,10 +202,7 @@ def measure(
             over_estimation=None
             if not over_estimation
             else count_over_estimation(
-                one.values if one.raw is None else one.raw,
-                gold,
-                high=pairing.high,
-                low=pairing.low,
+                one.values if one.raw is None else one.raw, gold, high=pairing.high, low=pairing.low
             ),
         )
         for index, one in enumerate(entries)

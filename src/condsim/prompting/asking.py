@@ -215,10 +215,7 @@ class Asker:
                     yield from ((row, answer) for row in sharing.pop(key))
 
     def _round(
-        self,
-        store: AnswerStore,
-        waiting: Sequence[tuple[bytes, list[int]]],
-        prompt_of: PromptOf,
+        self, store: AnswerStore, waiting: Sequence[tuple[bytes, list[int]]], prompt_of: PromptOf
     ) -> Iterator[tuple[bytes, Answer]]:
         """Sends prompts until the budget is reserved; each answer is stored as it comes."""
         sent: list[int] = []  # the estimate of each prompt

@@ -57,11 +57,7 @@ def numbers_on(device: torch.device, precision: Precision) -> Numbers:
 
 
 def transformer_scorer(
-    model: str,
-    *,
-    pooling: Pooling = "mean",
-    name: str | None = None,
-    device: str | None = None,
+    model: str, *, pooling: Pooling = "mean", name: str | None = None, device: str | None = None
 ) -> EncoderScorer:
     """Makes a scorer of an encoder that was never trained for similarity.
 
@@ -295,10 +291,6 @@ class CrossEncoderScorer(PairScorer):
         if rows.conditions is None:
             return list(zip(sentences1, sentences2, strict=True))
         pairs = cross_encoder_pairs(
-            sentences1,
-            sentences2,
-            rows.conditions,
-            separator=self._separator,
-            order=self.order,
+            sentences1, sentences2, rows.conditions, separator=self._separator, order=self.order
         )
         return [(first, second) for first, second in pairs]

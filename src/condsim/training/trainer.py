@@ -324,12 +324,7 @@ def _loss(model: Model, recipe: Recipe) -> nn.Module:
 
 
 def _arguments(
-    recipe: Recipe,
-    output: Path,
-    sampler: Callable[..., Any],
-    model: Model,
-    *,
-    metric: str,
+    recipe: Recipe, output: Path, sampler: Callable[..., Any], model: Model, *, metric: str
 ) -> dict[str, Any]:
     """Arguments of the trainer; AdamW is torch's fused one where the device has it."""
     return {

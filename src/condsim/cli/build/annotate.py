@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from condsim.construction import AnnotationStore, Item, Pulled
 
 Stage = Literal["qualification", "conditions", "verification"]
-StageArgument = Annotated[
-    Stage, typer.Argument(help="Stage of the annotation.", show_default=False)
-]
+StageArgument = Annotated[Stage, typer.Argument(help="Stage of the annotation.")]
 Folder = Annotated[
     Path, typer.Option(help="Folder of the data set; annotation.sqlite is kept in it.")
 ]
@@ -33,8 +31,7 @@ Data = Annotated[
     typer.Option(
         help="qualification: triplets with known answers (a short test of condsim's own if left "
         "out). conditions: sentence pairs. verification: conditions, as 'pull' wrote them. Left "
-        "out, what was handed out before stays.",
-        show_default=False,
+        "out, what was handed out before stays."
     ),
 ]
 Pairs = Annotated[
@@ -114,8 +111,7 @@ def push(
     folder: Folder = FOLDER,
     server: Server = URL,
     title: Annotated[
-        str | None,
-        typer.Option(help="Title of the project.", show_default="folder and stage"),
+        str | None, typer.Option(help="Title of the project.", show_default="folder and stage")
     ] = None,
     annotators: Annotators = None,
     anyone: Anyone = False,
@@ -223,12 +219,10 @@ def qualify(
         float, typer.Option(help="Share of ratings that must be within 1 of the known answer.")
     ] = 0.8,
     accept: Annotated[
-        list[str] | None,
-        typer.Option(help="Take this annotator in, whatever the test says.", show_default=False),
+        list[str] | None, typer.Option(help="Take this annotator in, whatever the test says.")
     ] = None,
     reject: Annotated[
-        list[str] | None,
-        typer.Option(help="Take this annotator out; answers no longer count.", show_default=False),
+        list[str] | None, typer.Option(help="Take this annotator out; answers no longer count.")
     ] = None,
 ) -> None:
     """Score the qualification test and choose the pool of annotators.
@@ -266,8 +260,7 @@ def prefill(
         ),
     ] = "default",
     name: Annotated[
-        str | None,
-        typer.Option(help="Name kept with each row.", show_default="that of the model"),
+        str | None, typer.Option(help="Name kept with each row.", show_default="that of the model")
     ] = None,
     folder: Folder = FOLDER,
 ) -> None:
@@ -296,9 +289,7 @@ def prefill(
 @mturk.command()
 def form(
     stage: StageArgument,
-    output: Annotated[
-        Path, typer.Option(help="Folder for the CSV and the HTML file.", show_default=False)
-    ],
+    output: Annotated[Path, typer.Option(help="Folder for the CSV and the HTML file.")],
     data: Data = None,
     pairs: Pairs = None,
     folder: Folder = FOLDER,
@@ -319,7 +310,7 @@ def form(
 @mturk.command()
 def results(
     stage: StageArgument,
-    batch: Annotated[Path, typer.Argument(help="CSV file of a batch.", show_default=False)],
+    batch: Annotated[Path, typer.Argument(help="CSV file of a batch.")],
     folder: Folder = FOLDER,
     output: Output = None,
 ) -> None:

@@ -17,11 +17,11 @@ from condsim.errors import InputError, require
 if TYPE_CHECKING:
     from condsim.construction import CandidateReport, FilterCounts, FilterSettings
 
-PRESET = typer.Option(help="Filters of the paper: coco or flickr30k.", show_default=False)
-MAX_IOU = typer.Option(help="Highest overlap of the bags of words, 0 to 1.", show_default=False)
-MIN_COSINE = typer.Option(help="Lowest cosine of the text encoder.", show_default=False)
-MIN_RATIO = typer.Option(help="Lowest ratio of the word counts, 0 to 1.", show_default=False)
-MIN_LENGTH = typer.Option(help="Fewest characters of the shorter.", show_default=False)
+PRESET = typer.Option(help="Filters of the paper: coco or flickr30k.")
+MAX_IOU = typer.Option(help="Highest overlap of the bags of words, 0 to 1.")
+MIN_COSINE = typer.Option(help="Lowest cosine of the text encoder.")
+MIN_RATIO = typer.Option(help="Lowest ratio of the word counts, 0 to 1.")
+MIN_LENGTH = typer.Option(help="Fewest characters of the shorter.")
 STOP_WORDS = typer.Option(
     help="File of stop words, separated by white space.", show_default="an English list"
 )
@@ -76,10 +76,8 @@ def build() -> None:
 
 @app.command()
 def candidates(
-    items: Annotated[
-        Path, typer.Argument(help="File with one caption or text in each row.", show_default=False)
-    ],
-    output: Annotated[Path, typer.Option(help="Parquet file to write.", show_default=False)],
+    items: Annotated[Path, typer.Argument(help="File with one caption or text in each row.")],
+    output: Annotated[Path, typer.Option(help="Parquet file to write.")],
     preset: Annotated[str | None, PRESET] = None,
     k: Annotated[
         int | None, typer.Option(min=1, help="Neighbours of an item.", show_default="preset's, 64")
@@ -96,16 +94,13 @@ def candidates(
         str | None, typer.Option(help="Name of the collection.", show_default="the file's")
     ] = None,
     images: Annotated[
-        Path | None,
-        typer.Option(help="Folder of images, named as the items.", show_default=False),
+        Path | None, typer.Option(help="Folder of images, named as the items.")
     ] = None,
     image_encoder: Annotated[
         str | None,
         typer.Option(help="CLIP model of sentence-transformers.", show_default="clip-ViT-B-32"),
     ] = None,
-    embeddings: Annotated[
-        Path | None, typer.Option(help=".npy file with a row an item.", show_default=False)
-    ] = None,
+    embeddings: Annotated[Path | None, typer.Option(help=".npy file with a row an item.")] = None,
     text_encoder: Annotated[str | None, TEXT_ENCODER] = None,
     no_text_cosine: Annotated[bool, NO_TEXT_COSINE] = False,
     max_iou: Annotated[float | None, MAX_IOU] = None,
@@ -210,12 +205,10 @@ def candidates(
 @app.command("filter")
 def filter_(
     pairs: Annotated[
-        list[Path],
-        typer.Argument(help="Files with the columns sentence1, sentence2.", show_default=False),
+        list[Path], typer.Argument(help="Files with the columns sentence1, sentence2.")
     ],
     output: Annotated[
-        Path | None,
-        typer.Option(help="Parquet or CSV file to write.", show_default="only count"),
+        Path | None, typer.Option(help="Parquet or CSV file to write.", show_default="only count")
     ] = None,
     preset: Annotated[str | None, PRESET] = None,
     text_encoder: Annotated[str | None, TEXT_ENCODER] = None,
@@ -237,12 +230,7 @@ def filter_(
 
     `condsim build filter coco.parquet flickr.parquet --max-iou 0.1 --output pairs.parquet`
     """
-    from condsim.construction import (
-        PairFilter,
-        filter_files,
-        load_text_encoder,
-        read_stop_words,
-    )
+    from condsim.construction import PairFilter, filter_files, load_text_encoder, read_stop_words
 
     check_output("--output", output)
     bounds = {

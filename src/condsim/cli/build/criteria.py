@@ -38,12 +38,9 @@ class Balance(StrEnum):
 def criteria(
     tables: Annotated[
         list[Path],
-        typer.Argument(
-            help="Tables with a text and labels of it in each row, or JSON lines.",
-            show_default=False,
-        ),
+        typer.Argument(help="Tables with a text and labels of it in each row, or JSON lines."),
     ],
-    output: Annotated[Path, typer.Option(help="CSV or Parquet file to write.", show_default=False)],
+    output: Annotated[Path, typer.Option(help="CSV or Parquet file to write.")],
     text: Annotated[str, typer.Option(help="Column of the text.")] = "text",
     criteria: Annotated[
         list[str] | None,
@@ -52,14 +49,12 @@ def criteria(
         ),
     ] = None,
     separator: Annotated[
-        str | None,
-        typer.Option(help="Separates several values in a cell, such as ','.", show_default=False),
+        str | None, typer.Option(help="Separates several values in a cell, such as ','.")
     ] = None,
     settings: Annotated[
         Path | None,
         typer.Option(
-            help="YAML file: wordings and values of each criterion, and the options below.",
-            show_default=False,
+            help="YAML file: wordings and values of each criterion, and the options below."
         ),
     ] = None,
     rows: Annotated[
@@ -87,10 +82,7 @@ def criteria(
         ),
     ] = None,
     bins: Annotated[
-        int | None,
-        typer.Option(
-            min=2, help="Grades that columns of numbers are cut into.", show_default=False
-        ),
+        int | None, typer.Option(min=2, help="Grades that columns of numbers are cut into.")
     ] = None,
     balance: Annotated[
         Balance | None,
@@ -101,17 +93,12 @@ def criteria(
     ] = None,
     exclude: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="Data file whose texts are left out, or a .sha256 list of their hashes.",
-            show_default=False,
-        ),
+        typer.Option(help="Data file whose texts are left out, or a .sha256 list of their hashes."),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed of the draws.", show_default="0")
     ] = None,
-    json: Annotated[
-        Path | None, typer.Option(help="Also write the report as JSON.", show_default=False)
-    ] = None,
+    json: Annotated[Path | None, typer.Option(help="Also write the report as JSON.")] = None,
 ) -> None:
     """Draw conditional training rows from any labelled table.
 

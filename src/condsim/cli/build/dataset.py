@@ -21,13 +21,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
-RatingsFile = Annotated[
-    Path,
-    typer.Argument(help="Ratings, as `condsim build pull` writes them.", show_default=False),
-]
-OutputFolder = Annotated[
-    Path, typer.Option("--output", help="Folder of the data set.", show_default=False)
-]
+RatingsFile = Annotated[Path, typer.Argument(help="Ratings, as `condsim build pull` writes them.")]
+OutputFolder = Annotated[Path, typer.Option("--output", help="Folder of the data set.")]
 Ratios = Annotated[str, typer.Option(help="Train, validation and test.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the splits and of the order of rows.")]
 Group = Annotated[
@@ -60,12 +55,10 @@ Sources = Annotated[
         "--source",
         metavar="NAME=LICENCE",
         help="Where sentences are from, and what its owners allow. May be given again.",
-        show_default=False,
     ),
 ]
 JsonFile = Annotated[
-    Path | None,
-    typer.Option("--json", help="Also write the report to this file.", show_default=False),
+    Path | None, typer.Option("--json", help="Also write the report to this file.")
 ]
 
 
@@ -76,13 +69,11 @@ def dataset(
     conditions: Annotated[
         Path | None,
         typer.Option(
-            help="All conditions; shows which ones a model proposed and which were never rated.",
-            show_default=False,
+            help="All conditions; shows which ones a model proposed and which were never rated."
         ),
     ] = None,
     candidates: Annotated[
-        Path | None,
-        typer.Option(help="The candidates; shows which source a pair is from.", show_default=False),
+        Path | None, typer.Option(help="The candidates; shows which source a pair is from.")
     ] = None,
     labels: Annotated[
         Literal["median", "majority"], typer.Option(help="How ratings become a label.")
@@ -155,8 +146,7 @@ def split(
     file: Annotated[
         Path,
         typer.Argument(
-            help="Rows with labels, in the columns of C-STS; pair_id and origin are kept.",
-            show_default=False,
+            help="Rows with labels, in the columns of C-STS; pair_id and origin are kept."
         ),
     ],
     output: OutputFolder,
@@ -188,9 +178,7 @@ def split(
 
 @app.command()
 def agreement(
-    ratings: Annotated[
-        Path, typer.Argument(help="Ratings: Parquet, CSV, TSV or JSONL.", show_default=False)
-    ],
+    ratings: Annotated[Path, typer.Argument(help="Ratings: Parquet, CSV, TSV or JSONL.")],
     json_file: JsonFile = None,
 ) -> None:
     """Measure how far annotators agree, how good each is, and how far models agree with them.
@@ -220,10 +208,7 @@ def agreement(
 def leakage(
     files: Annotated[
         list[Path],
-        typer.Argument(
-            help="The splits, as C-STS files; the first is what a model is trained on.",
-            show_default=False,
-        ),
+        typer.Argument(help="The splits, as C-STS files; the first is what a model is trained on."),
     ],
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 0,
     resamples: Annotated[

@@ -25,16 +25,12 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 @app.command()
 def weak(
     captions: Annotated[
-        list[Path] | None, typer.Argument(help="Files of sentences, one a row.", show_default=False)
+        list[Path] | None, typer.Argument(help="Files of sentences, one a row.")
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option(help="CSV or Parquet file to write.", show_default=False)
-    ] = None,
+    output: Annotated[Path | None, typer.Option(help="CSV or Parquet file to write.")] = None,
     check: Annotated[
         Path | None,
-        typer.Option(
-            help="A labelled C-STS file: print the agreement with it instead.", show_default=False
-        ),
+        typer.Option(help="A labelled C-STS file: print the agreement with it instead."),
     ] = None,
     rows: Annotated[int, typer.Option(min=2, help="Rows with a label from 1 to 5.")] = 60_000,
     absent: Annotated[
@@ -47,8 +43,7 @@ def weak(
     exclude: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Data file whose sentences are left out, or a .sha256 list of their hashes.",
-            show_default=False,
+            help="Data file whose sentences are left out, or a .sha256 list of their hashes."
         ),
     ] = None,
     like: Annotated[
@@ -59,8 +54,7 @@ def weak(
         ),
     ] = None,
     functions: Annotated[
-        list[Path] | None,
-        typer.Option(help="Python file with labelling functions of your own.", show_default=False),
+        list[Path] | None, typer.Option(help="Python file with labelling functions of your own.")
     ] = None,
     answers: Annotated[
         bool, typer.Option("--answers", help="Keep the columns answer1 and answer2.")
@@ -95,9 +89,7 @@ def weak(
         str | None,
         typer.Option(help="Where torch runs, such as cpu or cuda.", show_default="torch chooses"),
     ] = None,
-    json: Annotated[
-        Path | None, typer.Option(help="Also write the report as JSON.", show_default=False)
-    ] = None,
+    json: Annotated[Path | None, typer.Option(help="Also write the report as JSON.")] = None,
 ) -> None:
     """Label pairs of raw sentences by functions that read attributes, such as how many people.
 
@@ -262,27 +254,19 @@ def _show_coverage(found: tuple[Coverage, ...], sentences: int) -> None:
 
 @app.command("counter-edits")
 def counter_edits(
-    texts: Annotated[
-        list[Path], typer.Argument(help="Files of texts, one a row.", show_default=False)
-    ],
-    output: Annotated[Path, typer.Option(help="CSV or Parquet file to write.", show_default=False)],
+    texts: Annotated[list[Path], typer.Argument(help="Files of texts, one a row.")],
+    output: Annotated[Path, typer.Option(help="CSV or Parquet file to write.")],
     rows: Annotated[int, typer.Option(min=2, help="Most rows, two or three a text.")] = 20_000,
     text_column: Annotated[str, typer.Option(help="Column of the text.")] = "text",
     exclude: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="Data file whose texts are left out, or a .sha256 list of their hashes.",
-            show_default=False,
-        ),
+        typer.Option(help="Data file whose texts are left out, or a .sha256 list of their hashes."),
     ] = None,
     functions: Annotated[
-        list[Path] | None,
-        typer.Option(help="Python file with labelling functions of your own.", show_default=False),
+        list[Path] | None, typer.Option(help="Python file with labelling functions of your own.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
-    json: Annotated[
-        Path | None, typer.Option(help="Also write the report as JSON.", show_default=False)
-    ] = None,
+    json: Annotated[Path | None, typer.Option(help="Also write the report as JSON.")] = None,
 ) -> None:
     """Pair each text with a copy in which one number, negation or opposite is changed.
 
@@ -322,25 +306,21 @@ def teach(
     file: Annotated[
         Path,
         typer.Argument(
-            help="Rows in the C-STS columns, labelled or not, or pairs without a condition.",
-            show_default=False,
+            help="Rows in the C-STS columns, labelled or not, or pairs without a condition."
         ),
     ],
-    output: Annotated[Path, typer.Option(help="CSV or Parquet file to write.", show_default=False)],
+    output: Annotated[Path, typer.Option(help="CSV or Parquet file to write.")],
     model: Annotated[
         list[str],
         typer.Option(
-            help="Teacher, as for `condsim score`; may be repeated, and the labels are the mean.",
-            show_default=False,
+            help="Teacher, as for `condsim score`; may be repeated, and the labels are the mean."
         ),
     ],
     given: Annotated[
         float,
         typer.Option(min=0, max=1, help="Share of a row's own label, below 1, in the new one."),
     ] = 0.0,
-    device: Annotated[
-        str | None, typer.Option(help="Where torch runs: cpu, cuda ...", show_default=False)
-    ] = None,
+    device: Annotated[str | None, typer.Option(help="Where torch runs: cpu, cuda ...")] = None,
 ) -> None:
     """Label rows by models, so that a smaller model can learn from them (distillation).
 
@@ -368,10 +348,8 @@ def teach(
 
 @app.command()
 def answers(
-    file: Annotated[
-        Path, typer.Argument(help="Labelled rows in the C-STS columns.", show_default=False)
-    ],
-    output: Annotated[Path, typer.Option(help="CSV or Parquet file to write.", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="Labelled rows in the C-STS columns.")],
+    output: Annotated[Path, typer.Option(help="CSV or Parquet file to write.")],
     model: Annotated[
         Path | None,
         typer.Option(
@@ -380,8 +358,7 @@ def answers(
         ),
     ] = None,
     functions: Annotated[
-        list[Path] | None,
-        typer.Option(help="Python file with labelling functions of your own.", show_default=False),
+        list[Path] | None, typer.Option(help="Python file with labelling functions of your own.")
     ] = None,
     seed: Annotated[
         int, typer.Option(min=0, help="Seed of the choice of the sentence that is replaced.")

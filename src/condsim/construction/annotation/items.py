@@ -109,11 +109,7 @@ def verification_items(conditions: Iterable[Condition]) -> Iterator[Item]:
     The second of two equal rows has the id of the first.
     """
     for one in conditions:
-        shown = {
-            "sentence1": one.sentence1,
-            "sentence2": one.sentence2,
-            "condition": one.condition,
-        }
+        shown = {"sentence1": one.sentence1, "sentence2": one.sentence2, "condition": one.condition}
         facts = {"pair_id": one.pair_id, "intended": one.intended, "author": one.annotator}
         model = one.prefilled_by or (one.origin if one.origin != HUMAN else "")
         if model:

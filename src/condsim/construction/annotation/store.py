@@ -183,8 +183,7 @@ class AnnotationStore(Closing):
     def put_annotations(self, stage: Stage, annotations: Iterable[Annotation]) -> None:
         """Writes annotations; one with the same source and id is replaced."""
         self._write(
-            "annotations",
-            ((stage, *one[:4], *one.answer, *one[5:], False) for one in annotations),
+            "annotations", ((stage, *one[:4], *one.answer, *one[5:], False) for one in annotations)
         )
 
     def set_removed(self, stage: Stage, source: str, annotations: Iterable[str]) -> None:
@@ -211,8 +210,7 @@ class AnnotationStore(Closing):
     def put_proposals(self, stage: Stage, proposals: Iterable[Proposal]) -> None:
         """Writes what models say; a model's new answer to an item replaces its old one."""
         self._write(
-            "proposals",
-            ((stage, one.item, one.model, *one.answer, one.sent) for one in proposals),
+            "proposals", ((stage, one.item, one.model, *one.answer, one.sent) for one in proposals)
         )
 
     def proposals(self, stage: Stage) -> list[Proposal]:

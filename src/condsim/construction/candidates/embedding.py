@@ -67,12 +67,7 @@ def find_images(collection: Collection, folder: Path) -> list[Path]:
 
 
 def image_vectors(
-    paths: Sequence[Path],
-    model: str,
-    *,
-    cache: Path,
-    progress: Progress,
-    device: str | None = None,
+    paths: Sequence[Path], model: str, *, cache: Path, progress: Progress, device: str | None = None
 ) -> FloatArray:
     """Embeds images, ``(n, width)``, once for a model and a set of images."""
     pillow = require("PIL.Image", extra="build")

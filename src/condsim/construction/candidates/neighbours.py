@@ -38,12 +38,7 @@ class ItemPairs:
 
 
 def nearest_pairs(
-    vectors: FloatArray,
-    k: int,
-    *,
-    cache: Path,
-    progress: Progress,
-    exact_up_to: int = EXACT_UP_TO,
+    vectors: FloatArray, k: int, *, cache: Path, progress: Progress, exact_up_to: int = EXACT_UP_TO
 ) -> ItemPairs:
     """Pairs each item with its k nearest others; vectors are of length 1, ``(n, width)``."""
     if k < 1:

@@ -31,11 +31,7 @@ class LabelledPairs:
 
 
 def collect_pairs(
-    items: Iterable[CriteriaPair],
-    settings: CriteriaSettings,
-    *,
-    name: str,
-    held_out: HeldOutTexts,
+    items: Iterable[CriteriaPair], settings: CriteriaSettings, *, name: str, held_out: HeldOutTexts
 ) -> LabelledPairs:
     """Collects labelled pairs; raises `InputError` if no criterion can be used."""
     texts: list[str] = []

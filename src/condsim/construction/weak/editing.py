@@ -13,12 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from condsim.construction.row_files import (
-    TrainingRow,
-    revisions_of,
-    write_provenance,
-    write_rows,
-)
+from condsim.construction.row_files import TrainingRow, revisions_of, write_provenance, write_rows
 from condsim.construction.weak.functions import LabellingFunction, wordings_of
 from condsim.construction.weak.language import Sentence
 from condsim.construction.weak.opposites import opposites, swapped
@@ -266,11 +261,7 @@ def build_counter_edits(
 
 
 def _rows_of(
-    texts: Iterable[str],
-    registry: Registry,
-    held_out: HeldOutTexts,
-    kinds: Counter[str],
-    seed: int,
+    texts: Iterable[str], registry: Registry, held_out: HeldOutTexts, kinds: Counter[str], seed: int
 ) -> Iterator[list[CounterEditRow]]:
     """Gives the rows of each text that can be changed."""
     known = {function.name for function in text_functions()}

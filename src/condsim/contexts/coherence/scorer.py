@@ -45,11 +45,7 @@ class CoherenceScorer:
 
     @classmethod
     def open(
-        cls,
-        folder: Path,
-        corpus: Corpus,
-        *,
-        progress: Callable[[int, int], None] | None = None,
+        cls, folder: Path, corpus: Corpus, *, progress: Callable[[int, int], None] | None = None
     ) -> CoherenceScorer:
         """Opens a trained model; the first time, the vectors of the corpus are computed.
 
@@ -135,11 +131,7 @@ def _encode(model: CoherenceModel, vocabulary: Vocabulary, sentences: Sequence[s
 
 
 def _contexts(
-    model: CoherenceModel,
-    vectors: NDArray[np.float16],
-    corpus: Corpus,
-    first: int,
-    last: int,
+    model: CoherenceModel, vectors: NDArray[np.float16], corpus: Corpus, first: int, last: int
 ) -> NDArray[np.float16]:
     """What the contexts around some sentences add to each unit, ``(last - first, width)``."""
     left, right = model.settings.left, model.settings.right

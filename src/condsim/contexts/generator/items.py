@@ -51,10 +51,7 @@ class ItemBuilder:
     """Collects items, and the units they share."""
 
     def __init__(
-        self,
-        sentences: Mapping[int, IntArray],
-        settings: GeneratorSettings,
-        vocabulary: Vocabulary,
+        self, sentences: Mapping[int, IntArray], settings: GeneratorSettings, vocabulary: Vocabulary
     ) -> None:
         self._sentences = sentences  # tokens by number
         self._left, self._joint = settings.left, settings.encoder == "joint"

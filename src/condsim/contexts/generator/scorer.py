@@ -97,10 +97,7 @@ class GeneratorScorer:
         return cls(models, vocabulary, corpus, settings, memory_gb=memory_gb)
 
     def scores(
-        self,
-        tasks: Sequence[GeneratorTask],
-        sentences: Sequence[str],
-        centres: Sequence[IntArray],
+        self, tasks: Sequence[GeneratorTask], sentences: Sequence[str], centres: Sequence[IntArray]
     ) -> dict[GeneratorTask, list[FloatArray]]:
         """Scores each sentence in its own contexts.
 

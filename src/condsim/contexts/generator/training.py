@@ -19,12 +19,7 @@ from condsim.contexts.corpus import (
 from condsim.contexts.generator.backbone import backbone_vocabulary, new_generator
 from condsim.contexts.generator.items import ItemBuilder, Items, Units
 from condsim.contexts.generator.model import ContextGenerator
-from condsim.contexts.settings import (
-    ALL,
-    GENERATOR_TASKS,
-    GeneratorSettings,
-    GeneratorTask,
-)
+from condsim.contexts.settings import ALL, GENERATOR_TASKS, GeneratorSettings, GeneratorTask
 from condsim.contexts.training_loop import StepProgress, train_model
 from condsim.contexts.weights import (
     REPORT,

@@ -15,13 +15,7 @@ from condsim import __version__
 from condsim.errors import InputError, unknown_name
 from condsim.evaluation.statistics import Aggregation, Difference, Metric
 from condsim.evaluation.suite.folder import SuiteTask
-from condsim.evaluation.suite.result import (
-    AVERAGE,
-    Column,
-    SuiteReport,
-    SuiteRow,
-    group_average,
-)
+from condsim.evaluation.suite.result import AVERAGE, Column, SuiteReport, SuiteRow, group_average
 from condsim.evaluation.suite.scores import LEARNT, metric_names, metric_values
 from condsim.evaluation.suite.work import Entrant, SuiteWork, Unopened
 from condsim.kept import KeptArrays

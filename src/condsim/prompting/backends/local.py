@@ -219,9 +219,7 @@ class LocalBackend:
         ids, mask = padded(rows, pad=pad, left=not seq2seq, device=self._device)
         with quiet(), torch.inference_mode():
             output: Tensor = model.generate(
-                input_ids=ids,
-                attention_mask=mask,
-                logits_processor=[] if mass is None else [mass],
+                input_ids=ids, attention_mask=mask, logits_processor=[] if mass is None else [mass]
             )
         return output[:, 1 if seq2seq else ids.shape[1] :].cpu()
 

@@ -40,9 +40,7 @@ class GloveScorer(EncoderScorer):
         """
         library = require("sentence_transformers", extra="train")
         from sentence_transformers.sentence_transformer.modules import Pooling, WordEmbeddings
-        from sentence_transformers.sentence_transformer.modules.tokenizer import (
-            WhitespaceTokenizer,
-        )
+        from sentence_transformers.sentence_transformer.modules.tokenizer import WhitespaceTokenizer
 
         path = Path(path)
         words, vectors = read_vectors(path)

@@ -25,10 +25,7 @@ class WordOverlapScorer:
     name = "word-overlap"
 
     def score(
-        self,
-        sentences1: Sequence[str],
-        sentences2: Sequence[str],
-        conditions: Sequence[str] | None,
+        self, sentences1: Sequence[str], sentences2: Sequence[str], conditions: Sequence[str] | None
     ) -> FloatArray:
         """Gives shared words over all words, in [0, 1], ``(n,)``; 0 where there are none."""
         overlaps = []
@@ -69,10 +66,7 @@ class _RidgeScorer(ABC, Generic[Document]):
         return self
 
     def score(
-        self,
-        sentences1: Sequence[str],
-        sentences2: Sequence[str],
-        conditions: Sequence[str] | None,
+        self, sentences1: Sequence[str], sentences2: Sequence[str], conditions: Sequence[str] | None
     ) -> FloatArray:
         """Predicts the gold similarity of each row, cut to [0, 1], ``(n,)``."""
         documents = self._documents(sentences1, sentences2, conditions)

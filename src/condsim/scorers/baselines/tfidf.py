@@ -72,10 +72,7 @@ class TfIdfCosineScorer:
         self.fitted_on = f"idf of {path.name} {revision[:12]}"
 
     def score(
-        self,
-        sentences1: Sequence[str],
-        sentences2: Sequence[str],
-        conditions: Sequence[str] | None,
+        self, sentences1: Sequence[str], sentences2: Sequence[str], conditions: Sequence[str] | None
     ) -> FloatArray:
         """Gives cosines in [0, 1], ``(n,)``; 0 if a sentence has no word.
 

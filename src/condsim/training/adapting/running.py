@@ -35,11 +35,7 @@ from condsim.scorers import (
 )
 from condsim.settings import Settings as BaseSettings
 from condsim.tasks import load_task
-from condsim.training.adapting.carrying import (
-    carried_calibration,
-    carried_head,
-    mixed_conditions,
-)
+from condsim.training.adapting.carrying import carried_calibration, carried_head, mixed_conditions
 from condsim.training.adapting.labelled import (
     LabelledRow,
     read_labelled,
