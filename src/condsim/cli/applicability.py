@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from condsim.applicability import SAMPLE, STRENGTH, load_extra
+from condsim.cli.options import JsonFile, Model, Resamples, show_table, write_report
 from condsim.cli.running import check_output
 from condsim.errors import InputError
 
@@ -28,9 +27,6 @@ Extra: TypeAlias = Annotated[
     typer.Option(help="More rows to train on, such as those of condsim build weak. Repeatable."),
 ]
 Sample: TypeAlias = Annotated[int, typer.Option(min=2, help="Use at most this many extra rows.")]
-Model: TypeAlias = Annotated[
-    str | None, typer.Option(help="Model folder or Hub name.", show_default="the default model")
-]
 Strength: TypeAlias = Annotated[
     float, typer.Option(help="Inverse strength of the regularisation, above 0.")
 ]
@@ -78,8 +74,8 @@ def evaluate(
     sample: Sample = SAMPLE,
     strength: Strength = STRENGTH,
     seed: Seed = 0,
-    resamples: Annotated[int, typer.Option(min=1, help="Bootstrap resamples.")] = 1000,
-    json: Annotated[Path | None, typer.Option(help="Also write the report as JSON.")] = None,
+    resamples: Resamples = 1000,
+    json: JsonFile = None,
 ) -> None:
     """Measure an applicability head by cross-validation, beside baselines.
 
@@ -92,15 +88,13 @@ def evaluate(
     `condsim applicability evaluate --data dev.csv --extra weak.csv --json report.json`
     """
     from condsim.applicability import measure_applicability
-    from condsim.evaluation import write_json
 
     check_output("--json", json)
     rows, more, scorer = _load(data, extra, model, sample=sample, seed=seed)
     report = measure_applicability(
         scorer, rows, extra=more, strength=strength, seed=seed, resamples=resamples
     )
-    if json is not None:
-        write_json(report.model_dump(), json)
+    write_report(json, report.model_dump())
     _show(report)
 
 
@@ -123,12 +117,6 @@ def _load(
 
 
 def _show(report: ApplicabilityReport) -> None:
-    table = Table(
-        title=f"{report.data}: {report.rows:,} rows, {report.does_not_apply:,} do not apply"
-    )
-    table.add_column("predictor")
-    table.add_column("AUROC", justify="right")
-    table.add_column("95 % interval", justify="right")
     areas = {
         "head, cross-validated": report.head,
         "head trained on the extra rows alone": report.extra_only,
@@ -136,11 +124,14 @@ def _show(report: ApplicabilityReport) -> None:
         "condition alone (TF-IDF), cross-validated": report.condition_only,
         "similarity": report.cosine,
     }
-    for name, area in areas.items():
-        if area is not None:
-            table.add_row(name, f"{area.value:.3f}", f"{area.low:.3f} to {area.high:.3f}")
-    table.add_row("chance", "0.500", "")
-    Console().print(table)
+    rows = [
+        (name, f"{area.value:.3f}", f"{area.low:.3f} to {area.high:.3f}")
+        for name, area in areas.items()
+        if area is not None
+    ]
+    title = f"{report.data}: {report.rows:,} rows, {report.does_not_apply:,} do not apply"
+    head = "predictor", "AUROC", "95 % interval"
+    show_table(head, [*rows, ("chance", "0.500", "")], title=title)
     typer.echo(
         f"Mean squared error of the probabilities (Brier): {report.brier:.4f}; "
         f"of a constant: {report.brier_constant:.4f}."

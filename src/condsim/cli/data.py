@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
+from condsim.cli.options import show_table
 from condsim.tasks import TaskStatistics, describe, load_task
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
@@ -53,22 +52,24 @@ def check(
     if as_json:
         typer.echo(json.dumps(statistics.to_dict(), ensure_ascii=False, indent=2))
         return
-    console = Console()
-    console.print(_summary(statistics))
-    if statistics.label_histogram:
-        console.print(_histogram("Labels", "label", "rows", statistics.label_histogram))
-    if statistics.gap_histogram:
-        console.print(_histogram("High minus low label", "gap", "pairs", statistics.gap_histogram))
+    show_table(
+        ("", ""), _summary(statistics), title=f"{statistics.name}, revision {statistics.revision}"
+    )
+    labels, gaps = statistics.label_histogram, statistics.gap_histogram
+    if labels:
+        show_table(("label", "rows", "share"), _shares(labels), title="Labels")
+    if gaps:
+        show_table(("gap", "pairs", "share"), _shares(gaps), title="High minus low label")
     if statistics.frequent_conditions:
-        console.print(_conditions(statistics))
+        show_table(
+            ("condition (case ignored)", "rows", "share"),
+            _shares(statistics.frequent_conditions, total=statistics.rows),
+            title="Most frequent conditions",
+        )
 
 
-def _summary(statistics: TaskStatistics) -> Table:
+def _summary(statistics: TaskStatistics) -> list[tuple[str, str]]:
     words, condition_words = statistics.sentence_words, statistics.condition_words
-    title = Text(f"{statistics.name}, revision {statistics.revision}")
-    table = Table(title=title, show_header=False)
-    table.add_column("")
-    table.add_column("", justify="right")
     rows = [
         ("rows", f"{statistics.rows:,}"),
         ("  with a label", f"{statistics.labelled_rows:,}"),
@@ -91,29 +92,13 @@ def _summary(statistics: TaskStatistics) -> Table:
     if statistics.first_is_higher_share is not None:
         share = f"{statistics.first_is_higher_share:.1%}"
         rows.append(("pairs whose first row is the higher", share))
-    for what, value in rows:
-        table.add_row(what, value)
-    return table
+    return rows
 
 
-def _histogram(
-    title: str, value_name: str, unit: str, counts: tuple[tuple[float, int], ...]
-) -> Table:
-    table = Table(title=title)
-    table.add_column(value_name, justify="right")
-    table.add_column(unit, justify="right")
-    table.add_column("share", justify="right")
-    total = sum(count for _, count in counts)
+def _shares(
+    counts: Sequence[tuple[str | float, int]], *, total: int | None = None
+) -> Iterator[tuple[str, str, str]]:
+    total = total or sum(count for _, count in counts)
     for value, count in counts:
-        table.add_row(f"{value:g}", f"{count:,}", f"{count / total:.1%}")
-    return table
-
-
-def _conditions(statistics: TaskStatistics) -> Table:
-    table = Table(title="Most frequent conditions")
-    table.add_column("condition (case ignored)", overflow="fold")
-    table.add_column("rows", justify="right")
-    table.add_column("share", justify="right")
-    for condition, count in statistics.frequent_conditions:
-        table.add_row(Text(condition), f"{count:,}", f"{count / statistics.rows:.1%}")
-    return table
+        name = value if isinstance(value, str) else f"{value:g}"
+        yield name, f"{count:,}", f"{count / total:.1%}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 
+from condsim.cli.options import JsonFile, Resamples
 from condsim.cli.running import check_output, long_work
 from condsim.errors import InputError, require, unknown_name
 
@@ -190,9 +191,7 @@ def evaluate(
             help="File to fit the baselines on.", show_default="out of fold on the data file itself"
         ),
     ] = None,
-    resamples: Annotated[
-        int, typer.Option(min=1, help="Bootstrap resamples of the sentence pairs.")
-    ] = 1000,
+    resamples: Resamples = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples and the folds.")] = 0,
     bootstrap: Annotated[
         bool,
@@ -228,7 +227,7 @@ def evaluate(
             show_default="auto",
         ),
     ] = None,
-    json: Annotated[Path | None, typer.Option(help="Also write the report to this file.")] = None,
+    json: JsonFile = None,
     csv: Annotated[
         Path | None,
         typer.Option(help="With --suite: also write one line per metric to this CSV file."),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 import typer
 
+from condsim.cli.options import Model
 from condsim.errors import ModelError
 from condsim.files import check_not_input, replacing
 from condsim.loading import load_scorer
@@ -30,10 +31,7 @@ def predict(
         ),
     ],
     output: Annotated[Path, typer.Option(help="JSON file to write.")],
-    model: Annotated[
-        str | None,
-        typer.Option(help="Model folder or Hub name.", show_default="the model that ships"),
-    ] = None,
+    model: Model = None,
     scale: Annotated[
         Literal["unit", "likert"],
         typer.Option(help="unit: similarity from 0 to 1. likert: from 1 to 5."),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
+from condsim.cli.options import Resamples
 from condsim.cli.running import check_output, long_work
 from condsim.files import replacing
 
@@ -197,9 +198,7 @@ def prompt(
     device: Annotated[
         str | None, typer.Option(help="Where a local model runs.", show_default="chosen")
     ] = None,
-    resamples: Annotated[
-        int, typer.Option(min=1, help="Bootstrap resamples of the sentence pairs.")
-    ] = 1000,
+    resamples: Resamples = 1000,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print prompts, requests and tokens; ask nothing.")
     ] = False,

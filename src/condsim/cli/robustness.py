@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
+from condsim.cli.options import JsonFile, Model, Resamples, show_table, write_report
 from condsim.cli.running import check_output
 
 if TYPE_CHECKING:
-    from condsim.evaluation import Metric, Robustness
+    from condsim.evaluation import Robustness
 
 
 def robustness(
@@ -25,14 +23,11 @@ def robustness(
             show_default="the built-in set",
         ),
     ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(help="Model folder or Hub name.", show_default="the model that ships"),
-    ] = None,
+    model: Model = None,
     top: Annotated[int, typer.Option(min=0, help="Number of wordings to list, worst first.")] = 10,
-    resamples: Annotated[int, typer.Option(min=1, help="Bootstrap resamples.")] = 1000,
+    resamples: Resamples = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 0,
-    json: Annotated[Path | None, typer.Option(help="Also write the result as JSON.")] = None,
+    json: JsonFile = None,
 ) -> None:
     """Measure how much scores change when a condition is reworded without changing its meaning.
 
@@ -46,43 +41,32 @@ def robustness(
 
     `condsim robustness my-rewordings.csv --model runs/new --json robustness.json`
     """
-    from condsim.evaluation import robustness as measure, write_json
+    from condsim.evaluation import robustness as measure
     from condsim.loading import load_scorer
     from condsim.tasks import BUNDLED_REWORDINGS, load_rewordings
 
     check_output("--json", json)
     rewordings = load_rewordings(file or BUNDLED_REWORDINGS)
     result = measure(load_scorer(model), rewordings, resamples=resamples, seed=seed)
-    if json is not None:
-        write_json(result.to_dict(), json)
+    write_report(json, result.to_dict())
     _show(result, top=top)
 
 
 def _show(result: Robustness, *, top: int) -> None:
     from condsim.evaluation import BAR
 
-    console = Console()
-    table = Table(title=Text(f"{result.model}: {result.groups} pairs, {result.rows} wordings"))
-    table.add_column("condition")
-    table.add_column("deviation", justify="right")
-    table.add_column("95 % interval", justify="right")
-    for kind, figure in sorted(result.kinds.items(), key=lambda item: -item[1].value):
-        table.add_row(Text(kind), *_cells(figure))
-    table.add_section()
-    table.add_row("mean", *_cells(result.mean))
-    table.add_row("95th percentile", *_cells(result.p95))
-    console.print(table)
+    kinds = sorted(result.kinds.items(), key=lambda item: -item[1].value)
+    figures = [*kinds, ("mean", result.mean), ("95th percentile", result.p95)]
+    show_table(
+        ("condition", "deviation", "95 % interval"),
+        [(name, f"{one.value:.3f}", f"{one.low:.3f} to {one.high:.3f}") for name, one in figures],
+        title=f"{result.model}: {result.groups} pairs, {result.rows} wordings",
+    )
     if top:
-        table = Table(title="Wordings that change scores most")
-        table.add_column("wording", overflow="fold")
-        table.add_column("distance", justify="right")
-        table.add_column("shift", justify="right")
-        for one in result.wordings[:top]:
-            table.add_row(Text(one.condition), f"{one.distance:.3f}", f"{one.shift:+.3f}")
-        console.print(table)
+        show_table(
+            ("wording", "distance", "shift"),
+            [(w.condition, f"{w.distance:.3f}", f"{w.shift:+.3f}") for w in result.wordings[:top]],
+            title="Wordings that change scores most",
+        )
     side = "below" if result.passes else "not below"
     typer.echo(f"The mean deviation, {result.mean.value:.3f}, is {side} the bar of {BAR:g}.")
-
-
-def _cells(figure: Metric) -> tuple[str, str]:
-    return f"{figure.value:.3f}", f"{figure.low:.3f} to {figure.high:.3f}"

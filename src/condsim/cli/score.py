@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from condsim.cli.options import Model
 from condsim.errors import InputError
 from condsim.files import check_not_input
 from condsim.loading import load_scorer
@@ -147,10 +148,7 @@ def score(
     output: Annotated[
         Path | None, typer.Option(help="File to write: .csv, .tsv or .jsonl.")
     ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(help="Model folder or Hub name.", show_default="the model that ships"),
-    ] = None,
+    model: Model = None,
     scale: Annotated[
         Scale,
         typer.Option(

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from condsim.cli.options import show_table
 from condsim.cli.running import check_output, long_work
 from condsim.errors import InputError, require
 
@@ -47,10 +46,7 @@ def filter_settings(
 
 def show_counts(counts: FilterCounts, settings: FilterSettings) -> None:
     """Prints how many pairs each filter rejects."""
-    table = Table("", title="Sentence pairs")
-    for name in ("pairs", "share"):
-        table.add_column(name, justify="right")
-    for what, count in (
+    found = (
         ("seen", counts.pairs),
         ("rejected: a sentence with itself", counts.same_text),
         (f"rejected: IOU above {settings.max_iou}", counts.max_iou),
@@ -58,10 +54,13 @@ def show_counts(counts: FilterCounts, settings: FilterSettings) -> None:
         (f"rejected: length ratio below {settings.min_length_ratio}", counts.min_length_ratio),
         (f"rejected: fewer characters than {settings.min_length}", counts.min_length),
         ("pass all", counts.passed),
-    ):
-        if not what.endswith(" None"):
-            table.add_row(what, f"{count:,}", f"{count / max(counts.pairs, 1):.1%}")
-    Console().print(table)
+    )
+    rows = [
+        (what, f"{count:,}", f"{count / max(counts.pairs, 1):.1%}")
+        for what, count in found
+        if not what.endswith(" None")
+    ]
+    show_table(("", "pairs", "share"), rows, title="Sentence pairs")
 
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json as json_module
 import math
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from condsim.cli.options import Exclude, JsonFile, RowFile, show_table, write_report
 from condsim.cli.running import check_output, long_work
 
 if TYPE_CHECKING:
@@ -40,7 +38,7 @@ def criteria(
         list[Path],
         typer.Argument(help="Tables with a text and labels of it in each row, or JSON lines."),
     ],
-    output: Annotated[Path, typer.Option(help="CSV or Parquet file to write.")],
+    output: RowFile,
     text: Annotated[str, typer.Option(help="Column of the text.")] = "text",
     criteria: Annotated[
         list[str] | None,
@@ -91,14 +89,11 @@ def criteria(
             show_default="exact",
         ),
     ] = None,
-    exclude: Annotated[
-        list[Path] | None,
-        typer.Option(help="Data file whose texts are left out, or a .sha256 list of their hashes."),
-    ] = None,
+    exclude: Exclude = None,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed of the draws.", show_default="0")
     ] = None,
-    json: Annotated[Path | None, typer.Option(help="Also write the report as JSON.")] = None,
+    json: JsonFile = None,
 ) -> None:
     """Draw conditional training rows from any labelled table.
 
@@ -116,7 +111,7 @@ def criteria(
     """
     check_output("--json", json)
     check_output("--output", output)
-    from condsim.construction import build_criteria
+    from condsim.construction import build_criteria, plain_values
 
     given = {
         "rows": rows,
@@ -141,11 +136,7 @@ def criteria(
             exclude=exclude or (),
             progress=progress,
         )
-    if json is not None:
-        from condsim.construction import plain_values
-        from condsim.files import write_text
-
-        write_text(json, json_module.dumps(plain_values(report), indent=2) + "\n")
+    write_report(json, plain_values(report))
     _show(report)
     typer.echo(f"{output}: {report.rows:,} rows")
 
@@ -164,12 +155,12 @@ def _settings(path: Path | None, output: Path, given: dict[str, Any]) -> Criteri
 
 
 def _show(report: CriteriaReport) -> None:
-    table = Table("set", "texts", "rows", "groups", "criteria", "word overlap")
+    rows = []
     for one in report.sets:
         overlap = "-" if math.isnan(one.word_overlap) else f"{100 * one.word_overlap:.1f}"
         numbers = f"{one.texts:,}", f"{one.rows:,}", f"{one.groups:,}", f"{len(one.criteria)}"
-        table.add_row(one.name, *numbers, overlap)
-    Console().print(table)
+        rows.append((one.name, *numbers, overlap))
+    show_table(("set", "texts", "rows", "groups", "criteria", "word overlap"), rows)
     for one in report.sets:
         typer.echo(
             f"{one.name}: {one.excluded:,} left out by --exclude, {one.repeated:,} repeated; rows "

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from condsim.cli.options import JsonFile, Resamples, write_report
 from condsim.cli.running import check_output
 from condsim.errors import InputError, require
 
@@ -56,9 +57,6 @@ Sources = Annotated[
         metavar="NAME=LICENCE",
         help="Where sentences are from, and what its owners allow. May be given again.",
     ),
-]
-JsonFile = Annotated[
-    Path | None, typer.Option("--json", help="Also write the report to this file.")
 ]
 
 
@@ -200,7 +198,7 @@ def agreement(
     )
 
     report = report_ratings(collect_votes(read_rows(ratings, Rating)))
-    _write_json(plain_values(report), json_file)
+    write_report(json_file, plain_values(report))
     _print(rating_tables(report))
 
 
@@ -211,9 +209,7 @@ def leakage(
         typer.Argument(help="The splits, as C-STS files; the first is what a model is trained on."),
     ],
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 0,
-    resamples: Annotated[
-        int, typer.Option(min=1, help="Bootstrap resamples of the sentence pairs.")
-    ] = 1000,
+    resamples: Resamples = 1000,
     json_file: JsonFile = None,
 ) -> None:
     """Find what splits share, and what a model reaches that sees only a part of each row.
@@ -232,7 +228,7 @@ def leakage(
     if len(tasks) < len(files):
         raise InputError("The splits must have different names. Rename one of the files.")
     report = find_leakage(tasks, resamples=resamples, seed=seed)
-    _write_json(plain_values(report), json_file)
+    write_report(json_file, plain_values(report))
     _print(leakage_tables(report))
     for warning in report.warnings:
         typer.echo(f"warning: {warning}")
@@ -258,13 +254,6 @@ def _split_rules(
             f"{ratios!r}."
         ) from None
     return SplitRules((train, validation, test), seed=seed, group=group, oversize=oversize)
-
-
-def _write_json(content: dict[str, object], path: Path | None) -> None:
-    if path is not None:
-        from condsim.evaluation import write_json
-
-        write_json(content, path)
 
 
 def _print(tables: Iterable[PlainTable]) -> None:

@@ -9,9 +9,16 @@ from traceback import extract_tb
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from condsim.cli.options import (
+    Device,
+    Exclude,
+    Functions,
+    JsonFile,
+    RowFile,
+    show_table,
+    write_report,
+)
 from condsim.cli.running import check_output, long_work
 from condsim.errors import InputError
 
@@ -40,12 +47,7 @@ def weak(
         Path | None,
         typer.Option(help="File for the rows with the label -1.", show_default="the same file"),
     ] = None,
-    exclude: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Data file whose sentences are left out, or a .sha256 list of their hashes."
-        ),
-    ] = None,
+    exclude: Exclude = None,
     like: Annotated[
         Path | None,
         typer.Option(
@@ -53,9 +55,7 @@ def weak(
             show_default="the functions' own weights",
         ),
     ] = None,
-    functions: Annotated[
-        list[Path] | None, typer.Option(help="Python file with labelling functions of your own.")
-    ] = None,
+    functions: Functions = None,
     answers: Annotated[
         bool, typer.Option("--answers", help="Keep the columns answer1 and answer2.")
     ] = False,
@@ -85,11 +85,8 @@ def weak(
             help="Folder for vectors and pairs.", show_default="beside the output, .cache"
         ),
     ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option(help="Where torch runs, such as cpu or cuda.", show_default="torch chooses"),
-    ] = None,
-    json: Annotated[Path | None, typer.Option(help="Also write the report as JSON.")] = None,
+    device: Device = None,
+    json: JsonFile = None,
 ) -> None:
     """Label pairs of raw sentences by functions that read attributes, such as how many people.
 
@@ -118,7 +115,7 @@ def weak(
     if output is None:
         _cover(captions, caption_column, REGISTRY, sample=sample, seed=seed, json=json)
         return
-    from condsim.construction import WeakSettings, build_weak
+    from condsim.construction import WeakSettings, build_weak, plain_values
 
     settings = WeakSettings(
         rows=rows,
@@ -145,7 +142,7 @@ def weak(
             absent_output=absent_output,
             device=device,
         )
-    _write(json, report)
+    write_report(json, plain_values(report))
     _show(report)
     if report.rows < rows:
         typer.echo(
@@ -177,11 +174,11 @@ def _fails(path: Path, line: int | None, reason: str | None) -> InputError:
 
 
 def _check(path: Path, registry: Any, json: Path | None) -> None:  # noqa: ANN401
-    from condsim.construction import agreement
+    from condsim.construction import agreement, plain_values
     from condsim.tasks import load_csts
 
     report = agreement(load_csts(path, require_labels=True), registry)
-    _write(json, report)
+    write_report(json, plain_values(report))
     _show_agreement(report)
 
 
@@ -194,23 +191,15 @@ def _cover(
     seed: int,
     json: Path | None,
 ) -> None:
-    from condsim.construction import coverage, read_pool
+    from condsim.construction import coverage, plain_values, read_pool
+    from condsim.files import write_text
 
     pool = read_pool(captions, caption_column=column, sample=sample, seed=seed)
     found = coverage(pool.collection.captions, registry)
-    _write(json, found)
+    if json is not None:
+        found_values = [plain_values(one) for one in found]
+        write_text(json, json_module.dumps(found_values, indent=2) + "\n")
     _show_coverage(found, len(pool.collection.captions))
-
-
-def _write(path: Path | None, report: Any) -> None:  # noqa: ANN401
-    if path is None:
-        return
-    from condsim.construction import plain_values
-    from condsim.files import write_text
-
-    one = not isinstance(report, tuple)
-    content = plain_values(report) if one else [plain_values(each) for each in report]
-    write_text(path, json_module.dumps(content, indent=2) + "\n")
 
 
 def _show(report: WeakReport) -> None:
@@ -219,23 +208,16 @@ def _show(report: WeakReport) -> None:
         f"{report.repeated:,} repeated), {report.pairs:,} pairs looked at"
     )
     typer.echo("labels: " + ", ".join(f"{name}: {n:,}" for name, n in report.labels.items()))
-    table = Table("family", "rows")
-    for name, number in report.families.items():
-        table.add_row(name, f"{number:,}")
-    Console().print(table)
+    rows = [(name, f"{number:,}") for name, number in report.families.items()]
+    show_table(("family", "rows"), rows)
 
 
 def _show_agreement(report: AgreementReport) -> None:
-    table = Table("function", "rows", "read", "Spearman", "error")
+    rows = []
     for one in (report.all, *report.families):
-        table.add_row(
-            one.name,
-            f"{one.rows:,}",
-            f"{one.read:,}",
-            f"{one.spearman:.1f}",
-            f"{one.mean_absolute_error:.2f}",
-        )
-    Console().print(table)
+        counts = f"{one.rows:,}", f"{one.read:,}"
+        rows.append((one.name, *counts, f"{one.spearman:.1f}", f"{one.mean_absolute_error:.2f}"))
+    show_table(("function", "rows", "read", "Spearman", "error"), rows)
     typer.echo(
         f"{report.understood:.1%} of {report.rows:,} labelled rows have a condition that a "
         "function understands"
@@ -245,28 +227,21 @@ def _show_agreement(report: AgreementReport) -> None:
 
 
 def _show_coverage(found: tuple[Coverage, ...], sentences: int) -> None:
-    table = Table("function", "family", "read", "absent")
-    for one in found[:60]:
-        table.add_row(one.name, one.family, f"{one.read:.1%}", f"{one.absent:.1%}")
-    Console().print(table)
+    rows = [(one.name, one.family, f"{one.read:.1%}", f"{one.absent:.1%}") for one in found[:60]]
+    show_table(("function", "family", "read", "absent"), rows)
     typer.echo(f"{sentences:,} sentences, {len(found):,} functions; give --output to pair them")
 
 
 @app.command("counter-edits")
 def counter_edits(
     texts: Annotated[list[Path], typer.Argument(help="Files of texts, one a row.")],
-    output: Annotated[Path, typer.Option(help="CSV or Parquet file to write.")],
+    output: RowFile,
     rows: Annotated[int, typer.Option(min=2, help="Most rows, two or three a text.")] = 20_000,
     text_column: Annotated[str, typer.Option(help="Column of the text.")] = "text",
-    exclude: Annotated[
-        list[Path] | None,
-        typer.Option(help="Data file whose texts are left out, or a .sha256 list of their hashes."),
-    ] = None,
-    functions: Annotated[
-        list[Path] | None, typer.Option(help="Python file with labelling functions of your own.")
-    ] = None,
+    exclude: Exclude = None,
+    functions: Functions = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
-    json: Annotated[Path | None, typer.Option(help="Also write the report as JSON.")] = None,
+    json: JsonFile = None,
 ) -> None:
     """Pair each text with a copy in which one number, negation or opposite is changed.
 
@@ -279,7 +254,7 @@ def counter_edits(
     """
     check_output("--output", output)
     check_output("--json", json)
-    from condsim.construction import REGISTRY, build_counter_edits
+    from condsim.construction import REGISTRY, build_counter_edits, plain_values
 
     for path in functions or ():
         load_functions(path)
@@ -295,7 +270,7 @@ def counter_edits(
             seed=seed,
             progress=progress,
         )
-    _write(json, report)
+    write_report(json, plain_values(report))
     kinds = ", ".join(f"{kind}: {number:,}" for kind, number in report.kinds.items())
     typer.echo(f"{report.texts:,} texts ({report.excluded:,} left out by --exclude); {kinds}")
     typer.echo(f"{output}: {report.rows:,} rows")
@@ -309,7 +284,7 @@ def teach(
             help="Rows in the C-STS columns, labelled or not, or pairs without a condition."
         ),
     ],
-    output: Annotated[Path, typer.Option(help="CSV or Parquet file to write.")],
+    output: RowFile,
     model: Annotated[
         list[str],
         typer.Option(
@@ -349,7 +324,7 @@ def teach(
 @app.command()
 def answers(
     file: Annotated[Path, typer.Argument(help="Labelled rows in the C-STS columns.")],
-    output: Annotated[Path, typer.Option(help="CSV or Parquet file to write.")],
+    output: RowFile,
     model: Annotated[
         Path | None,
         typer.Option(
@@ -357,9 +332,7 @@ def answers(
             show_default="the labelling functions",
         ),
     ] = None,
-    functions: Annotated[
-        list[Path] | None, typer.Option(help="Python file with labelling functions of your own.")
-    ] = None,
+    functions: Functions = None,
     seed: Annotated[
         int, typer.Option(min=0, help="Seed of the choice of the sentence that is replaced.")
     ] = 0,

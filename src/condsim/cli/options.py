@@ -1,0 +1,54 @@
+"""Options that several commands have, and what they print and write alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+Model: TypeAlias = Annotated[
+    str | None, typer.Option(help="Model folder or Hub name.", show_default="the model that ships")
+]
+Resamples: TypeAlias = Annotated[
+    int, typer.Option(min=1, help="Bootstrap resamples of the sentence pairs.")
+]
+RowFile: TypeAlias = Annotated[Path, typer.Option(help="CSV or Parquet file to write.")]
+Exclude: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(help="Data file whose texts are left out, or a .sha256 list of their hashes."),
+]
+Functions: TypeAlias = Annotated[
+    list[Path] | None, typer.Option(help="Python file with labelling functions of your own.")
+]
+Device: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="Where torch runs, such as cpu or cuda.", show_default="torch chooses"),
+]
+JsonFile: TypeAlias = Annotated[
+    Path | None, typer.Option("--json", help="Also write the report as JSON.")
+]
+
+
+def write_report(path: Path | None, report: Mapping[str, object]) -> None:
+    """Writes the report of a command, if it is wanted."""
+    if path is not None:
+        from condsim.evaluation import write_json
+
+        write_json(report, path)
+
+
+def show_table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | Text | None = None
+) -> None:
+    """Prints a table: names in the first column, figures in the others."""
+    table = Table(title=title, show_header=any(head))
+    for place, name in enumerate(head):
+        table.add_column(name, justify="right" if place else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console().print(table)
