@@ -41,13 +41,7 @@ def one_warning() -> Iterator[None]:
 
 
 def count_cut(name: str, limit: int, number: int) -> None:
-    """Counts inputs that a model cut at so many tokens.
-
-    Args:
-        name: Name of the model.
-        limit: Most tokens that it reads.
-        number: How many inputs were cut.
-    """
+    """Counts inputs that a model cut at so many tokens."""
     cuts = _CUTS.get()
     if number and cuts is not None:
         cuts[name, limit] += number

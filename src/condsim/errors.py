@@ -92,9 +92,6 @@ def require(module: str, *, extra: str) -> ModuleType:
         module: Dotted name of the module, such as ``"sentence_transformers"``.
         extra: The condsim extra that installs it, such as ``"train"``.
 
-    Returns:
-        The imported module.
-
     Raises:
         MissingExtraError: If the module is not installed.
     """

@@ -21,15 +21,8 @@ def replacing(path: Path) -> Iterator[Path]:
     On an error the temporary file is removed and ``path`` is as it was. A device or a pipe is
     written itself.
 
-    Args:
-        path: The file to write.
-
     Yields:
         The path to write to, in the same folder.
-
-    Raises:
-        InputError: If the folder of ``path`` does not exist, ``path`` is a folder, or it cannot be
-            written.
     """
     # A name of its own, or two processes that write the same file would take it from each other.
     partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
@@ -53,36 +46,20 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a text file in UTF-8 as `replacing` does.
-
-    Args:
-        path: The file to write.
-        text: Its content.
-
-    Raises:
-        InputError: As `replacing`.
-    """
+    """Writes a text file in UTF-8 as `replacing` does."""
     with replacing(path) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
 def check_not_input(output: Path, file: Path, *, option: str = "output") -> None:
-    """Refuses to write a file over the one that is read; ``option`` is what the user must change.
-
-    Raises:
-        InputError: If they are one file.
-    """
+    """Refuses to write a file over the one that is read; ``option`` names what must change."""
     with suppress(OSError):  # whoever reads or writes a bad path says what is wrong with it
         if output.is_file() and file.is_file() and output.samefile(file):
             raise InputError(f"{output} is the input itself. Give another {option}.")
 
 
 def sha256_of(path: Path) -> str:
-    """Hashes a file in blocks; the SHA-256 is 64 hexadecimal digits.
-
-    Raises:
-        InputError: If the file cannot be read.
-    """
+    """Hashes a file in blocks; the SHA-256 is 64 hexadecimal digits."""
     try:
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()

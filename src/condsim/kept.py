@@ -57,14 +57,6 @@ def locked(path: Path, *, busy: str | None = None, wait: bool = True) -> Iterato
         path: The lock file; its folder is made.
         busy: The error if another process holds the lock; None waits instead.
         wait: Whether to wait then; otherwise the block runs without the lock.
-
-    Yields:
-        Whether the lock is held.
-
-    Raises:
-        BusyError: If another process holds the lock.
-        InputError: If the file cannot be written.
-        MissingExtraError: If filelock is not installed.
     """
     filelock = require("filelock", extra="train")
     try:
@@ -90,10 +82,6 @@ def sole_process(folder: Path) -> Iterator[None]:
 
     Args:
         folder: The folder; made if missing. The lock file lies beside it.
-
-    Raises:
-        InputError: If another process works in it, or the lock cannot be written.
-        MissingExtraError: If filelock is not installed.
     """
     busy = (
         f"Another process is at work in {folder}. Wait until it has ended, or give another folder."
@@ -110,7 +98,6 @@ def read_manifest(folder: Path, *, what: str) -> dict[str, Any] | None:
     """Reads the manifest of a folder.
 
     Args:
-        folder: The folder.
         what: What it must hold, such as ``"corpus"``.
 
     Returns:
@@ -140,16 +127,9 @@ def need_manifest(folder: Path, *, what: str, version: int, made_by: str) -> dic
     """Reads the manifest of a folder that must be there and of a known format.
 
     Args:
-        folder: The folder.
         what: What it must hold, such as ``"corpus"``.
         version: The ``format`` that its manifest must name.
         made_by: The function that makes such a folder, for errors.
-
-    Returns:
-        The manifest.
-
-    Raises:
-        InputError: If it is missing, damaged or of another format.
     """
     manifest = read_manifest(folder, what=what)
     if manifest is None:
@@ -163,8 +143,6 @@ def write_manifest(folder: Path, values: Mapping[str, Any], *, what: str) -> Non
     """Writes the manifest of a folder, as its last file.
 
     Args:
-        folder: The folder.
-        values: Values that JSON can hold.
         what: What the folder holds, such as ``"corpus"``.
     """
     text = json.dumps({"kind": what, **values}, indent=2, ensure_ascii=False) + "\n"
@@ -191,15 +169,10 @@ def build_once(folder: Path, *, what: str) -> Iterator[Path | None]:
     A second process waits and then finds it built. What a killed process left is removed.
 
     Args:
-        folder: The folder; missing or empty.
         what: What it is to hold, for errors.
 
     Yields:
         An empty folder to build in; None if another process has built it in the meantime.
-
-    Raises:
-        InputError: If it cannot be written: no right to, or no space left.
-        MissingExtraError: If filelock is not installed.
     """
     partial = folder.with_name(f"{folder.name}.partial")
     try:
@@ -241,15 +214,10 @@ def kept_rows(
             that of the array.
         rows: Number of rows, at least 1.
         inputs: What the rows are computed from; may be left out where ``path`` tells it.
-        block: Rows of a block.
         progress: Called with the rows done and their number.
 
     Returns:
         The array, ``(rows, width)``, memory-mapped, read-only.
-
-    Raises:
-        InputError: If a file cannot be written; what was written up to then is kept.
-        MissingExtraError: If filelock is not installed.
     """
     wanted = {**(inputs or {}), "rows": rows, "block": block}
     if not _is_whole(path, wanted):

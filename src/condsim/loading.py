@@ -71,9 +71,6 @@ def load_scorer(model: str | Path | None = None, *, device: str | None = None) -
         device: Where torch runs (``"cpu"``, ``"cuda"`` ...); it chooses if None. ONNX models run on
             the processor and ignore it.
 
-    Returns:
-        The scorer.
-
     Raises:
         ModelError: If there is no such model, or it is damaged or of the wrong kind.
         MissingExtraError: If the model needs torch and the ``train`` extra is not installed.
@@ -204,9 +201,6 @@ def open_scorer(name: str | None) -> Scorer:
 
     Args:
         name: See the table above, without a label; None for the model that ships.
-
-    Returns:
-        The scorer.
 
     Raises:
         InputError: If nothing follows a prefix, or its file breaks a rule.

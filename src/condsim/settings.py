@@ -80,17 +80,8 @@ def validated(kind: type[Model], values: Mapping[str, Any], *, what: str, source
     """Makes settings of plain values.
 
     Args:
-        kind: The settings.
-        values: Values by key.
         what: What the settings are called in errors, such as ``"recipe"``.
         source: Where they come from, for errors: a file.
-
-    Returns:
-        The settings.
-
-    Raises:
-        InputError: If a key is unknown or missing, or a value breaks a rule. The first fault is
-            told.
     """
     try:
         return kind.model_validate(dict(values))
@@ -156,14 +147,7 @@ def read_mapping(path: Path, *, what: str) -> dict[str, Any]:
     """Reads a YAML file that holds a mapping.
 
     Args:
-        path: The file.
         what: What it is called in errors, such as ``"recipe"``.
-
-    Returns:
-        The mapping, its values unchecked.
-
-    Raises:
-        InputError: If the file cannot be read, is no YAML or holds no mapping.
     """
     try:
         values = yaml.load(path.read_text(encoding="utf-8"), _Loader)
@@ -184,10 +168,6 @@ def write_mapping(values: Mapping[str, Any], path: Path) -> None:
 
     Args:
         values: Plain values by key, written in their order.
-        path: The file.
-
-    Raises:
-        InputError: If its folder does not exist.
     """
     write_text(path, yaml.safe_dump(dict(values), sort_keys=False))
 
@@ -196,11 +176,7 @@ def override(values: dict[str, Any], text: str) -> None:
     """Changes one key of a mapping, as ``--set`` does.
 
     Args:
-        values: The mapping; changed in place.
         text: Such as ``"epochs=5"`` or ``"objective.quad=0.5"``; the value is YAML.
-
-    Raises:
-        InputError: If the text has no ``=``, its value is no YAML or the key is inside a value.
     """
     key, equals, value = text.partition("=")
     if not equals or not key:

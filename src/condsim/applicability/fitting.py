@@ -175,16 +175,12 @@ def fit_head(
     for data in which as many conditions apply as in ``rows``.
 
     Args:
-        scorer: The model.
         rows: Rows with the label 1 where the condition applies and 0 where it does not, as
             `condsim.tasks.load_applicability` reads them.
         extra: More such rows of another origin, such as weak ones; what they teach is one feature
             of the fit on ``rows``.
         strength: Inverse weight of the squared coefficients, above 0.
         seed: Seed of the folds.
-
-    Returns:
-        The head.
 
     Raises:
         InputError: If rows are too few or all of one kind, or ``strength`` is not above 0.

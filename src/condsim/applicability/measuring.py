@@ -70,16 +70,12 @@ def measure_applicability(
     """Measures heads by 10-fold cross-validation over sentence pairs, beside baselines.
 
     Args:
-        scorer: The model.
         rows: Rows with the label 1 where the condition applies and 0 where it does not.
         extra: More such rows to fit on, never to measure on; their sentences must not be in
             ``rows``.
         strength: See `condsim.applicability.fit_head`.
         seed: Seed of folds and resamples.
         resamples: How many bootstrap resamples to draw.
-
-    Returns:
-        The AUROC of each.
 
     Raises:
         InputError: If rows are too few or all of one kind, or an option is out of range.

@@ -114,7 +114,6 @@ def write_rows(rows: Iterable[RowT], path: Path, *, kind: type[RowT]) -> int:
     """Writes rows to a file in one step, whatever their number in bounded memory.
 
     Args:
-        rows: The rows.
         path: A ``.parquet`` or ``.csv`` file in a folder that exists.
         kind: The type of the rows.
 

@@ -176,8 +176,6 @@ def pair_id_of(source: str, sentence1: str, sentence2: str) -> str:
 
     Args:
         source: Name of the collection.
-        sentence1: One sentence.
-        sentence2: The other one.
 
     Returns:
         16 hexadecimal digits.
@@ -195,7 +193,6 @@ def row_id_of(pair_id: str, condition: str) -> str:
 
     Args:
         pair_id: See `pair_id_of`.
-        condition: The condition.
 
     Returns:
         The id of the pair, a hyphen and 8 hexadecimal digits.

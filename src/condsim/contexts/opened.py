@@ -144,12 +144,6 @@ class OpenedRun:
 def open_pipeline(folder: Path) -> OpenedRun:
     """Opens a run.
 
-    Args:
-        folder: Its folder.
-
-    Returns:
-        The run.
-
     Raises:
         InputError: If there is none.
     """

@@ -158,9 +158,6 @@ def load_contexts_recipe(path: Path, *, overrides: Sequence[str] = ()) -> Contex
         path: A YAML file: the fields of :class:`ContextsRecipe`, sections as mappings.
         overrides: Texts such as ``"selection.size=100"``; values are YAML.
 
-    Returns:
-        The checked recipe.
-
     Raises:
         InputError: If the file cannot be read, a key is unknown or missing, or a value is wrong.
     """
@@ -174,7 +171,6 @@ def save_contexts_recipe(recipe: ContextsRecipe, path: Path) -> None:
     """Writes a recipe so that :func:`load_contexts_recipe` gives an equal one.
 
     Args:
-        recipe: The recipe.
         path: The YAML file to write.
     """
     write_mapping(recipe.model_dump(), path)

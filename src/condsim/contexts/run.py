@@ -86,7 +86,6 @@ class Pipeline:
 
         Args:
             folder: Folder of the run.
-            recipe: The recipe.
             until: The last stage that will be asked for.
             progress: Called with each stage, what is done and the total.
 
@@ -226,9 +225,6 @@ class Pipeline:
 
     def surrogate(self, made: Harvest) -> FinishedRun | None:
         """Trains the surrogate (stage 8), or reads the finished one.
-
-        Args:
-            made: The harvest.
 
         Returns:
             The run; None in a process that is not the main one of several.

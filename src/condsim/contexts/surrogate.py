@@ -103,9 +103,6 @@ def write_training_pairs(made: Harvest, folder: Path) -> dict[str, Path]:
         made: A harvest; its finished shards are read twice, one at a time.
         folder: Where ``train.parquet``, ``dev.parquet`` and ``test.parquet`` go.
 
-    Returns:
-        The files by split.
-
     Raises:
         InputError: If there are fewer than three dev pairs, no training or test pair, or all scores
             are equal.
@@ -136,13 +133,9 @@ def new_backbone(
     """Makes a small BERT with the tokenizer of the corpus; only its token embeddings are trained.
 
     Args:
-        vocabulary: The tokenizer.
         tokens: Gives the corpus that token embeddings are learned from, unless they are random.
         folder: Where the checkpoint goes; an existing one is kept.
         settings: Its size, and where its embeddings come from.
-
-    Returns:
-        The folder.
     """
     if folder.is_dir():
         return folder
@@ -193,7 +186,6 @@ def surrogate_recipe(
     """Gives the training recipe of a surrogate.
 
     Args:
-        settings: What to train.
         name: Name of the model.
         files: Those of `write_training_pairs`.
         backbone: The backbone from scratch; not used if ``settings.backbone`` names one.

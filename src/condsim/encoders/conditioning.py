@@ -27,9 +27,6 @@ def conditional_sentences(
         conditions: The condition of each sentence, length n.
         order: Which of the two comes first.
 
-    Returns:
-        n pairs of texts.
-
     Raises:
         InputError: If the lengths differ or the order is unknown.
 
@@ -65,9 +62,6 @@ def cross_encoder_pairs(
         separator: The tokenizer's separator, put between the sentences with no space around it,
             from ``condsim.encoders.pair_separator(tokenizer)``: ``[SEP]`` or ``</s></s>``.
         order: Whether the sentences or the condition come first.
-
-    Returns:
-        n pairs of texts.
 
     Raises:
         InputError: If the lengths differ or the order is unknown.

@@ -72,9 +72,6 @@ def pair_separator(tokenizer: PreTrainedTokenizerBase) -> str:
     Writing it between two sentences, with no space around it, gives the tokens that encoding them
     as a pair would give.
 
-    Args:
-        tokenizer: The cross-encoder's tokenizer.
-
     Returns:
         ``[SEP]`` for BERT and its kin, ``</s></s>`` for RoBERTa and its kin.
 

@@ -27,9 +27,6 @@ def load_tri_encoder(path: str) -> SentenceTransformer:
     Args:
         path: Folder of the saved model.
 
-    Returns:
-        The encoder.
-
     Raises:
         ModelError: If the folder holds no tri-encoder.
     """

@@ -224,9 +224,6 @@ class TriEncoder(InputModule):
     ) -> TriEncoder:
         """Reads what ``save`` wrote; the arguments are those every module of the library takes.
 
-        Returns:
-            The module.
-
         Raises:
             ModelError: If the folder holds no tri-encoder, or its weights do not fit.
         """

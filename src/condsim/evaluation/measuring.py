@@ -64,10 +64,6 @@ def score_rows(scorer: Scorer, task: Task) -> Scores:
     asked for raw similarities, and its scores are computed from them. The scores of any other are
     taken as both.
 
-    Args:
-        scorer: The model.
-        task: The rows.
-
     Returns:
         The scores, ``(n,)``; `measure` checks them.
     """
@@ -106,8 +102,6 @@ def evaluate(
     is no such baseline; pair accuracy and partial Spearman are then NaN.
 
     Args:
-        scorer: The model.
-        task: The data.
         baselines: Further baselines: scorers, or names in `condsim.scorers.BASELINES`. A name that
             needs fitting is predicted out of fold from ``task`` itself.
         against: A second model, for the paired difference and its p-value.
@@ -117,9 +111,6 @@ def evaluate(
         seed: Seed of the resamples and of the folds.
         over_estimation: Whether to count the pairs that each scorer drives too far apart, on raw
             similarities; see `over_estimation`. Nothing is scored twice for it.
-
-    Returns:
-        The report.
 
     Raises:
         InputError: If fewer than 3 rows have a label, ``resamples`` is below 1, a baseline's name
@@ -155,16 +146,12 @@ def measure(
 
     Args:
         scores: Scores of all rows of the task, or of its labelled rows.
-        task: The data.
         baselines: See `evaluate`.
         against: Scores of a second model, for the paired difference and its p-value.
         condition_only: See `evaluate`.
         resamples: Number of bootstrap resamples of the sentence pairs, at least 1.
         seed: Seed of the resamples and of the folds.
         over_estimation: See `evaluate`.
-
-    Returns:
-        The report.
 
     Raises:
         InputError: See `evaluate`.
@@ -244,7 +231,6 @@ def triplet_accuracy(
     very high ones. Equal similarities count as wrong: a constant scorer must not be right.
 
     Args:
-        scorer: The model.
         triplets: The triplets; a pair that is in several is scored each time.
         resamples: Number of bootstrap resamples of the triplets, at least 1.
         seed: Seed of the resamples.
@@ -274,11 +260,7 @@ def labelled_rows(task: Task, *, over_estimation: bool = False) -> Task:
     """Gives the rows that are scored and measured: those with a label.
 
     Args:
-        task: The data.
         over_estimation: Whether pairs of rows with two labels are needed, too.
-
-    Returns:
-        The labelled rows.
 
     Raises:
         InputError: If fewer than 3 rows have a label, or there are no pairs with two labels.

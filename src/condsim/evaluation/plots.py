@@ -65,7 +65,6 @@ def predicted_against_gold(
     Args:
         scores: Raw similarities of all rows by the name of their model, ``(n,)`` each, from left to
             right.
-        task: The data.
         path: The PNG file to write.
         margin: The margin of over-estimation, on the scale of gold, at least 0.
 

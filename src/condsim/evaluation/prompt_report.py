@@ -59,15 +59,10 @@ def evaluate_prompt(
     """Prompts a model for the labelled rows of a task and measures what it answered.
 
     Args:
-        scorer: The model.
-        task: The data.
         settings: What the scorer was made of, for the report.
         condition_only: See `condsim.evaluation.evaluate`; not used for the valid rows alone.
         resamples: Number of bootstrap resamples of the sentence pairs, at least 1.
         seed: Seed of the resamples.
-
-    Returns:
-        The report.
 
     Raises:
         InputError: If fewer than 3 rows have a label, or the instruction's scale is not that of

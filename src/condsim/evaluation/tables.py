@@ -18,9 +18,6 @@ OVER_ESTIMATION_HEADS = ("Eq. 16", "Eq. 17", "Either", "% of pairs", "High error
 def to_table(report: Report) -> Table:
     """Lays a report out for the terminal, 80 columns wide or less for short names.
 
-    Args:
-        report: The report.
-
     Returns:
         A rich table: the model, the model it is compared with, the baselines, and the comparison;
         each value with its 95 % interval below it.
@@ -44,9 +41,6 @@ def to_table(report: Report) -> Table:
 def over_estimation_table(report: Report) -> Table | None:
     """Lays the over-estimation of a report out for the terminal.
 
-    Args:
-        report: The report.
-
     Returns:
         A rich table of the model, the one it is compared with and the baselines; None if it was not
         counted.
@@ -62,9 +56,6 @@ def over_estimation_table(report: Report) -> Table | None:
 
 def to_markdown(report: Report) -> str:
     """Lays a report out as Markdown.
-
-    Args:
-        report: The report.
 
     Returns:
         A pipe table and the notes below it, then the same for over-estimation if it was counted,

@@ -87,9 +87,6 @@ class Targets:
                 whole numbers below 2^24 (exact in float32), -1 for a row without a partner.
             rows: Number of rows in the batch.
 
-        Returns:
-            The labels, taken apart.
-
         Raises:
             InputError: If the shape is neither, or a gold similarity is not in [0, 1].
         """

@@ -24,9 +24,6 @@ def local_task(task: str | AbsTaskSTS, rows: Task, *, split: str | None = None) 
         rows: The rows; those without a label are left out. Only C-STS takes rows with conditions.
         split: The one split that the task evaluates from then on; its first by default.
 
-    Returns:
-        The task, loaded.
-
     Raises:
         InputError: If there is no such task, it is none of STS or has several subsets, there is no
             labelled row, a label is out of its range, or only one of task and rows has conditions.

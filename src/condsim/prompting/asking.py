@@ -78,7 +78,6 @@ class Asker:
         """Prepares; nothing is asked.
 
         Args:
-            backend: What answers.
             stored: File where answers are looked up and kept; see `AnswerStore`.
             budget: Limit over all calls; none by default.
             probabilities: Whether answers need the probabilities of the numbers. A stored answer
@@ -114,7 +113,6 @@ class Asker:
 
         Args:
             prompt_of: Gives the prompt of a row.
-            rows: The rows.
 
         Returns:
             Tokens of all prompts together.
@@ -190,7 +188,6 @@ class Asker:
 
         Args:
             prompt_of: Gives the prompt of a row.
-            rows: The rows.
 
         Raises:
             InputError: If one is too long.

@@ -99,7 +99,6 @@ def render(
 
     Args:
         sentence1: First sentence; white space around it is dropped, here and below.
-        sentence2: Second sentence.
         condition: Condition, or None for a prompt without one.
         instruction: Text of the instruction; left out if empty.
         examples: Rows with their answers, in the order they are shown.

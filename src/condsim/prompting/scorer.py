@@ -84,7 +84,6 @@ class PromptScorer(PairScorer):
         Args:
             asker: Asks the model; made with ``probabilities=True`` for expected values.
             model: Name of the model, for tables.
-            instruction: Which instruction.
             shots: Draws the examples; none are shown without it.
             scoring: See `Scoring`.
             parsing: ``strict`` or ``first-number``; see `parse_score`.
@@ -264,11 +263,7 @@ def open_prompt_scorer(
     """Makes a scorer of settings, the likely mistakes first; nothing is asked.
 
     Args:
-        settings: The settings.
         progress: Called with rows answered and rows in all.
-
-    Returns:
-        The scorer.
 
     Raises:
         InputError: If the training file breaks a rule; see also `open_backend`.

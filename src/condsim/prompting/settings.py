@@ -91,9 +91,6 @@ def prompt_settings(values: Mapping[str, Any], *, source: str = "the options") -
         values: Values by name of the field.
         source: Where they come from, for errors.
 
-    Returns:
-        The settings.
-
     Raises:
         InputError: If a key is unknown or missing, or a value is wrong.
     """
@@ -105,9 +102,6 @@ def load_settings(path: Path) -> PromptSettings:
 
     Args:
         path: A YAML file, a mapping from the fields of `PromptSettings` to values.
-
-    Returns:
-        The settings.
 
     Raises:
         InputError: If the file cannot be read, a key is unknown or missing, or a value is wrong.
@@ -124,7 +118,6 @@ def save_settings(settings: PromptSettings, path: Path) -> None:
     """Writes settings so that `load_settings` gives equal ones.
 
     Args:
-        settings: The settings.
         path: The YAML file to write; those that have their default are left out.
     """
     write_mapping(settings.model_dump(exclude_defaults=True), path)

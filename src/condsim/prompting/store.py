@@ -34,7 +34,6 @@ def answer_key(prompt: str, identity: Mapping[str, str]) -> bytes:
     """Hashes what decides an answer.
 
     Args:
-        prompt: The prompt.
         identity: That of the back end.
 
     Returns:
@@ -95,8 +94,6 @@ class AnswerStore(Closing):
 
         Args:
             key: What `answer_key` gives for the prompt and the identity.
-            answer: The answer.
-            prompt: The prompt.
             identity: That of the back end.
 
         Raises:
@@ -126,9 +123,6 @@ class AnswerStore(Closing):
 
     def read(self, keys: Iterable[bytes]) -> Iterator[tuple[bytes, Answer]]:
         """Reads the answers that there are, in any order.
-
-        Args:
-            keys: Keys; read lazily.
 
         Yields:
             Key and answer of those in the file.

@@ -90,7 +90,6 @@ class EmbeddingScorer(PairScorer):
         """Gives the pieces in which the model reads a text.
 
         Args:
-            sentence: The text.
             condition: Its condition, which takes part of what the model reads.
 
         Returns:

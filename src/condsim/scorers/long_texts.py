@@ -164,7 +164,6 @@ def read_all(
 
     Args:
         inputs: The inputs, length n.
-        tokenise: Prepares inputs.
         read: Gives their vectors, of length 1.
         splitter: Gives the splitter, where the model can have one; called at need.
         name: Name of the model, for the warning that something was cut in spite of all.

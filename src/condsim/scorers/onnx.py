@@ -43,7 +43,6 @@ class OnnxScorer(EmbeddingScorer):
         """Loads the model.
 
         Args:
-            folder: The model folder.
             threads: Batches run side by side, 1 or more; as many as there are processors if None.
 
         Raises:

@@ -18,9 +18,6 @@ _COLUMNS = ("sentence1", "sentence2", "text", "text1", "text2", "sentence", "cap
 def text_digest(text: str) -> bytes:
     """Hashes what a text says: texts that differ in case, punctuation or white space are equal.
 
-    Args:
-        text: The text.
-
     Returns:
         The 32 bytes of the SHA-256 of its letters and digits, in lower case, with one space
         between words; of the text itself if it has none.

@@ -117,7 +117,6 @@ def cross_validation(task: Task, *, folds: int = 10, seed: int = 0) -> tuple[Fol
     sentence may be in pairs of several folds: those of AFS mostly are, as in all published results.
 
     Args:
-        task: The rows.
         folds: Number of folds, at least 2.
         seed: Seed of the split, 0 or more.
 

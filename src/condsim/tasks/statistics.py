@@ -100,11 +100,7 @@ def describe(task: Task, *, top: int = 10) -> TaskStatistics:
     """Computes the statistics of a task.
 
     Args:
-        task: The data.
         top: How many of the most frequent conditions to list, 0 or more.
-
-    Returns:
-        The statistics.
 
     Raises:
         InputError: If the task has no rows, or ``top`` is negative.

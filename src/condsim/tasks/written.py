@@ -150,10 +150,6 @@ def load_written(
 def write_written(pairs: Iterable[WrittenPair], path: Path) -> None:
     """Writes pairs in the written form, in one step; `iter_written` reads them back.
 
-    Args:
-        pairs: The pairs.
-        path: The file.
-
     Raises:
         InputError: If the file cannot be written.
     """

@@ -50,7 +50,6 @@ def choose_arithmetic(
 
     Args:
         model: The model, whose own layers are measured.
-        recipe: The recipe.
         output: The folder of the run; a resumed one keeps what it was started with.
 
     Returns:

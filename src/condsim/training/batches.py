@@ -136,7 +136,6 @@ class SourceCollator:
         """Makes the collator.
 
         Args:
-            mixture: The items.
             preprocess: That of the encoder.
             device: Kind of device that the encoder is on, ``cpu`` or ``cuda``.
         """

@@ -43,9 +43,6 @@ _HIDDEN = "-"  # stands where a text is kept from the model; scorers refuse an e
 def load_train(recipe: Recipe) -> TrainingData:
     """Loads the training file as the objective needs it.
 
-    Args:
-        recipe: The recipe.
-
     Returns:
         Classes for ``softmax``, triplets for ``triplet``, else similarities.
 
@@ -76,13 +73,6 @@ def used_rows(train: TrainingData, recipe: Recipe) -> TrainingData:
     The draw does not depend on the seed of the recipe, and a smaller one is a part of a larger. Of
     a task whole sentence pairs are drawn (C-STS Figure 3), and the last pair that would be too many
     is left out, so it is ``train_rows`` rows or a few less.
-
-    Args:
-        train: The training data.
-        recipe: The recipe.
-
-    Returns:
-        The rows.
     """
     rows = train.labelled() if isinstance(train, Task) else train
     wanted = recipe.train_rows
@@ -167,8 +157,6 @@ def training_set(rows: TrainingData, recipe: Recipe, *, separator: str) -> Train
     """Turns the rows of a run, from `used_rows`, into what is trained on.
 
     Args:
-        rows: The rows.
-        recipe: The recipe.
         separator: What stands between the sentences, for cross-encoders.
 
     Raises:

@@ -345,9 +345,6 @@ def load_recipe(path: Path, *, overrides: Sequence[str] = ()) -> Recipe:
         path: A YAML file, a mapping from the fields of :class:`Recipe` to values.
         overrides: Texts such as ``"epochs=5"`` or ``"objective.quad=0.5"``; values are YAML.
 
-    Returns:
-        The checked recipe.
-
     Raises:
         InputError: If the file cannot be read, a key is unknown or missing, or a value is wrong.
     """
@@ -361,7 +358,6 @@ def save_recipe(recipe: Recipe, path: Path) -> None:
     """Writes a recipe so that :func:`load_recipe` gives an equal one.
 
     Args:
-        recipe: The recipe.
         path: The YAML file to write.
     """
     write_mapping(recipe.model_dump(), path)

@@ -81,7 +81,6 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> TrainingResult
     `close_process_group` before the program ends, as ``condsim train`` does.
 
     Args:
-        recipe: The recipe.
         output: A folder that is new, empty or, with ``resume``, holds the unfinished run.
         resume: Whether to go on from the last complete checkpoint.
 
@@ -167,7 +166,6 @@ def run_or_resume(recipe: Recipe, folder: Path, *, wait: bool = True) -> Finishe
     A lock beside the folder keeps two processes from one run; it dies with its process.
 
     Args:
-        recipe: The recipe.
         folder: The folder of the run: new, or with this run, finished or not.
         wait: Whether to wait where another process is at this run.
 

@@ -178,8 +178,6 @@ def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -
     """Builds everything a run needs; nothing is trained yet.
 
     Args:
-        recipe: The recipe.
-        train: The training data.
         dev: The data the best epoch is chosen on.
         output: The folder of the run.
 

@@ -150,7 +150,6 @@ def import_mturk(store: AnnotationStore, stage: Stage, path: Path) -> Pulled:
     """Reads a file of results into the store; twice the same file changes nothing.
 
     Args:
-        store: The store.
         stage: ``"qualification"``, ``"conditions"`` or ``"verification"``.
         path: The CSV file that Mechanical Turk gives for a batch. Rejected assignments are skipped.
 

@@ -95,12 +95,8 @@ def decide_by_hand(
     """Takes people into the pool or out of it, whatever the test says.
 
     Args:
-        store: The store.
         accept: Names (e-mail addresses, or worker ids of Mechanical Turk) to take in.
         reject: Names to take out; their answers no longer count.
-
-    Returns:
-        The decisions.
 
     Raises:
         InputError: If a name is empty or on both lists.

@@ -54,7 +54,6 @@ def prefill(
 
     Args:
         store: The store, with the stage pushed.
-        stage: The stage.
         model: verification: as `condsim.loading.load_scorer` takes it. conditions: the YAML file
             of a prompted model.
         name: Name of the model in the rows; its own if None.

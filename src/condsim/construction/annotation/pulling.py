@@ -51,12 +51,8 @@ def pull(store: AnnotationStore, server: LabelStudioServer, stage: Stage) -> Pul
     """Fetches the annotations of a stage into the store, all of them or, on an error, none.
 
     Args:
-        store: The store.
         server: The server, of `open_server`.
         stage: ``"qualification"``, ``"conditions"`` or ``"verification"``.
-
-    Returns:
-        What changed.
 
     Raises:
         InputError: If the project is gone, the token is refused, or two accounts that gave answers
@@ -93,9 +89,6 @@ def give_hints(store: AnnotationStore, server: LabelStudioServer, stage: Stage) 
         store: The store, just pulled.
         server: The server, of `open_server`.
         stage: ``"conditions"``.
-
-    Returns:
-        Pairs whose hints changed.
 
     Raises:
         InputError: If the stage has no conditions to write, or its project is gone.
@@ -169,13 +162,9 @@ def stage_status(
     """Measures how far a stage is.
 
     Args:
-        store: The store.
         stage: ``"qualification"``, ``"conditions"`` or ``"verification"``.
         server: Asked for annotations that were not pulled, unless the stage is on Mechanical Turk;
             not asked if None.
-
-    Returns:
-        The state.
 
     Raises:
         InputError: If the project is gone, or on another server.

@@ -42,7 +42,6 @@ def push(
     """Hands out items; what is there stays, so a push that was interrupted goes on.
 
     Args:
-        store: The store.
         server: The server, of `open_server`.
         stage: ``"qualification"``, ``"conditions"`` or ``"verification"``.
         items: The items, of `items_to_annotate`.
@@ -50,9 +49,6 @@ def push(
         annotators: Answers wanted for each item; 1 for conditions and 3 for verification if None.
         anyone: Whether everybody's answers count, or only those of the pool.
         again: Whether to make a new project for the items that are not done.
-
-    Returns:
-        What was done.
 
     Raises:
         InputError: If there are no items, nobody is in the pool, or the stage was pushed to

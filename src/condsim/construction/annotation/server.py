@@ -146,9 +146,6 @@ def open_server(url: str) -> LabelStudioServer:
     Args:
         url: Base URL, such as ``http://localhost:8080``.
 
-    Returns:
-        The server.
-
     Raises:
         InputError: If the URL is invalid, or `TOKEN` is not set.
         MissingExtraError: If label-studio-sdk is not installed.

@@ -124,7 +124,6 @@ def write_stage(
     """Writes ``conditions.parquet`` or ``ratings.parquet`` and its manifest.
 
     Args:
-        store: The store.
         stage: ``"conditions"`` or ``"verification"``; a qualification has no file.
         output: The file, ``.parquet`` or ``.csv``; beside the store if None.
 

@@ -163,9 +163,6 @@ def load_text_encoder(name: str | None = None, *, device: str | None = None) -> 
             None.
         device: Where torch runs; it chooses if None.
 
-    Returns:
-        The encoder.
-
     Raises:
         InputError: If the model compares pairs and has no vectors of single texts.
         ModelError: If there is no such model.
@@ -227,7 +224,6 @@ def embed(
     """Embeds the items of a collection, and its captions where they are needed.
 
     Args:
-        collection: Items and captions.
         cache: Folder to keep vectors in; a run that was killed goes on from there.
         progress: Called with the stage and how far it is.
         images: Folder of the images of the items.

@@ -127,7 +127,6 @@ class PairFilter:
     """Measures and filters pairs in batches, and counts.
 
     Args:
-        settings: The bounds.
         encoder: Gives the vectors of the sentences; None for no cosine.
         stop_words: Words left out of the bags of words; English ones if None.
 
@@ -220,12 +219,8 @@ def filter_files(paths: Sequence[Path], rules: PairFilter, *, output: Path | Non
     """Filters files of pairs into one, with a manifest beside it.
 
     Args:
-        paths: The files.
         rules: The filters; it counts.
         output: A ``.parquet`` or ``.csv`` file; None to count only.
-
-    Returns:
-        Pairs that pass.
 
     Raises:
         InputError: If a file cannot be read or written.

@@ -88,10 +88,8 @@ def make_candidates(
     """Writes the candidates of one collection, and a manifest beside them.
 
     Args:
-        collection: Items and captions.
         vectors: Vectors of the items, of length 1, ``(n, width)``.
         path: The Parquet file to write.
-        settings: How.
         cache: Folder for what is kept between runs.
         progress: Called with the stage and how far it is.
         caption_vectors: Vectors of the captions by the text encoder, of length 1, ``(m, width)``;

@@ -56,9 +56,6 @@ def read_items(
         caption_column: The column with the caption.
         source: Name of the collection; the file's stem by default.
 
-    Returns:
-        The items.
-
     Raises:
         InputError: If the file cannot be read, a caption or an item's name is empty, or there are
             fewer than two items.

@@ -134,9 +134,6 @@ def build_criteria(
         exclude: Files of texts to leave out; see `condsim.tasks.held_out_texts`.
         progress: Called with the stage, what is done and what there is.
 
-    Returns:
-        What was drawn.
-
     Raises:
         InputError: If a file cannot be read or written, no criterion of a table can be used, the
             settings name a criterion that is in no table, or a column of numbers was not asked for.

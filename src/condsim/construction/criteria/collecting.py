@@ -138,13 +138,6 @@ def collect_texts(
         items: The texts with their attributes, read once.
         settings: How the values of the criteria compare.
         name: Name of the set, for rows and errors.
-        held_out: Texts to leave out.
-
-    Returns:
-        The texts.
-
-    Raises:
-        InputError: If no criterion can be used.
     """
     texts: list[str] = []
     seen: set[bytes] = set()

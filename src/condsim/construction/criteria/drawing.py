@@ -73,11 +73,7 @@ def draw_groups(texts: LabelledTexts, settings: CriteriaSettings) -> Iterator[Te
     criterion about as often alike as different.
 
     Args:
-        texts: What is drawn from.
         settings: Size and seed.
-
-    Yields:
-        The groups.
     """
     drawing = _Drawing(texts, settings)
     while (first := drawing.next_criterion()) is not None:

@@ -30,9 +30,6 @@ _POLES = frozenset(("positive", "negative"))
 def canonical_value(value: Value) -> str:
     """Makes values equal that are written in two ways.
 
-    Args:
-        value: A value of a criterion.
-
     Returns:
         Its words in lower case, without articles and possessives, numbers up to twelve as digits.
 
@@ -67,14 +64,9 @@ class Criterion:
         """Reads the answers.
 
         Args:
-            name: The criterion.
             answers: What texts say of it, each one value or more, as they are written.
-            settings: How its values compare.
             texts: How many texts give each answer; one if None.
             bins: Grades that numbers are cut into.
-
-        Raises:
-            InputError: If ``order`` lacks a value, or numbers are to be cut and there are none.
         """
         self.name = name
         self.steps = 1

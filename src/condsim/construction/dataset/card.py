@@ -245,9 +245,6 @@ class PlainTable(NamedTuple):
 def rating_tables(report: RatingReport) -> tuple[PlainTable, ...]:
     """Lays out how far people agree, how good each is, and how far models agree with them.
 
-    Args:
-        report: The report.
-
     Returns:
         Two tables, and a third where models have rated.
     """
@@ -269,14 +266,7 @@ def rating_tables(report: RatingReport) -> tuple[PlainTable, ...]:
 
 
 def leakage_tables(report: LeakageReport) -> tuple[PlainTable, PlainTable]:
-    """Lays out what the splits share, and what a model reaches that sees a part of each row.
-
-    Args:
-        report: The report.
-
-    Returns:
-        The two tables.
-    """
+    """Lays out what the splits share, and what a model reaches that sees a part of each row."""
     shared = _table(
         "Texts in two splits",
         report.shared,

@@ -203,7 +203,6 @@ def decide_labels(rows: Sequence[RatedRow], rules: LabelRules) -> Decision:
 
     Args:
         rows: The rows with their ratings.
-        rules: How.
 
     Returns:
         The labelled and the dropped rows; together they are all rows.

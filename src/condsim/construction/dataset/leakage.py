@@ -69,9 +69,6 @@ def find_leakage(
         resamples: Bootstrap resamples for the intervals.
         seed: Seed of the resamples.
 
-    Returns:
-        The report.
-
     Raises:
         InputError: If there are fewer than two splits, one has no conditions, or no row of the
             first has a label.

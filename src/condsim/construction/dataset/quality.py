@@ -364,9 +364,6 @@ def report_ratings(rows: Sequence[RatedRow]) -> RatingReport:
     Args:
         rows: The rows with their ratings, of `collect_votes`.
 
-    Returns:
-        The report.
-
     Raises:
         InputError: If no row has a rating by a person.
         MissingExtraError: If statsmodels or krippendorff is not installed.

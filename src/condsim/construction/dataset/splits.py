@@ -126,7 +126,6 @@ def split_rows(pairs: Sequence[tuple[str, str]], rules: SplitRules) -> Splitting
 
     Args:
         pairs: The two sentences of each row, ``n`` of them.
-        rules: How to split.
 
     Returns:
         The number of each row's split, ``split`` of shape ``(n,)``: 0 train, 1 validation, 2 test,

@@ -84,7 +84,6 @@ def build_dataset(
     """Makes a data set of ratings: labels, splits, leakage report and card.
 
     Args:
-        ratings: File of ratings.
         target: Where to write it, and what to say of it.
         labels: How ratings become labels.
         splits: How rows are split.

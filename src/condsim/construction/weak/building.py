@@ -69,9 +69,7 @@ def build_weak(
     """Makes a weakly labelled data set; the same input gives the same file.
 
     Args:
-        paths: Files of captions.
         output: A ``.csv`` or ``.parquet`` file to write; a manifest lies beside it.
-        registry: The functions.
         settings: Sizes, seed and bounds.
         cache: Folder where vectors and neighbours are kept.
         progress: Called with the stage, what is done and what there is.
@@ -82,9 +80,6 @@ def build_weak(
         absent_output: File for rows with the label -1; the same file if None.
         functions: Files that functions of the registry are from, for the manifest.
         device: Where torch runs; it chooses if None.
-
-    Returns:
-        What was made.
 
     Raises:
         InputError: If a file cannot be read or written, or an option is out of its range.

@@ -72,7 +72,6 @@ def agreement(task: Task, registry: Registry, *, shown: int = 20) -> AgreementRe
 
     Args:
         task: Rows with conditions and labels from 1 to 5, such as C-STS.
-        registry: The functions.
         shown: Conditions that are not understood to list, at most.
 
     Returns:
@@ -128,7 +127,6 @@ def coverage(sentences: Sequence[str], registry: Registry) -> tuple[Coverage, ..
 
     Args:
         sentences: Any number, at least one.
-        registry: The functions.
 
     Returns:
         A row a function; those that read the most come first.

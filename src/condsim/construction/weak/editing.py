@@ -96,7 +96,6 @@ def counter_edits(text: str, *, seed: int = 0) -> list[CounterEdit]:
     """Gives the copies of a text that differ from it in one number, negation or opposite.
 
     Args:
-        text: The text.
         seed: Seed of the numbers that are put in.
 
     Returns:
@@ -201,18 +200,13 @@ def build_counter_edits(
     Functions on captions take no part: what they take a text to imply, a change may leave open.
 
     Args:
-        paths: Files of texts.
         output: A ``.csv`` or ``.parquet`` file to write; a manifest lies beside it.
-        registry: The functions.
         rows: Most rows, at least 2.
         text_column: The column of the text.
         exclude: Files of texts that must not be used; see `condsim.tasks.held_out_texts`.
         functions: Files that functions of the registry are from, for the manifest.
         seed: Seed of all that is drawn.
         progress: Called with the stage, the rows written and how many there may be.
-
-    Returns:
-        What was made.
 
     Raises:
         InputError: If a file cannot be read or written, or ``rows`` is below 2.

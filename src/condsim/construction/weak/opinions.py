@@ -70,7 +70,6 @@ def polarity(text: str, aspect: str = "") -> str | None:
     """Says what a text thinks of an aspect.
 
     Args:
-        text: The text.
         aspect: What the opinion is about, in a few words; empty for the text as a whole.
 
     Returns:

@@ -86,9 +86,6 @@ def read_pool(
         sample: Sentences to draw; all if None.
         seed: Seed of the draw.
 
-    Returns:
-        The sentences.
-
     Raises:
         InputError: If a file cannot be read, or fewer than two sentences are left.
     """

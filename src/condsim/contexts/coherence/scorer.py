@@ -37,8 +37,6 @@ class CoherenceScorer:
         """Makes a scorer of loaded parts; see :meth:`open`.
 
         Args:
-            model: The trained model.
-            vocabulary: Its tokenizer.
             contexts: What the context around each sentence of the corpus adds, ``(n, width)``.
         """
         self._model, self._vocabulary, self._contexts = model.eval(), vocabulary, contexts
@@ -50,13 +48,9 @@ class CoherenceScorer:
         """Opens a trained model; the first time, the vectors of the corpus are computed.
 
         Args:
-            folder: The model's folder.
             corpus: The corpus it was trained on.
             progress: Called with the sentences done and their number, first for the vectors and
                 then for the contexts.
-
-        Returns:
-            The scorer.
 
         Raises:
             ModelError: If the folder holds no finished coherence model.

@@ -157,23 +157,13 @@ class CoherenceReport(Settings, allow_inf_nan=True):
     def read(cls, folder: Path) -> CoherenceReport:
         """Reads the report of a finished training.
 
-        Args:
-            folder: The model's folder.
-
-        Returns:
-            The report.
-
         Raises:
             InputError: If there is none, or it is damaged.
         """
         return read_report(cls, folder)
 
     def summary(self) -> str:
-        """Says in one line how well the model does.
-
-        Returns:
-            The line.
-        """
+        """Says in one line how well the model does."""
         return (
             f"coherence ({self.head} head): accuracy {100 * self.accuracy:.1f} on "
             f"{self.held_out_documents} held-out documents (replacement from the same document "

@@ -81,9 +81,6 @@ def prepare_corpus(
         caption_field: Name of the column in TSV.
         progress: Called with the bytes of text read and the total, about.
 
-    Returns:
-        The corpus, opened.
-
     Raises:
         InputError: If an input or setting breaks a rule, no sentence is left, ``output`` holds
             something else, or cannot be written.

@@ -135,9 +135,6 @@ class Corpus:
         Args:
             folder: The folder that :func:`prepare_corpus` wrote.
 
-        Returns:
-            The corpus.
-
         Raises:
             InputError: If the folder holds none, or is damaged.
             MissingExtraError: If the ``contexts`` extra is not installed.
@@ -156,9 +153,6 @@ class Corpus:
         Args:
             ids: Rows of the corpus in any order, ``(k,)``.
 
-        Returns:
-            Their texts.
-
         Raises:
             IndexError: If a row is not in the corpus, -1 included.
         """
@@ -169,9 +163,6 @@ class Corpus:
 
         Args:
             ids: Numbers of documents, ``(k,)``.
-
-        Returns:
-            Their names.
 
         Raises:
             IndexError: If there is no such document.
@@ -196,8 +187,6 @@ class Corpus:
 
         Args:
             centres: Rows of the corpus, ``(k,)``.
-            left: Sentences before.
-            right: Sentences after.
 
         Returns:
             Rows in the order of the text, ``(k, left + right)``; -1 where the document ends.

@@ -118,9 +118,6 @@ def learn_vocabulary(
         lowercase: Whether case is ignored, which suits a small corpus.
         progress: Called with the sentences read and their number.
 
-    Returns:
-        The vocabulary.
-
     Raises:
         InputError: If the corpus has no sentence or the size is too small for the bytes.
     """
@@ -245,9 +242,6 @@ class CorpusTokens:
         Args:
             corpus: The corpus; read in blocks.
             vocabulary: The tokenizer; the files are in its folder.
-
-        Returns:
-            The tokens.
         """
         folder = vocabulary.folder
         folder.mkdir(parents=True, exist_ok=True)

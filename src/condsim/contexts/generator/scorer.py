@@ -42,7 +42,6 @@ class GeneratorScorer:
 
         Args:
             models: The model of each task; one and the same, or three.
-            vocabulary: Their tokenizer.
             corpus: The corpus of the contexts.
             settings: What the models are.
             memory_gb: Gigabytes of encoder states that are kept, of all models together.
@@ -65,15 +64,11 @@ class GeneratorScorer:
         """Opens trained generators.
 
         Args:
-            folder: Their folder.
             corpus: The corpus they were trained on.
             tasks: What will be scored; models of other tasks are not opened.
             precision: Number format; bfloat16 is about twice as fast where the processor has it,
                 and changes a score by some thousandths.
             memory_gb: See the constructor.
-
-        Returns:
-            The scorer.
 
         Raises:
             ModelError: If the folder holds no finished generators.

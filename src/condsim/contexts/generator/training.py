@@ -229,11 +229,7 @@ class GeneratorReport(_DocumentCounts):
         return {task: part for model in self.models.values() for task, part in model.tasks.items()}
 
     def summary(self) -> str:
-        """Says in one line how good the generators are.
-
-        Returns:
-            The line.
-        """
+        """Says in one line how good the generators are."""
         parts = [
             f"{name} {task.loss:.2f} (words alone {task.unigram_loss:.2f}, another context "
             f"{task.other_context_loss:.2f})"

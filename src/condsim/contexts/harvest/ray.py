@@ -64,15 +64,11 @@ class RayEngine:
         """Writes the shards of some numbers; if a worker dies, another writes its shard.
 
         Args:
-            made: The harvest.
             opener: Opens corpus, index and scorer in a worker.
             numbers: Numbers of the shards.
 
         Yields:
             Each number when its shard is written, in any order.
-
-        Raises:
-            InputError: If the cluster cannot be reached or a worker fails.
         """
         made = replace(made, folder=made.folder.resolve())  # workers have directories of their own
         with _connected(self._address) as ray:

@@ -102,9 +102,6 @@ class TfidfIndex:
         Args:
             folder: The folder that :meth:`build` wrote.
 
-        Returns:
-            The index.
-
         Raises:
             InputError: If the folder holds none, or is damaged.
         """
@@ -127,15 +124,11 @@ class TfidfIndex:
         chunk beside the index.
 
         Args:
-            corpus: The corpus.
             folder: Folder of the index.
             min_df: Fewest chunks of a term. With 1 the index is about twice as large, for terms
                 that find one chunk each.
             may_be_empty: Whether an index in which nothing can be found is allowed.
             progress: Called with the number of chunks read.
-
-        Returns:
-            The index, opened.
 
         Raises:
             InputError: If ``min_df`` is below 1, no term is left, or the folder holds something
@@ -202,7 +195,6 @@ class TfidfIndex:
         """Compares sentences by the words and bigrams they share.
 
         Args:
-            sentence: A sentence.
             others: Sentences to compare it with, n of them.
 
         Returns:

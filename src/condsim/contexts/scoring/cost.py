@@ -56,7 +56,6 @@ def cost_of(
 
     Args:
         sentences: Distinct sentences among the pairs.
-        pairs: Pairs.
         corpus: Sentences of the corpus, which bounds the contexts there are.
         selection: How context sets are made.
         weights: λ of Eq. 3: terms of weight 0 cost nothing.

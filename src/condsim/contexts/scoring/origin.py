@@ -66,8 +66,6 @@ class OriginScorer(PairScorer):
         """Prepares; nothing is computed.
 
         Args:
-            corpus: The corpus.
-            index: Its index.
             terms: Computes the terms of Eq. 3.
             selection: How context sets are made; the paper's by default.
             weights: λ of Eq. 3, for the choice of contexts and for the score; all 1 by default.
@@ -172,7 +170,6 @@ class OriginScorer(PairScorer):
 
         Args:
             sentences: Distinct sentences among the pairs.
-            pairs: Pairs.
 
         Returns:
             The cost, with the time expected on this machine as it is now if that was measured.

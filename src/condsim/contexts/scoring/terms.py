@@ -49,7 +49,6 @@ class ContextTerms:
         Args:
             sentences: Sentences, length m.
             centres: The contexts of each, m arrays of any length.
-            names: Which terms.
 
         Returns:
             For each sentence the terms by name, each of the length of its contexts. NaN where a

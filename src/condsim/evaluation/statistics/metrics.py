@@ -275,9 +275,6 @@ def over_estimation(scores: ArrayLike, task: Task, *, margin: float = MARGIN) ->
         task: The data; gold is its labels mapped to [0, 1].
         margin: How far beyond gold a similarity must be, at least 0; exactly as far does not count.
 
-    Returns:
-        The counts.
-
     Raises:
         InputError: If there is no such pair or there are no conditions, the number of scores is not
             that of the rows, a score of a pair is not finite, or the margin is below 0 or not

@@ -53,7 +53,6 @@ def load_suite(
 
     Args:
         folder: The folder; for ``criteria`` and ``written`` also the file itself.
-        suite: Which data sets.
         only: Keys of the data sets to load; all of the suite by default.
         triplets_cache: Folder that keeps triplets drawn from running text; None draws them anew
             each time.

@@ -69,9 +69,6 @@ def evaluate_suite(
         baselines: Names in `condsim.scorers.BASELINES`; all of them by default.
         progress: Called with the stage, what is done and what there is.
 
-    Returns:
-        The report.
-
     Raises:
         InputError: If there is no data set, two scorers have one name, ``against`` is none of
             them, ``resamples`` is negative, a baseline or the precision is unknown, or a scorer

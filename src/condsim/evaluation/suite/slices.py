@@ -45,9 +45,6 @@ NO_NUMBERS = frozenset(
 def has_negation(text: str) -> bool:
     """Whether a text holds a negation word.
 
-    Args:
-        text: Any English text.
-
     Returns:
         True for a word of `NEGATIONS` or one that ends in ``n't``, in any case.
 
@@ -61,9 +58,6 @@ def has_negation(text: str) -> bool:
 
 def asks_for_number(condition: str) -> bool:
     """Whether a condition asks for a number, a quantity, a time or a price.
-
-    Args:
-        condition: Any English condition.
 
     Returns:
         True if it has a word of `NUMBERS` or begins as one of `NUMBER_QUESTIONS`, and has no word

@@ -26,7 +26,6 @@ def suite_tables(report: SuiteReport, *, width: int = 80, published: bool = True
     """Lays a report out for the terminal.
 
     Args:
-        report: The report.
         width: Characters in a line; columns that do not fit go into a table of their own.
         published: Whether the published rows follow ours, greyed.
 
@@ -50,7 +49,6 @@ def suite_markdown(report: SuiteReport, *, published: bool = True) -> str:
     """Lays a report out as Markdown.
 
     Args:
-        report: The report.
         published: Whether the published rows follow ours, in italics.
 
     Returns:
@@ -187,7 +185,6 @@ def heat_map(report: SuiteReport, path: Path, *, published: bool = False) -> Non
     Of a suite with groups it is the other way round, and the metric is Spearman.
 
     Args:
-        report: The report.
         path: The PNG file to write.
         published: Whether the published rows are drawn below ours, where they can be compared.
 

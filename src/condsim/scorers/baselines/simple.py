@@ -136,9 +136,6 @@ def baseline(name: str, *, train: Task | None = None) -> Baseline:
         name: A name in :data:`BASELINES`.
         train: The rows to learn from; a baseline that learns nothing ignores them.
 
-    Returns:
-        The baseline.
-
     Raises:
         InputError: If no baseline has this name or no row of ``train`` has a label.
     """
@@ -152,9 +149,6 @@ def baseline(name: str, *, train: Task | None = None) -> Baseline:
 
 def tokens_of(text: str) -> list[str]:
     """Words of a text, lower-cased, as all TF-IDF here counts them.
-
-    Args:
-        text: Any text.
 
     Returns:
         Its words of two characters or more, in order (scikit-learn's default).

@@ -42,9 +42,6 @@ def iter_rows(
         others: Whether the rows also keep all other columns, as `Row.record`.
         txt_as_tsv: Whether ``.txt`` is read as ``.tsv``.
 
-    Returns:
-        Iterator over the rows.
-
     Raises:
         InputError: If the file cannot be read, has no rows, lacks a column or breaks a rule of its
             format, at the first such place. The call itself reports a wrong path or suffix, the

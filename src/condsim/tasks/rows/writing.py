@@ -87,7 +87,6 @@ def write_records(path: Path, records: Iterable[Record]) -> int:
 
     Args:
         path: The file; see `is_table`. Records of a table must have the same keys.
-        records: The records.
 
     Returns:
         Their number.
@@ -104,7 +103,6 @@ def write_tsv(stream: TextIO, records: Iterable[Record]) -> int:
     """Writes rows with no quoting; a tab or line end within a text becomes a space.
 
     Args:
-        stream: Where to write.
         records: The records, which have the same keys.
 
     Returns:

@@ -154,7 +154,6 @@ def split_labelled(
     pairs (of rows with a group: whole groups) are drawn instead, and the log says so.
 
     Args:
-        rows: The rows.
         share: Share of the rows to measure on, in (0, 1).
         seed: Seed of the draw.
 

@@ -152,9 +152,6 @@ def export_onnx(
         name: Short name, shown in tables; that of the model if None.
         facts: What else ``condsim info`` and the card shall show.
 
-    Returns:
-        Size and nearness.
-
     Raises:
         InputError: If there are no samples, ``quantize`` is unknown or the folders are the same.
         ModelError: If the model cannot be loaded, is no bi-encoder or cannot be exported.

@@ -47,9 +47,6 @@ def restore_onnx(folder: Path | str, output: Path | str) -> SentenceTransformer:
         folder: A folder with ``model.onnx``, of a BERT with mean pooling, such as the bundled one.
         output: The folder to write: what sentence-transformers loads, with ``condsim.json``.
 
-    Returns:
-        The encoder.
-
     Raises:
         ModelError: If a file is missing or damaged, or the graph is of another kind.
 
@@ -109,12 +106,6 @@ def open_backbone(name: str) -> Iterator[str]:
 
     Args:
         name: A Hub name, a folder, or ``default``.
-
-    Yields:
-        A folder or a Hub name.
-
-    Raises:
-        ModelError: See `restore_onnx`.
     """
     folder = exported_folder(name)
     if folder is None:

@@ -106,9 +106,6 @@ def read_result(kind: type[Result], path: Path) -> Result:
 def to_markdown(result: SweepResult) -> str:
     """Lays the result out: the trials, the best recipe's seeds, the baseline, the held-out file.
 
-    Args:
-        result: The result.
-
     Returns:
         Markdown that ends in a newline. Spearman and Pearson are x 100.
     """

@@ -48,11 +48,7 @@ def run_sweep(spec: SweepSpec, output: Path) -> SweepResult:
     ``sweep.json``, ``sweep.md``, ``best.yaml`` and, with a held-out file, ``test.json``.
 
     Args:
-        spec: The sweep.
         output: A folder that is new, empty or holds this sweep.
-
-    Returns:
-        The result.
 
     Raises:
         InputError: If the folder holds anything else, the data break a rule, or a held-out file

@@ -184,9 +184,6 @@ def load_sweep(path: Path) -> SweepSpec:
     Args:
         path: A YAML file; ``docs/sweep.md`` lists its keys.
 
-    Returns:
-        The checked sweep.
-
     Raises:
         InputError: If the file or its base recipe cannot be read, a key is unknown or missing, a
             value is impossible, or a point of the space makes no valid recipe.
