@@ -296,15 +296,10 @@ def _holds(known: Mapping[str, object], wanted: Mapping[str, object]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """An array with what is known of its making.
-
-    Attributes:
-        values: The array.
-        facts: Such as the versions of libraries and the seconds it took.
-    """
+    """An array with what is known of its making."""
 
     values: NDArray[Any]
-    facts: Mapping[str, Any]
+    facts: Mapping[str, Any]  # such as the versions of libraries and the seconds it took
 
 
 class KeptArrays:

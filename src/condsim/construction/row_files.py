@@ -245,21 +245,13 @@ def _write_csv(rows: Iterator[TableRow], path: Path, kind: type[TableRow]) -> in
 
 @dataclass(frozen=True, slots=True)
 class TrainingRow(TableRow):
-    """A row of training data.
+    """A row of training data."""
 
-    Attributes:
-        sentence1: The first sentence, or a short answer in its place.
-        sentence2: The second, likewise.
-        condition: The condition.
-        label: Similarity from 1 to 5.
-        origin: Where the label is from, such as ``given``, or ``model:`` and the names of models.
-    """
-
-    sentence1: str
-    sentence2: str
+    sentence1: str  # the first sentence, or a short answer in its place
+    sentence2: str  # the second, likewise
     condition: str
-    label: float
-    origin: str
+    label: float  # similarity from 1 to 5
+    origin: str  # where the label is from, such as ``given``, or ``model:`` and the names of models
 
 
 @dataclass(frozen=True, slots=True)

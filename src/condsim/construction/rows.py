@@ -34,60 +34,38 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class Candidate(TableRow):
-    """A sentence pair that may be annotated.
+    """A sentence pair that may be annotated."""
 
-    Attributes:
-        pair_id: See `pair_id_of`.
-        source: Name of the collection that both sentences are from.
-        item1: Item of the first sentence.
-        item2: Item of the second sentence, another one.
-        sentence1: The first sentence.
-        sentence2: The second sentence.
-        similarity: Cosine of the two items' embeddings, -1 to 1; None where there are none.
-        iou: Intersection over union of the bags of words, 0 to 1; None until filtered.
-        text_cosine: Cosine of the two sentences' embeddings, -1 to 1; None until filtered.
-        length_ratio: Words of the shorter by words of the longer, 0 to 1; None until filtered.
-        min_length: Characters of the shorter; None until filtered.
-    """
-
-    pair_id: str
-    source: str
-    item1: str
-    item2: str
+    pair_id: str  # see `pair_id_of`
+    source: str  # name of the collection that both sentences are from
+    item1: str  # item of the first sentence
+    item2: str  # item of the second sentence, another one
     sentence1: str
     sentence2: str
+    # Cosine of the two items' embeddings, -1 to 1; None where there are none.
     similarity: float | None = None
+    # Intersection over union of the bags of words, 0 to 1; None until filtered.
     iou: float | None = None
+    # Cosine of the two sentences' embeddings, -1 to 1; None until filtered.
     text_cosine: float | None = None
+    # Words of the shorter by words of the longer, 0 to 1; None until filtered.
     length_ratio: float | None = None
-    min_length: int | None = None
+    min_length: int | None = None  # characters of the shorter; None until filtered
 
 
 @dataclass(frozen=True, slots=True)
 class Condition(TableRow):
-    """A condition that was written for a pair.
-
-    Attributes:
-        pair_id: The pair.
-        sentence1: Its first sentence.
-        sentence2: Its second sentence.
-        condition: The condition.
-        intended: Whether the pair is meant to be alike ("high") or not ("low") under it.
-        annotator: Who wrote it.
-        seconds: Time it took; None where it is not known.
-        origin: `HUMAN`, or the name of the model that proposed it and whose words stayed.
-        prefilled_by: The model whose proposal the annotator was shown, changed or not; empty for
-            none.
-    """
+    """A condition that was written for a pair."""
 
     pair_id: str
     sentence1: str
     sentence2: str
     condition: str
-    intended: Intended
-    annotator: str
-    seconds: float | None = None
-    origin: str = HUMAN
+    intended: Intended  # whether the pair is meant to be alike ("high") or not ("low") under it
+    annotator: str  # who wrote it
+    seconds: float | None = None  # time it took; None where it is not known
+    origin: str = HUMAN  # `HUMAN`, or the name of the model that proposed it and whose words stayed
+    # The model whose proposal the annotator was shown, changed or not; empty for none.
     prefilled_by: str = ""
 
     def __post_init__(self) -> None:
@@ -100,37 +78,22 @@ class Rating(TableRow):
     """What one annotator says of one pair under one condition.
 
     The key is (`row_id`, `annotator`): a later rating with the same key replaces the earlier one.
-
-    Attributes:
-        row_id: See `row_id_of`.
-        pair_id: The pair.
-        sentence1: Its first sentence.
-        sentence2: Its second sentence.
-        condition: The condition.
-        intended: What the condition was written for.
-        annotator: Who rated.
-        label: Similarity from 1 to 5, or `DOES_NOT_APPLY`.
-        seconds: Time it took; None where it is not known.
-        origin: `HUMAN`, or the name of the model that rated.
-        updated_at: When the rating was last changed, ISO 8601 in UTC; empty where not known.
-        prefilled_by: The model whose rating the annotator was shown, changed or not; empty for
-            none.
-        condition_origin: `HUMAN`, or the name of the model that proposed the condition, changed or
-            not.
     """
 
-    row_id: str
+    row_id: str  # see `row_id_of`
     pair_id: str
     sentence1: str
     sentence2: str
     condition: str
-    intended: Intended
-    annotator: str
-    label: int
-    seconds: float | None = None
-    origin: str = HUMAN
-    updated_at: str = ""
+    intended: Intended  # what the condition was written for
+    annotator: str  # who rated
+    label: int  # similarity from 1 to 5, or `DOES_NOT_APPLY`
+    seconds: float | None = None  # time it took; None where it is not known
+    origin: str = HUMAN  # `HUMAN`, or the name of the model that rated
+    updated_at: str = ""  # when the rating was last changed, ISO 8601 in UTC; empty where not known
+    # The model whose rating the annotator was shown, changed or not; empty for none.
     prefilled_by: str = ""
+    # `HUMAN`, or the name of the model that proposed the condition, changed or not.
     condition_origin: str = HUMAN
 
     def __post_init__(self) -> None:
@@ -145,25 +108,15 @@ class Rating(TableRow):
 
 @dataclass(frozen=True, slots=True)
 class DatasetRow(TableRow):
-    """A row of the finished data set; the first four columns are those of the C-STS release.
-
-    Attributes:
-        sentence1: The first sentence.
-        sentence2: The second sentence.
-        condition: The condition.
-        label: Similarity from 1 to 5.
-        pair_id: The pair.
-        origin: `HUMAN`, or the names of the models that had a hand in the row.
-        split: Such as ``"train"``.
-    """
+    """A row of the finished data set; the first four columns are those of the C-STS release."""
 
     sentence1: str
     sentence2: str
     condition: str
-    label: float
+    label: float  # similarity from 1 to 5
     pair_id: str
-    origin: str
-    split: str
+    origin: str  # `HUMAN`, or the names of the models that had a hand in the row
+    split: str  # such as ``"train"``
 
 
 def columns_of(kind: type[TableRow]) -> tuple[str, ...]:

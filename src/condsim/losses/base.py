@@ -107,19 +107,12 @@ class Targets:
 
 @dataclass(frozen=True)
 class EncodedBatch:
-    """A batch behind the encoder.
+    """A batch behind the encoder."""
 
-    Attributes:
-        first: Embeddings of the conditional sentences 1, ``(rows, dim)``.
-        second: Embeddings of the conditional sentences 2, ``(rows, dim)``.
-        targets: The labels.
-        first_features: The preprocessed column 1, for a second view of it.
-    """
-
-    first: Tensor
-    second: Tensor
+    first: Tensor  # embeddings of the conditional sentences 1, ``(rows, dim)``
+    second: Tensor  # embeddings of the conditional sentences 2, ``(rows, dim)``
     targets: Targets
-    first_features: dict[str, Any]
+    first_features: dict[str, Any]  # the preprocessed column 1, for a second view of it
 
     @property
     def similarities(self) -> Tensor:

@@ -50,18 +50,12 @@ class ProjectionHead(nn.Module):
 
 @dataclass(frozen=True)
 class ProjectedBatch:
-    """A batch in the projected space.
+    """A batch in the projected space."""
 
-    Attributes:
-        first: g(f(sentence 1, condition)), ``(rows, dim)``.
-        second: g(f(sentence 2, condition)), ``(rows, dim)``.
-        view: g(f'(sentence 1, condition)), sentence 1 under a second dropout, ``(rows, dim)``; None
-            where no objective asks for it.
-        targets: The labels of the batch.
-    """
-
-    first: Tensor
-    second: Tensor
+    first: Tensor  # g(f(sentence 1, condition)), ``(rows, dim)``
+    second: Tensor  # g(f(sentence 2, condition)), ``(rows, dim)``
+    # g(f'(sentence 1, condition)), sentence 1 under a second dropout, ``(rows, dim)``; None where
+    # no objective asks for it.
     view: Tensor | None
     targets: Targets
 

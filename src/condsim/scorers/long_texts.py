@@ -32,17 +32,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Split:
-    """Inputs in pieces.
+    """Inputs in pieces."""
 
-    Attributes:
-        pieces: The pieces of all inputs, one after the other.
-        owner: Which of the inputs each piece is of, ascending, (pieces,).
-        tokens: Tokens of each piece, without those of the condition, (pieces,).
-    """
-
-    pieces: list[Input]
-    owner: IntArray
-    tokens: IntArray
+    pieces: list[Input]  # the pieces of all inputs, one after the other
+    owner: IntArray  # which of the inputs each piece is of, ascending, (pieces,)
+    tokens: IntArray  # tokens of each piece, without those of the condition, (pieces,)
 
     def pooled(self, vectors: FloatArray) -> FloatArray:
         """Pools vectors of the pieces, (pieces, d): those of the inputs, of length 1, (n, d)."""
@@ -139,17 +133,11 @@ def _ends(text: str) -> tuple[list[int], list[int], list[int]]:
 
 @dataclass(frozen=True)
 class Tokenised(Generic[T]):
-    """What a model reads of inputs.
+    """What a model reads of inputs."""
 
-    Attributes:
-        inputs: The inputs as the model takes them, length n; what is too long is cut.
-        longer: Which of them are too long, ascending.
-        limit: Most tokens that the model reads.
-    """
-
-    inputs: Sequence[T]
-    longer: Sequence[int] = ()
-    limit: int = 0
+    inputs: Sequence[T]  # the inputs as the model takes them, length n; what is too long is cut
+    longer: Sequence[int] = ()  # which of them are too long, ascending
+    limit: int = 0  # most tokens that the model reads
 
 
 def read_all(

@@ -140,17 +140,11 @@ class MaskedScorer:
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Rows as a sentence-transformers trainer and our sampler take them.
+    """Rows as a sentence-transformers trainer and our sampler take them."""
 
-    Attributes:
-        dataset: The columns of text and label.
-        pair_ids: Sentence pair of each row, ``(n,)``; rows of one pair share a batch.
-        lengths: Characters of the longest text of each row, ``(n,)``.
-    """
-
-    dataset: Dataset
-    pair_ids: IntArray
-    lengths: IntArray
+    dataset: Dataset  # the columns of text and label
+    pair_ids: IntArray  # sentence pair of each row, ``(n,)``; rows of one pair share a batch
+    lengths: IntArray  # characters of the longest text of each row, ``(n,)``
 
 
 def training_set(rows: TrainingData, recipe: Recipe, *, separator: str) -> TrainingSet:

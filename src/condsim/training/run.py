@@ -38,21 +38,14 @@ _LOGGER = logging.getLogger("condsim")
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """What a finished run is worth.
+    """What a finished run is worth."""
 
-    Attributes:
-        output: The model folder.
-        report: The evaluation on the dev file.
-        dev_spearman: Spearman x100 on the dev file after each epoch.
-        seconds: Wall-clock time of this process, training and evaluation.
-        dev_accuracy: Percentage of the triplets of the dev file whose anchor is nearer to its
-            positive, after each epoch; empty where the dev file has no triplets.
-    """
-
-    output: Path
-    report: Report
-    dev_spearman: tuple[float, ...]
-    seconds: float
+    output: Path  # the model folder
+    report: Report  # the evaluation on the dev file
+    dev_spearman: tuple[float, ...]  # Spearman x100 on the dev file after each epoch
+    seconds: float  # wall-clock time of this process, training and evaluation
+    # Percentage of the triplets of the dev file whose anchor is nearer to its positive, after each
+    # epoch; empty where the dev file has no triplets.
     dev_accuracy: tuple[float, ...] = ()
 
     def summary(self) -> str:

@@ -23,19 +23,12 @@ from condsim.tasks import iter_rows, stem_of
 
 @dataclass(frozen=True)
 class FilterSettings:
-    """Bounds; a pair that is outside one of them is rejected. None turns a filter off.
+    """Bounds; a pair that is outside one of them is rejected. None turns a filter off."""
 
-    Attributes:
-        max_iou: Highest intersection over union of the bags of words, 0 to 1.
-        min_text_cosine: Lowest cosine of the two sentences' vectors, -1 to 1.
-        min_length_ratio: Lowest ratio of the word counts, 0 to 1.
-        min_length: Fewest characters of the shorter sentence.
-    """
-
-    max_iou: float | None = None
-    min_text_cosine: float | None = None
-    min_length_ratio: float | None = None
-    min_length: int | None = None
+    max_iou: float | None = None  # highest intersection over union of the bags of words, 0 to 1
+    min_text_cosine: float | None = None  # lowest cosine of the two sentences' vectors, -1 to 1
+    min_length_ratio: float | None = None  # lowest ratio of the word counts, 0 to 1
+    min_length: int | None = None  # fewest characters of the shorter sentence
 
     def __post_init__(self) -> None:
         """Checks the ranges."""

@@ -36,21 +36,14 @@ _FORMAT = 1  # of the manifest
 
 @dataclass(frozen=True)
 class CandidateSettings:
-    """What candidates are made of.
+    """What candidates are made of."""
 
-    Attributes:
-        k: Neighbours of an item.
-        filters: Bounds for the pairs of captions.
-        exact_up_to: Most items for exact search; more are searched by HNSW.
-        sample: Most pairs to write, drawn at random; all if None.
-        seed: Seed of the sample.
-    """
-
-    k: int = 64
+    k: int = 64  # neighbours of an item
+    # Bounds for the pairs of captions.
     filters: FilterSettings = field(default_factory=FilterSettings)
-    exact_up_to: int = EXACT_UP_TO
-    sample: int | None = None
-    seed: int = 0
+    exact_up_to: int = EXACT_UP_TO  # most items for exact search; more are searched by HNSW
+    sample: int | None = None  # most pairs to write, drawn at random; all if None
+    seed: int = 0  # seed of the sample
 
     def __post_init__(self) -> None:
         """Checks the ranges."""

@@ -25,25 +25,15 @@ _ROWS_OF_WORDING = 45  # of a criterion that bring in one more wording
 
 @dataclass(frozen=True)
 class Chosen:
-    """A pair that becomes a row.
+    """A pair that becomes a row."""
 
-    Attributes:
-        text1: Place of the first text.
-        text2: Place of the second text.
-        criterion: Place of the criterion.
-        condition: How the criterion is worded.
-        label: From 1 (different) to 5 (alike).
-        overlap: See `Judged`.
-        group: Number of the group, or of the pair in the form ``pairs``; from 0.
-    """
-
-    text1: int
-    text2: int
-    criterion: int
-    condition: str
-    label: float
-    overlap: float
-    group: int
+    text1: int  # place of the first text
+    text2: int  # place of the second text
+    criterion: int  # place of the criterion
+    condition: str  # how the criterion is worded
+    label: float  # from 1 (different) to 5 (alike)
+    overlap: float  # see `Judged`
+    group: int  # number of the group, or of the pair in the form ``pairs``; from 0
 
 
 class _Wordings:

@@ -37,23 +37,14 @@ _SPLITS = frozenset(("train", "dev", "test", "val", "valid", "validation"))
 
 @dataclass(frozen=True, slots=True)
 class CriteriaRow(TableRow):
-    """Two texts under a condition, and the criterion that it words.
-
-    Attributes:
-        sentence1: The first text.
-        sentence2: The second text.
-        condition: A wording of the criterion.
-        label: From 1 (different) to 5 (alike).
-        criterion: The criterion, as the table names it.
-        set: The set that both texts are from.
-    """
+    """Two texts under a condition, and the criterion that it words."""
 
     sentence1: str
     sentence2: str
-    condition: str
-    label: float
-    criterion: str
-    set: str
+    condition: str  # a wording of the criterion
+    label: float  # from 1 (different) to 5 (alike)
+    criterion: str  # the criterion, as the table names it
+    set: str  # the set that both texts are from
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,43 +63,28 @@ class PairRow(CriteriaRow):
 
 @dataclass(frozen=True)
 class SetReport:
-    """What was drawn from one table.
-
-    Attributes:
-        name: Name of the set.
-        texts: Texts that rows were drawn from.
-        excluded: Texts or pairs left out since they are held out.
-        repeated: Texts or pairs left out since they came before.
-        rows: Rows drawn.
-        groups: Groups, or pairs in the form ``pairs``, that have a row.
-        criteria: Rows by criterion.
-        unused: Criteria without rows: left out, or without two values of two texts each.
-        word_overlap: Spearman correlation of the labels with the share of words that both texts
-            have, -1 to 1; NaN where all labels are the same.
-    """
+    """What was drawn from one table."""
 
     name: str
-    texts: int
-    excluded: int
-    repeated: int
+    texts: int  # texts that rows were drawn from
+    excluded: int  # texts or pairs left out since they are held out
+    repeated: int  # texts or pairs left out since they came before
     rows: int
-    groups: int
-    criteria: dict[str, int]
+    groups: int  # groups, or pairs in the form ``pairs``, that have a row
+    criteria: dict[str, int]  # rows by criterion
+    # Criteria without rows: left out, or without two values of two texts each.
     unused: tuple[str, ...]
+    # Spearman correlation of the labels with the share of words that both texts have, -1 to 1; NaN
+    # where all labels are the same.
     word_overlap: float
 
 
 @dataclass(frozen=True)
 class CriteriaReport:
-    """What was drawn from all tables.
-
-    Attributes:
-        rows: Rows written.
-        sets: What was drawn from each.
-    """
+    """What was drawn from all tables."""
 
     rows: int
-    sets: tuple[SetReport, ...]
+    sets: tuple[SetReport, ...]  # what was drawn from each
 
 
 def build_criteria(

@@ -48,25 +48,17 @@ class Index:
 
 @dataclass(frozen=True, eq=False)
 class LabelledTexts:
-    """Texts that share criteria.
-
-    Attributes:
-        name: Name of the set.
-        texts: The texts, no two alike but for case and punctuation.
-        criteria: The criteria that can be used: two answers or more have two texts or more.
-        answers: The number of the answer of each text, -1 where there is none, ``(criteria, n)``.
-        excluded: Texts left out since they are held out.
-        repeated: Texts left out since they came before.
-        unused: Criteria that cannot be used.
-    """
+    """Texts that share criteria."""
 
     name: str
-    texts: Sequence[str]
+    texts: Sequence[str]  # the texts, no two alike but for case and punctuation
+    # The criteria that can be used: two answers or more have two texts or more.
     criteria: Sequence[Criterion]
+    # The number of the answer of each text, -1 where there is none, ``(criteria, n)``.
     answers: NDArray[np.int32]
-    excluded: int
-    repeated: int
-    unused: Sequence[str]
+    excluded: int  # texts left out since they are held out
+    repeated: int  # texts left out since they came before
+    unused: Sequence[str]  # criteria that cannot be used
 
     def by_answer(self, criterion: int) -> Index:
         """The places of texts by their answer."""

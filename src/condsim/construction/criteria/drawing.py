@@ -29,34 +29,21 @@ _LEAST_USES = 10  # groups that a text may be in, at least
 
 
 class Judged(NamedTuple):
-    """A pair of texts under a criterion.
+    """A pair of texts under a criterion."""
 
-    Attributes:
-        text1: Place of one text.
-        text2: Place of the other.
-        criterion: Place of the criterion.
-        distance: 0 if they are alike, up to the `Criterion.steps` if they are different.
-        overlap: Shared words by all words of both, 0 to 1.
-    """
-
-    text1: int
-    text2: int
-    criterion: int
-    distance: int
-    overlap: float
+    text1: int  # place of one text
+    text2: int  # place of the other
+    criterion: int  # place of the criterion
+    distance: int  # 0 if they are alike, up to the `Criterion.steps` if they are different
+    overlap: float  # shared words by all words of both, 0 to 1
 
 
 @dataclass(frozen=True)
 class TextGroup:
-    """Texts whose pairs are judged under the same criteria.
+    """Texts whose pairs are judged under the same criteria."""
 
-    Attributes:
-        judged: The pairs that can be judged and were not in a group before.
-        filler: Whether it only serves to balance others.
-    """
-
-    judged: tuple[Judged, ...]
-    filler: bool = False
+    judged: tuple[Judged, ...]  # the pairs that can be judged and were not in a group before
+    filler: bool = False  # whether it only serves to balance others
 
 
 def overlap_of(words1: frozenset[str], words2: frozenset[str]) -> float:

@@ -53,23 +53,16 @@ _UNFINISHED = ".writing-"  # a folder in which files wait until all are written;
 
 @dataclass(frozen=True)
 class Target:
-    """Where a data set goes, and what its maker says of it.
+    """Where a data set goes, and what its maker says of it."""
 
-    Attributes:
-        folder: The folder; made if missing.
-        name: Name on the card; that of the folder if None.
-        license: Licence as the Hub names it, such as ``cc-by-4.0``; None where it is not said.
-        sources: Where sentences are from and what its owners allow, each ``NAME=LICENCE``.
-        file_format: Format of the split files.
-        overwrite: Whether a data set that condsim wrote there may be replaced.
-    """
-
-    folder: Path
-    name: str | None = None
+    folder: Path  # the folder; made if missing
+    name: str | None = None  # name on the card; that of the folder if None
+    # Licence as the Hub names it, such as ``cc-by-4.0``; None where it is not said.
     license: str | None = None
+    # Where sentences are from and what its owners allow, each ``NAME=LICENCE``.
     sources: Sequence[str] = ()
-    file_format: Literal["csv", "parquet"] = "csv"
-    overwrite: bool = False
+    file_format: Literal["csv", "parquet"] = "csv"  # format of the split files
+    overwrite: bool = False  # whether a data set that condsim wrote there may be replaced
 
 
 def build_dataset(

@@ -25,29 +25,17 @@ from condsim.tasks import held_out_texts, iter_csts
 
 @dataclass(frozen=True)
 class WeakReport:
-    """What was made.
+    """What was made."""
 
-    Attributes:
-        sentences: Sentences that pairs were drawn from.
-        excluded: Sentences left out since they are in a file to be kept apart.
-        repeated: Sentences left out since they came before.
-        pairs: Pairs that were looked at.
-        rows: Rows written with a label from 1 to 5.
-        absent: Rows written with the label -1.
-        labels: Rows by label.
-        families: Rows by family of their function.
-        functions: Rows by function.
-    """
-
-    sentences: int
-    excluded: int
-    repeated: int
-    pairs: int
-    rows: int
-    absent: int
-    labels: dict[str, int]
-    families: dict[str, int]
-    functions: dict[str, int]
+    sentences: int  # sentences that pairs were drawn from
+    excluded: int  # sentences left out since they are in a file to be kept apart
+    repeated: int  # sentences left out since they came before
+    pairs: int  # pairs that were looked at
+    rows: int  # rows written with a label from 1 to 5
+    absent: int  # rows written with the label -1
+    labels: dict[str, int]  # rows by label
+    families: dict[str, int]  # rows by family of their function
+    functions: dict[str, int]  # rows by function
 
 
 def build_weak(

@@ -31,40 +31,25 @@ class Agreement:
 
 @dataclass(frozen=True)
 class AgreementReport:
-    """Agreement with a labelled data set.
+    """Agreement with a labelled data set."""
 
-    Attributes:
-        rows: Labelled rows.
-        understood: Share in [0, 1] of them whose condition a function understands.
-        all: Over all functions.
-        families: By family, the most rows first.
-        functions: By function, the most rows first.
-        not_understood: The most frequent conditions that no function understands, with their rows.
-    """
-
-    rows: int
-    understood: float
-    all: Agreement
-    families: tuple[Agreement, ...]
-    functions: tuple[Agreement, ...]
+    rows: int  # labelled rows
+    understood: float  # share in [0, 1] of them whose condition a function understands
+    all: Agreement  # over all functions
+    families: tuple[Agreement, ...]  # by family, the most rows first
+    functions: tuple[Agreement, ...]  # by function, the most rows first
+    # The most frequent conditions that no function understands, with their rows.
     not_understood: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many sentences a function reads.
-
-    Attributes:
-        name: The function.
-        family: Its family.
-        read: Share in [0, 1] of the sentences in which it reads a value.
-        absent: Share in which it says that the attribute is absent.
-    """
+    """How many sentences a function reads."""
 
     name: str
     family: str
-    read: float
-    absent: float
+    read: float  # share in [0, 1] of the sentences in which it reads a value
+    absent: float  # share in which it says that the attribute is absent
 
 
 def agreement(task: Task, registry: Registry, *, shown: int = 20) -> AgreementReport:

@@ -58,38 +58,23 @@ class CounterEditRow(TrainingRow):
 
 @dataclass(frozen=True)
 class CounterEditReport:
-    """What was made.
+    """What was made."""
 
-    Attributes:
-        texts: Texts that were looked at.
-        excluded: Texts left out since they are in a file to be kept apart.
-        rows: Rows written.
-        groups: Pairs of a text and its copy.
-        kinds: Pairs by what was changed: ``number``, ``negation`` or ``opposite``.
-        labels: Rows by label.
-    """
-
-    texts: int
-    excluded: int
+    texts: int  # texts that were looked at
+    excluded: int  # texts left out since they are in a file to be kept apart
     rows: int
-    groups: int
-    kinds: dict[str, int]
-    labels: dict[str, int]
+    groups: int  # pairs of a text and its copy
+    kinds: dict[str, int]  # pairs by what was changed: ``number``, ``negation`` or ``opposite``
+    labels: dict[str, int]  # rows by label
 
 
 @dataclass(frozen=True)
 class CounterEdit:
-    """A changed copy.
-
-    Attributes:
-        text: The copy.
-        kind: ``"number"``, ``"negation"`` or ``"opposite"``.
-        attribute: The condition that is changed; empty where only functions say which.
-    """
+    """A changed copy."""
 
     text: str
-    kind: str
-    attribute: str
+    kind: str  # ``"number"``, ``"negation"`` or ``"opposite"``
+    attribute: str  # the condition that is changed; empty where only functions say which
 
 
 def counter_edits(text: str, *, seed: int = 0) -> list[CounterEdit]:

@@ -16,17 +16,11 @@ _LONGEST = 2  # words of a phrase
 
 @dataclass(frozen=True)
 class Opposites:
-    """An attribute with two sides.
+    """An attribute with two sides."""
 
-    Attributes:
-        name: The attribute, in the words of a condition.
-        sides: 1 or -1 by word or phrase.
-        swaps: The opposite of each word or phrase.
-    """
-
-    name: str
-    sides: Mapping[tuple[str, ...], int]
-    swaps: Mapping[str, str]
+    name: str  # the attribute, in the words of a condition
+    sides: Mapping[tuple[str, ...], int]  # 1 or -1 by word or phrase
+    swaps: Mapping[str, str]  # the opposite of each word or phrase
 
 
 @cache

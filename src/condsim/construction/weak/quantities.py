@@ -62,25 +62,15 @@ class Token:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number, what it is of and where it stands.
+    """A number, what it is of and where it stands."""
 
-    Attributes:
-        value: The number in the base unit.
-        kind: What the unit measures, such as ``"duration"``; empty without one.
-        bound: What is said about it, such as ``"least"``; empty for an exact number.
-        start: First character of the number.
-        stop: The one after its last.
-        nouns: Up to three words that follow it.
-        number: The number as it is written, in its own unit.
-    """
-
-    value: float
-    kind: str
-    bound: str
-    start: int
-    stop: int
-    nouns: tuple[str, ...]
-    number: float
+    value: float  # the number in the base unit
+    kind: str  # what the unit measures, such as ``"duration"``; empty without one
+    bound: str  # what is said about it, such as ``"least"``; empty for an exact number
+    start: int  # first character of the number
+    stop: int  # the one after its last
+    nouns: tuple[str, ...]  # up to three words that follow it
+    number: float  # the number as it is written, in its own unit
 
 
 def tokens_of(text: str) -> list[Token]:

@@ -111,19 +111,12 @@ _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 @dataclass(frozen=True)
 class ExportResult:
-    """What was written and how near it is to the model.
+    """What was written and how near it is to the model."""
 
-    Attributes:
-        output: The folder.
-        size: Bytes of ``model.onnx``.
-        cosine_mean: Mean cosine between exported and original embeddings of the samples.
-        cosine_worst: The lowest of them.
-    """
-
-    output: Path
-    size: int
-    cosine_mean: float
-    cosine_worst: float
+    output: Path  # the folder
+    size: int  # bytes of ``model.onnx``
+    cosine_mean: float  # mean cosine between exported and original embeddings of the samples
+    cosine_worst: float  # the lowest of them
 
 
 @without_progress_bars()
