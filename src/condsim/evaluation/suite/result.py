@@ -23,77 +23,23 @@ class PublishedRow:
     figures: Mapping[str, float]  # by key of the column, x 100; as printed
 
 
-_COLUMNS = ("sts12", "sts13", "sts14", "sts15", "sts16", "sts-b", "sick-r", "avg")
-
-_TABLE_2 = """
-Avg. GloVe                   55.14 70.66 59.73 68.25 63.66 58.02 53.76 61.32
-Avg. Skip-Thought            57.11 71.98 61.30 70.13 65.21 59.42 55.50 62.95
-InferSent-GloVe              52.86 66.75 62.15 72.77 66.87 68.03 65.65 65.01
-Avg. BERT                    38.78 57.98 57.98 63.15 61.06 46.35 58.40 54.81
-BERT [CLS]                   20.16 30.01 20.09 36.88 38.08 16.50 42.63 29.19
-BERTScore                    54.60 50.11 57.74 70.79 64.58 57.58 51.37 58.11
-DPR                          53.98 56.00 57.83 66.68 67.43 58.53 61.85 60.33
-BLEURT                       70.16 64.97 57.41 72.91 70.01 69.81 58.46 66.25
-Universal Sentence Encoder   64.49 67.80 64.61 76.83 73.18 74.92 76.69 71.22
-Origin                       72.41 74.30 75.45 78.45 79.93 78.47 79.49 76.93
-Surrogate base               70.62 72.14 72.72 76.34 75.24 74.19 77.20 74.06
-Surrogate large              71.93 73.74 73.95 77.01 76.64 75.32 77.84 75.20
-InferSent-NLI                50.48 67.75 62.15 72.77 66.87 68.03 65.65 64.81
-BERT [CLS]-NLI               60.35 54.97 64.92 71.49 70.49 73.25 70.79 66.61
-BERTScore-NLI                60.89 54.64 63.96 74.35 66.67 65.65 66.01 64.60
-DPR-NLI                      61.36 56.71 65.49 71.80 71.03 74.08 70.86 67.33
-BLEURT-NLI                   66.40 68.15 71.98 79.69 77.86 77.98 70.92 73.28
-Universal Sentence Encoder-NLI 65.55 67.95 71.47 80.81 78.70 78.41 69.31 73.17
-BERT-NLI base                71.07 76.81 73.29 79.56 74.58 77.10 72.65 75.01
-SBERT-NLI base               70.97 76.53 73.19 79.09 74.30 77.03 72.91 74.86
-SRoBERTa-NLI base            71.54 72.49 70.80 78.74 73.69 77.77 74.46 74.21
-Surrogate-NLI base           74.15 76.50 72.23 81.24 78.75 79.32 78.56 77.25
-BERT-NLI large               71.62 77.40 72.69 78.61 75.28 77.83 72.64 75.15
-SBERT-NLI large              72.27 78.46 74.90 80.99 76.25 79.23 73.75 76.55
-SRoBERTa-NLI large           74.53 77.00 73.18 81.85 76.82 79.10 74.29 76.68
-Surrogate-NLI large          76.98 79.83 75.15 83.54 79.32 80.82 79.64 79.33
-"""
-
-_TABLES_4_AND_5 = """
-Avg. GloVe                   34.00 60.94
-Avg. Skip-Thought            23.24 61.54
-InferSent-GloVe              25.83 63.39
-Avg. BERT                    31.45 66.40
-BERT [CLS]                    9.06 32.30
-BERTScore                    33.56 67.29
-DPR                          32.16 66.71
-BLEURT                       44.12 67.39
-Universal Sentence Encoder   43.47 65.18
-Origin                       54.40 -
-Surrogate base               52.50 71.40
-Surrogate large              54.70 73.50
-"""
-
-_MTEB = "all-MiniLM-L6-v2 72.37 80.60 75.59 85.39 78.99 82.03"
-
-
-def _parsed(table: str, columns: tuple[str, ...]) -> dict[str, dict[str, float]]:
-    """Reads lines of a name and its figures; a dash is a missing one."""
-    rows = {}
-    for line in table.strip().splitlines():
+def _published() -> tuple[PublishedRow, ...]:
+    """Reads ``published.txt``; figures of a name and source that comes again are added."""
+    rows: dict[tuple[str, str], dict[str, float]] = {}
+    source, columns = "", [""]
+    for line in Path(__file__).with_name("published.txt").read_text("utf-8").splitlines():
         words = line.split()
-        name, figures = words[: -len(columns)], words[-len(columns) :]
-        rows[" ".join(name)] = {
-            column: float(figure)
-            for column, figure in zip(columns, figures, strict=True)
-            if figure != "-"
-        }
-    return rows
+        if line.startswith("["):
+            source, columns = words[0].strip("[]"), words[1:]
+        elif not line.startswith("#"):
+            name, figures = " ".join(words[: -len(columns)]), words[-len(columns) :]
+            found = zip(columns, figures, strict=True)
+            known = {column: float(figure) for column, figure in found if figure != "-"}
+            rows.setdefault((name, source), {}).update(known)
+    return tuple(PublishedRow(*key, figures) for key, figures in rows.items())
 
 
-_FURTHER = _parsed(_TABLES_4_AND_5, ("afs", "wiki-sections"))
-PUBLISHED = (
-    *(
-        PublishedRow(name, "SSBC", figures | _FURTHER.get(name, {}))
-        for name, figures in _parsed(_TABLE_2, _COLUMNS).items()
-    ),
-    *(PublishedRow(name, "MTEB", row) for name, row in _parsed(_MTEB, _COLUMNS[:6]).items()),
-)
+PUBLISHED = _published()
 """Rows in the order of SSBC Table 2: without labels, then those trained on NLI; then MTEB's."""
 
 
@@ -186,7 +132,9 @@ class SuiteReport(ResultFile):
         """Keys of the columns of a table, the average after those it is of."""
         keys = [column.key for column in self.columns]
         if any(AVERAGE in row.figures for row in self.rows):
-            place = max((keys.index(key) + 1 for key in _COLUMNS[5:7] if key in keys), default=None)
+            place = max(
+                (keys.index(key) + 1 for key in ("sts-b", "sick-r") if key in keys), default=None
+            )
             keys.insert(len(keys) if place is None else place, AVERAGE)
         return tuple(keys)
 
