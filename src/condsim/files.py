@@ -20,9 +20,6 @@ def replacing(path: Path) -> Iterator[Path]:
 
     On an error the temporary file is removed and ``path`` is as it was. A device or a pipe is
     written itself.
-
-    Yields:
-        The path to write to, in the same folder.
     """
     # A name of its own, or two processes that write the same file would take it from each other.
     partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")

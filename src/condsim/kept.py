@@ -33,14 +33,7 @@ _SCORE = re.compile(rb"([0-9a-f]{32}) ([+-]\d\.\d{8}e[+-]\d\d)\n")  # enough for
 
 
 def digest(content: Mapping[str, object]) -> str:
-    """Hashes plain values.
-
-    Args:
-        content: Values that JSON can hold; their order does not count.
-
-    Returns:
-        32 hexadecimal digits.
-    """
+    """Hashes values that JSON can hold, in whichever order: 32 hexadecimal digits."""
     text = json.dumps(content, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -51,12 +44,10 @@ class BusyError(InputError):
 
 @contextmanager
 def locked(path: Path, *, busy: str | None = None, wait: bool = True) -> Iterator[bool]:
-    """Holds a lock file; the lock dies with its process.
+    """Holds a lock file, whose folder is made; the lock dies with its process.
 
-    Args:
-        path: The lock file; its folder is made.
-        busy: The error if another process holds the lock; None waits instead.
-        wait: Whether to wait then; otherwise the block runs without the lock.
+    If another process holds it, this raises `BusyError` with the text ``busy``, waits where that is
+    None, or without ``wait`` runs the block all the same; what is yielded says which.
     """
     filelock = require("filelock", extra="train")
     try:
@@ -78,11 +69,7 @@ def locked(path: Path, *, busy: str | None = None, wait: bool = True) -> Iterato
 
 @contextmanager
 def sole_process(folder: Path) -> Iterator[None]:
-    """Keeps other processes from the work in a folder.
-
-    Args:
-        folder: The folder; made if missing. The lock file lies beside it.
-    """
+    """Keeps other processes from the work in a folder, which is made; the lock is beside it."""
     busy = (
         f"Another process is at work in {folder}. Wait until it has ended, or give another folder."
     )
@@ -95,17 +82,7 @@ def sole_process(folder: Path) -> Iterator[None]:
 
 
 def read_manifest(folder: Path, *, what: str) -> dict[str, Any] | None:
-    """Reads the manifest of a folder.
-
-    Args:
-        what: What it must hold, such as ``"corpus"``.
-
-    Returns:
-        The manifest; None if the folder is missing or empty.
-
-    Raises:
-        InputError: If it is a file, holds something else, or its manifest is damaged.
-    """
+    """Reads the manifest of a folder that must hold ``what``; None if it is missing or empty."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; a {what} is a folder.")
     if not folder.exists() or not any(folder.iterdir()):
@@ -124,13 +101,7 @@ def read_manifest(folder: Path, *, what: str) -> dict[str, Any] | None:
 
 
 def need_manifest(folder: Path, *, what: str, version: int, made_by: str) -> dict[str, Any]:
-    """Reads the manifest of a folder that must be there and of a known format.
-
-    Args:
-        what: What it must hold, such as ``"corpus"``.
-        version: The ``format`` that its manifest must name.
-        made_by: The function that makes such a folder, for errors.
-    """
+    """Reads the manifest of a folder that must be there, with ``version`` as its ``format``."""
     manifest = read_manifest(folder, what=what)
     if manifest is None:
         raise InputError(f"{folder} holds no {what}; make it with {made_by}.")
@@ -140,21 +111,13 @@ def need_manifest(folder: Path, *, what: str, version: int, made_by: str) -> dic
 
 
 def write_manifest(folder: Path, values: Mapping[str, Any], *, what: str) -> None:
-    """Writes the manifest of a folder, as its last file.
-
-    Args:
-        what: What the folder holds, such as ``"corpus"``.
-    """
+    """Writes the manifest of a folder, as its last file."""
     text = json.dumps({"kind": what, **values}, indent=2, ensure_ascii=False) + "\n"
     write_text(folder / MANIFEST, text)
 
 
 def changed_values(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
-    """Compares wanted values with those of a manifest; keys that are not wanted do not count.
-
-    Returns:
-        One text for each value that differs, such as ``"max_words is 60, not 50"``.
-    """
+    """Says of each wanted value that differs: ``"max_words is 60, not 50"``."""
     return [
         f"{key} is {found.get(key)!r}, not {value!r}"
         for key, value in wanted.items()
@@ -164,15 +127,9 @@ def changed_values(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[
 
 @contextmanager
 def build_once(folder: Path, *, what: str) -> Iterator[Path | None]:
-    """Gives a folder to build in, renamed to ``folder`` on success.
+    """Gives an empty folder to build in, renamed to ``folder`` on success.
 
-    A second process waits and then finds it built. What a killed process left is removed.
-
-    Args:
-        what: What it is to hold, for errors.
-
-    Yields:
-        An empty folder to build in; None if another process has built it in the meantime.
+    A second process waits and is then given None. What a killed process left is removed.
     """
     partial = folder.with_name(f"{folder.name}.partial")
     try:
@@ -305,8 +262,7 @@ class Kept:
 class KeptArrays:
     """Arrays in a folder, one file for each key; a damaged file counts as missing.
 
-    Args:
-        folder: The folder, made with the first array; None keeps nothing.
+    The folder is made with the first array; None keeps nothing.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -342,9 +298,7 @@ class KeptArrays:
 class KeptScores:
     """The scores of sentence pairs, in a file that grows as they are made.
 
-    Args:
-        folder: Where the file is, or is made with the first score.
-        revision: Stands for all that decides a score; the file is named after it.
+    The file is named after ``revision``, which stands for all that decides a score.
     """
 
     def __init__(self, folder: Path, revision: str) -> None:
@@ -352,11 +306,7 @@ class KeptScores:
         self._warned = False
 
     def find(self, sentences1: Sequence[str], sentences2: Sequence[str]) -> FloatArray:
-        """Looks pairs up.
-
-        Returns:
-            The scores, ``(n,)``; NaN where there is none.
-        """
+        """Looks up the scores of pairs, ``(n,)``; NaN where there is none."""
         try:
             lines = _SCORE.findall(self._path.read_bytes())
         except OSError:

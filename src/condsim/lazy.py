@@ -24,14 +24,8 @@ _IMPORT = re.compile(r"^from (\.\w+) import (\([^)]*\)|.*)$", re.MULTILINE)
 def face(package: str, *, extra: str | None = None) -> Face:
     """Makes ``__getattr__``, ``__dir__`` and ``__all__`` of a package (PEP 562).
 
-    Args:
-        package: The package's ``__name__``; its ``__init__.pyi`` names the modules and what they
-            offer.
-        extra: The condsim extra that brings the libraries which these modules import;
-            ``"{module}"`` where each module has an extra of its name.
-
-    Returns:
-        The three, in that order.
+    The package's ``__init__.pyi`` names the modules and what they offer; ``extra`` is the one that
+    brings the libraries which these modules import, ``"{module}"`` where each has one of its name.
     """
     stub = Path(str(sys.modules[package].__file__)).with_suffix(".pyi").read_text(encoding="utf-8")
     homes = {

@@ -12,9 +12,7 @@ def uses_bfloat16(precision: Literal["auto", "float32", "bfloat16"]) -> bool:
 
     ``auto`` takes bfloat16 where the processor multiplies it natively (a GPU since Ampere, a CPU
     with AVX512-BF16 or AMX); elsewhere it would be emulated and slower than float32.
-
-    Returns:
-        Whether to use bfloat16. Weights, optimizer and losses stay float32 either way.
+    Weights, optimizer and losses stay float32 either way.
     """
     if precision != "auto":
         return precision == "bfloat16"

@@ -77,12 +77,7 @@ class Settings(BaseModel):
 
 
 def validated(kind: type[Model], values: Mapping[str, Any], *, what: str, source: str) -> Model:
-    """Makes settings of plain values.
-
-    Args:
-        what: What the settings are called in errors, such as ``"recipe"``.
-        source: Where they come from, for errors: a file.
-    """
+    """Makes settings of plain values; the first fault is told, with ``what`` and ``source``."""
     try:
         return kind.model_validate(dict(values))
     except ValidationError as error:
@@ -144,11 +139,7 @@ _Loader.add_implicit_resolver(
 
 
 def read_mapping(path: Path, *, what: str) -> dict[str, Any]:
-    """Reads a YAML file that holds a mapping.
-
-    Args:
-        what: What it is called in errors, such as ``"recipe"``.
-    """
+    """Reads a YAML file that holds a mapping; errors call it ``what``, such as ``"recipe"``."""
     try:
         values = yaml.load(path.read_text(encoding="utf-8"), _Loader)
     except FileNotFoundError as error:
@@ -164,20 +155,12 @@ def read_mapping(path: Path, *, what: str) -> dict[str, Any]:
 
 
 def write_mapping(values: Mapping[str, Any], path: Path) -> None:
-    """Writes a YAML file that :func:`read_mapping` reads back, in one step.
-
-    Args:
-        values: Plain values by key, written in their order.
-    """
+    """Writes a YAML file that :func:`read_mapping` reads back, in one step."""
     write_text(path, yaml.safe_dump(dict(values), sort_keys=False))
 
 
 def override(values: dict[str, Any], text: str) -> None:
-    """Changes one key of a mapping, as ``--set`` does.
-
-    Args:
-        text: Such as ``"epochs=5"`` or ``"objective.quad=0.5"``; the value is YAML.
-    """
+    """Changes one key of a mapping, as ``--set objective.quad=0.5`` does; the value is YAML."""
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise InputError(f"--set takes key=value. Got {text!r}.")

@@ -51,13 +51,7 @@ class Splitter:
     """Splits what is longer than a model reads."""
 
     def __init__(self, tokenizer: Tokenizer, *, order: Order, joint: bool) -> None:
-        """Takes the tokenizer of a model.
-
-        Args:
-            tokenizer: The tokenizer, of which a copy is used.
-            order: Which of condition and text comes first.
-            joint: Whether the limit of tokens is for both together, or for each.
-        """
+        """Copies a tokenizer; ``joint``: the limit is for text and condition together."""
         self._tokenizer = tokenizer.from_str(tokenizer.to_str())
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()

@@ -128,15 +128,8 @@ def choose_rows(
 ) -> Iterator[Chosen]:
     """Chooses the pairs that become rows, and words their conditions.
 
-    Args:
-        groups: As many groups as there are; they are drawn until there are enough rows.
-        criteria: Name and `Criterion.steps` of each criterion.
-        settings: How many rows, in which form, and how they are balanced.
-        name: Name of the set, a part of the seed.
-        progress: Called with the rows there are and those that are wanted.
-
-    Yields:
-        The rows, group by group, in random order within a condition.
+    Groups are drawn until there are enough rows; ``criteria`` are names and `Criterion.steps`. The
+    rows come group by group, in random order within a condition.
     """
     selection = _Selection(criteria, settings, name)
     for group in groups:

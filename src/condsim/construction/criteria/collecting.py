@@ -124,13 +124,7 @@ def collect_texts(
     name: str = "texts",
     held_out: HeldOutTexts = _NONE,
 ) -> LabelledTexts:
-    """Collects labelled texts to draw rows from.
-
-    Args:
-        items: The texts with their attributes, read once.
-        settings: How the values of the criteria compare.
-        name: Name of the set, for rows and errors.
-    """
+    """Collects labelled texts to draw rows from; `InputError` if no criterion can be used."""
     texts: list[str] = []
     seen: set[bytes] = set()
     read: dict[str, _Answers] = {}

@@ -58,9 +58,6 @@ def draw_groups(texts: LabelledTexts, settings: CriteriaSettings) -> Iterator[Te
     The texts of a group share two or three criteria where they can. Under the first, some are
     alike and some are different; the others cut across it where they can. Draws keep each
     criterion about as often alike as different.
-
-    Args:
-        settings: Size and seed.
     """
     drawing = _Drawing(texts, settings)
     while (first := drawing.next_criterion()) is not None:

@@ -28,10 +28,7 @@ _POLES = frozenset(("positive", "negative"))
 
 
 def canonical_value(value: Value) -> str:
-    """Makes values equal that are written in two ways.
-
-    Returns:
-        Its words in lower case, without articles and possessives, numbers up to twelve as digits.
+    """Gives the words in lower case, without articles and possessives, small numbers as digits.
 
     Example:
         >>> canonical_value("The Eagle's nest"), canonical_value("two-seater")
@@ -61,13 +58,7 @@ class Criterion:
         texts: Sequence[int] | None = None,
         bins: int | None = None,
     ) -> None:
-        """Reads the answers.
-
-        Args:
-            answers: What texts say of it, each one value or more, as they are written.
-            texts: How many texts give each answer; one if None.
-            bins: Grades that numbers are cut into.
-        """
+        """Reads the answers, each one value or more, and how many texts give each (None: one)."""
         self.name = name
         self.steps = 1
         self._ranks: list[int] = []

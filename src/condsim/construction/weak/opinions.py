@@ -67,13 +67,7 @@ def _polarities(text: str, aspect: str) -> tuple[tuple[str, int, int, float], ..
 
 
 def polarity(text: str, aspect: str = "") -> str | None:
-    """Says what a text thinks of an aspect.
-
-    Args:
-        aspect: What the opinion is about, in a few words; empty for the text as a whole.
-
-    Returns:
-        ``"good"`` or ``"bad"``; None where the text says nothing of it, or both.
+    """Says what a text thinks of an aspect, or as a whole: ``"good"``, ``"bad"`` or None.
 
     Example:
         >>> polarity("The staff was rude but the food is delicious.", "food")

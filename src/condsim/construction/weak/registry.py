@@ -136,6 +136,10 @@ def labelling_function(
         weight: How often it is drawn, relative to others, at least 0.
         none_is_a_value: Whether a sentence without the attribute says something ("no people"), so
             that only two such sentences make the condition void.
+        registry: Where it is registered.
+
+    Raises:
+        InputError: If the name is taken or no condition, or the weight is below 0.
 
     Example:
         >>> mine = Registry()

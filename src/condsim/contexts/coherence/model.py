@@ -83,10 +83,9 @@ class CoherenceModel(nn.Module):
         return torch.cat(ends, dim=-1).float()
 
     def projections(self, vectors: Tensor) -> Tensor:
-        """Projects sentence vectors, ``(m, 2 * hidden)``, for every place of a context.
+        """Projects sentence vectors, ``(m, 2 * hidden)``, to ``(places, m + 1, width)``.
 
-        Returns:
-            ``(places, m + 1, width)``; the last row is that of a missing neighbour.
+        The last row is that of a missing neighbour.
         """
         rows = torch.cat([vectors, self.missing[None].to(vectors.dtype)])
         return torch.matmul(rows, self.project)

@@ -85,15 +85,7 @@ def restore_onnx(folder: Path | str, output: Path | str) -> SentenceTransformer:
 
 
 def exported_folder(model: Path | str) -> Path | None:
-    """Finds the exported folder that a name stands for.
-
-    Args:
-        model: ``default`` for the bundled model, unless there is a folder of that name; or a
-            folder.
-
-    Returns:
-        The folder, if it holds an exported model; else None.
-    """
+    """Finds the exported folder that a name stands for, such as ``default``; None if none."""
     folder = Path(model).expanduser()
     if str(model) == "default" and not folder.is_dir():
         return DEFAULT_FOLDER
@@ -102,11 +94,7 @@ def exported_folder(model: Path | str) -> Path | None:
 
 @contextmanager
 def open_backbone(name: str) -> Iterator[str]:
-    """Gives what a backbone is loaded from; an exported one is rebuilt in a temporary folder.
-
-    Args:
-        name: A Hub name, a folder, or ``default``.
-    """
+    """Gives what a backbone is loaded from; an exported one is rebuilt in a temporary folder."""
     folder = exported_folder(name)
     if folder is None:
         yield name
