@@ -32,6 +32,7 @@ PACKAGES = {
     "construction": "Building data sets. Needs `condsim[build]`.",
     "applicability": "Training applicability heads. Needs `condsim[train]`.",
     "mteb_bridge": "condsim and mteb. Needs `condsim[mteb]`.",
+    "search": "Clusters under a condition. Needs `condsim[search]`.",
     "integrations": "condsim in other libraries. Each needs the extra of its name.",
 }
 START = """# Python names

@@ -28,6 +28,7 @@ from condsim.scorers import (
     DEFAULT_FOLDER,
     FILE_NAME,
     MODEL_FILE,
+    EmbeddingScorer,
     OnnxScorer,
     Settings,
     packaged_folder,
@@ -110,6 +111,25 @@ def load_scorer(model: str | Path | None = None, *, device: str | None = None) -
     from condsim.scorers import load_hub_model
 
     return load_hub_model(model, device=device)
+
+
+def load_encoder(model: str | Path | None = None) -> EmbeddingScorer:
+    """Loads a model that gives embeddings.
+
+    Args:
+        model: As `load_scorer`.
+
+    Returns:
+        A bi- or tri-encoder.
+
+    Raises:
+        ModelError: If there is no such model, it cannot be loaded, or gives scores only.
+        MissingExtraError: As `load_scorer`.
+    """
+    scorer = load_scorer(model)
+    if not isinstance(scorer, EmbeddingScorer):
+        raise ModelError(f"{scorer.name} gives scores only; embeddings need a bi- or tri-encoder.")
+    return scorer
 
 
 _LABELLED = re.compile(r"([^=/\\:]+)=(.+)")

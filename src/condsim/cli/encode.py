@@ -13,9 +13,9 @@ import numpy as np
 import typer
 from numpy.lib import format as npy
 
-from condsim.errors import InputError, ModelError
+from condsim.errors import InputError
 from condsim.files import check_not_input, replacing
-from condsim.loading import load_scorer
+from condsim.loading import load_encoder
 from condsim.scorers import EmbeddingScorer
 from condsim.tasks import check_file, iter_rows
 
@@ -104,9 +104,7 @@ def encode(
     check_not_input(output, file, option="--output")
     # Also finds every fault before the work starts.
     rows = sum(1 for _ in _texts(file, column, plain=plain))
-    scorer = load_scorer(model)
-    if not isinstance(scorer, EmbeddingScorer):
-        raise ModelError(f"{scorer.name} gives scores only; embeddings need a bi- or tri-encoder.")
+    scorer = load_encoder(model)
     with replacing(output) as partial:
         _write_array(
             partial,

@@ -19,8 +19,13 @@ _EXTRAS = {
     "build": ("faiss", "pyarrow", "PIL", "statsmodels", "krippendorff"),
     "contexts": ("pyarrow",),
     "parquet": ("pyarrow",),
+    "search": ("lancedb", "faiss", "sklearn", "matplotlib"),
 }
-_DISTRIBUTIONS = {"PIL": "pillow", "faiss": "faiss-cpu"}  # where the module has another name
+_DISTRIBUTIONS = {
+    "PIL": "pillow",
+    "faiss": "faiss-cpu",
+    "sklearn": "scikit-learn",
+}  # where the module has another name
 
 
 def info() -> None:

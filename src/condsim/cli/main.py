@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     app: typer.Typer
 
 _COMMANDS = (
-    "score encode train adapt average sweep evaluate predict prompt export info robustness".split()
-)
+    "score encode cluster train adapt average sweep evaluate predict prompt export info robustness"
+).split()
 _GROUPS = {
     "applicability": "Predict whether a condition applies to two sentences.",
     "build": "Build your own data set for conditional similarity.",

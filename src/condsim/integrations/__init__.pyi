@@ -1,3 +1,4 @@
+from .bertopic import BertopicBackend as BertopicBackend
 from .duckdb import register_duckdb as register_duckdb
 from .haystack import (
     HaystackDocumentEmbedder as HaystackDocumentEmbedder,

@@ -1,0 +1,61 @@
+"""An embedding backend under a condition for BERTopic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from bertopic.backend import BaseEmbedder
+
+from condsim.loading import load_encoder
+from condsim.scorers import EmbeddingScorer
+from condsim.types import FloatArray
+
+
+class BertopicBackend(BaseEmbedder):  # type: ignore[misc]  # BERTopic has no types
+    """Embeddings for BERTopic by one respect in which documents of a topic are alike.
+
+    Attributes:
+        condition: The respect, such as ``"the complaint"``; None compares documents as a whole.
+
+    Example:
+        >>> BertopicBackend("the colour").embed(["A red car.", "A black cat."]).shape
+        (2, 384)
+    """
+
+    def __init__(
+        self, condition: str | None, *, model: str | Path | EmbeddingScorer | None = None
+    ) -> None:
+        """Loads the model.
+
+        Args:
+            condition: See the attribute.
+            model: A bi- or tri-encoder, or what `condsim.load` takes; None is the one that ships.
+
+        Raises:
+            ModelError: If there is no such model, or it has no embeddings.
+        """
+        encoder = model if isinstance(model, EmbeddingScorer) else load_encoder(model)
+        super().__init__(embedding_model=encoder)
+        self.condition = condition
+
+    def embed(self, documents: Sequence[str], verbose: bool = False) -> FloatArray:
+        """Encodes documents, or the words of topics, under the condition.
+
+        Args:
+            documents: Texts, length n. BERTopic fills short topics up with empty words: their
+                embeddings are 0.
+            verbose: Shows nothing either way.
+
+        Returns:
+            Embeddings, ``(n, dimension)`` float32, of length 1 where there is text.
+        """
+        texts = [str(text) for text in documents]
+        vectors = np.zeros((len(texts), self.embedding_model.dimension), dtype=np.float32)
+        filled = [row for row, text in enumerate(texts) if text.strip()]
+        if filled:
+            vectors[filled] = self.embedding_model.encode(
+                [texts[row] for row in filled], self.condition
+            )
+        return vectors

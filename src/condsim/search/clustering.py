@@ -1,0 +1,307 @@
+"""Clusters of texts that are alike with respect to a condition."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from sklearn.cluster import HDBSCAN, KMeans
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import silhouette_score
+
+from condsim.errors import InputError, require
+from condsim.loading import load_encoder
+from condsim.progress import Progress, silent
+from condsim.scorers import EmbeddingScorer, check_rows
+from condsim.search.naming import cluster_words
+from condsim.types import FloatArray, IntArray
+
+Method = Literal["k-means", "HDBSCAN"]
+
+_BLOCK = 1024  # texts encoded between two steps of the progress bar
+_COMPONENTS = 10  # that HDBSCAN looks at: in more, every text is far from every other
+_UMAP_COMPONENTS = 5
+_NEIGHBOURS = 5  # of a dense place; more of them leave more texts in no cluster
+_MANY = 20_000  # texts from which k-means starts once only, and the silhouette is of a sample
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A group of texts.
+
+    Attributes:
+        number: Its number, from 0 for the largest.
+        size: How many texts are in it, 1 or more.
+        words: Up to four words that are frequent in it and rare in the others, the best first.
+        nearest: Index of the text that is nearest to its centre.
+        text: That text.
+    """
+
+    number: int
+    size: int
+    words: tuple[str, ...]
+    nearest: int
+    text: str
+
+    @property
+    def name(self) -> str:
+        """The words, such as ``refund, card, charged``."""
+        return ", ".join(self.words)
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Texts grouped under one condition.
+
+    Attributes:
+        condition: The condition; None if the texts were compared as a whole.
+        method: How they were grouped.
+        labels: Number of the cluster of each text, ``(n,)``; -1 for a text in none.
+        clusters: The clusters, the largest first.
+        silhouette: How much nearer texts are to their own cluster than to the next one, by cosine:
+            from -1 to 1, around 0 where clusters touch. Texts in no cluster are left out, and of
+            more than 20,000 a sample is measured. None with fewer than two clusters.
+        vectors: Embeddings of the texts under the condition, ``(n, dimension)``, each of length 1.
+    """
+
+    condition: str | None
+    method: Method
+    labels: IntArray
+    clusters: tuple[Cluster, ...]
+    silhouette: float | None
+    vectors: FloatArray
+
+    @property
+    def unassigned(self) -> int:
+        """How many texts are in no cluster."""
+        return int((self.labels < 0).sum())
+
+    def name_of(self, row: int) -> str:
+        """Names the cluster of a text, given its index; empty for a text in none."""
+        label = self.labels[row]
+        return self.clusters[label].name if label >= 0 else ""
+
+    def to_dict(self) -> dict[str, object]:
+        """Gives the summary as JSON can hold it: all but labels and embeddings."""
+        return {
+            "condition": self.condition,
+            "method": self.method,
+            "texts": len(self.labels),
+            "unassigned": self.unassigned,
+            "silhouette": self.silhouette,
+            "clusters": [{"name": one.name, **asdict(one)} for one in self.clusters],
+        }
+
+
+def cluster(
+    texts: Sequence[str],
+    condition: str | None,
+    *,
+    model: str | Path | EmbeddingScorer | None = None,
+    k: int | None = None,
+    min_size: int | None = None,
+    umap: bool = False,
+    seed: int = 0,
+    vectors: FloatArray | None = None,
+    progress: Progress = silent,
+) -> Clusters:
+    """Groups texts by one respect in which they are alike.
+
+    With ``k``, k-means puts every text into one of ``k`` clusters. Otherwise HDBSCAN finds the
+    number of clusters, and leaves texts that are like few others in none; it looks at the first 10
+    principal components of the embeddings.
+
+    Args:
+        texts: The texts, length n, 3 or more.
+        condition: The respect, such as ``"the complaint"``; None compares the texts as a whole.
+        model: A bi- or tri-encoder, or what `condsim.load` takes; None is the one that ships.
+        k: Number of clusters, from 2 to the number of different texts; there are fewer where
+            different texts have equal embeddings.
+        min_size: Fewest texts of a cluster, from 2 to n; by default 20, or a twentieth of the texts
+            where that is less, but 3 or more.
+        umap: Whether to reduce the embeddings to 5 dimensions by UMAP first (``condsim[umap]``).
+        seed: Seed of k-means, UMAP and the sample of the silhouette.
+        vectors: Embeddings of the texts under the condition, ``(n, dimension)``, each of length 1,
+            where they are known already; then no model is loaded.
+        progress: Called with what is encoded.
+
+    Returns:
+        The clusters; the same arguments give the same ones.
+
+    Raises:
+        InputError: If a text is empty, or a number breaks its rule.
+        ModelError: If there is no such model, or it has no embeddings.
+        MissingExtraError: If UMAP is asked for and not installed.
+
+    Example:
+        >>> texts = ["A red car.", "A red bus.", "A black cat.", "A black dog."]
+        >>> [one.size for one in cluster(texts, "the colour", k=2).clusters]
+        [2, 2]
+
+    References:
+        Campello, Moulavi and Sander (2013), *Density-Based Clustering Based on Hierarchical Density
+        Estimates*. Rousseeuw (1987), *Silhouettes*.
+    """
+    rows = check_rows(condition, texts=texts)
+    texts = list(rows.sentences[0])
+    min_size = _check_numbers(texts, k=k, min_size=min_size)
+    reducer = umap_reducer(len(texts), dimensions=_UMAP_COMPONENTS, seed=seed) if umap else None
+    if vectors is None:
+        encoder = model if isinstance(model, EmbeddingScorer) else load_encoder(model)
+        vectors = _encode(encoder, texts, condition, progress=progress)
+    elif len(vectors) != len(texts):
+        raise InputError(
+            f"There must be a vector for each of the {len(texts)} texts. Got {len(vectors)}."
+        )
+    space = vectors if reducer is None else reducer(vectors)
+    if k is not None:
+        labels = _k_means(space, k, seed=seed)
+    else:
+        labels = _densest(space, min_size, reduced=reducer is not None)
+    labels = _by_size(labels)
+    return Clusters(
+        condition=condition,
+        method="HDBSCAN" if k is None else "k-means",
+        labels=labels,
+        clusters=_described(texts, vectors, labels),
+        silhouette=_silhouette(vectors, labels, seed=seed),
+        vectors=vectors,
+    )
+
+
+def cross_table(first: Clusters, second: Clusters) -> IntArray:
+    """Counts how the same texts are grouped under two conditions.
+
+    Args:
+        first: Clusters of n texts.
+        second: Clusters of the same texts.
+
+    Returns:
+        How many texts are in each cluster of the first and of the second; the last row and the last
+        column count those in none: ``(clusters of first + 1, clusters of second + 1)``.
+
+    Raises:
+        InputError: If the numbers of texts differ.
+    """
+    sizes = len(first.labels), len(second.labels)
+    if sizes[0] != sizes[1]:
+        raise InputError(
+            f"A cross-table needs clusters of the same texts. Got {sizes[0]} and {sizes[1]}."
+        )
+    table = np.zeros((len(first.clusters) + 1, len(second.clusters) + 1), dtype=np.int64)
+    np.add.at(table, (first.labels, second.labels), 1)  # -1 is the last
+    return table
+
+
+def umap_reducer(texts: int, *, dimensions: int, seed: int) -> Callable[[FloatArray], FloatArray]:
+    """Makes a reduction by UMAP of so many texts; raises `MissingExtraError` without it."""
+    library = require("umap", extra="umap")
+
+    def reduce(vectors: FloatArray) -> FloatArray:
+        reducer = library.UMAP(
+            n_components=min(dimensions, texts - 2),
+            n_neighbors=min(15, texts - 1),
+            min_dist=0.0,
+            metric="cosine",
+            # The spectral start needs more texts than dimensions, and is slow to fail.
+            init="spectral" if texts > 50 else "random",
+            random_state=seed,
+        )
+        with warnings.catch_warnings():  # that a seed means one thread; and of its own libraries
+            warnings.simplefilter("ignore")
+            reduced: FloatArray = reducer.fit_transform(vectors)
+        return reduced
+
+    return reduce
+
+
+def _check_numbers(texts: Sequence[str], *, k: int | None, min_size: int | None) -> int:
+    """Checks the numbers against the texts; returns the least size."""
+    number = len(texts)
+    if number < 3:
+        raise InputError(f"Clusters need at least 3 texts. Got {number}.")
+    if k is not None:
+        if min_size is not None:
+            raise InputError(
+                "Give either the number of clusters ('k') or the size of the smallest "
+                f"('min_size'), not both. Got {k} and {min_size}."
+            )
+        different = len(set(texts))
+        if not 2 <= k <= different:
+            raise InputError(
+                f"The number of clusters 'k' must be from 2 to {different}, the number of "
+                f"different texts. Got {k} instead."
+            )
+    if min_size is None:
+        return max(3, min(20, number // 20))
+    if not 2 <= min_size <= number:
+        raise InputError(
+            f"The smallest cluster 'min_size' must have from 2 to {number} texts, as many as there "
+            f"are. Got {min_size} instead."
+        )
+    return min_size
+
+
+def _encode(
+    encoder: EmbeddingScorer, texts: list[str], condition: str | None, *, progress: Progress
+) -> FloatArray:
+    vectors = np.empty((len(texts), encoder.dimension), dtype=np.float32)
+    for start in range(0, len(texts), _BLOCK):
+        block = texts[start : start + _BLOCK]
+        vectors[start : start + len(block)] = encoder.encode(block, condition)
+        progress(f"encoding: {condition or 'no condition'}", start + len(block), len(texts))
+    return vectors
+
+
+def _k_means(space: FloatArray, k: int, *, seed: int) -> IntArray:
+    starts = 10 if len(space) <= _MANY else 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # equal embeddings: fewer clusters
+        found: IntArray = KMeans(k, n_init=starts, random_state=seed).fit_predict(space)
+    return found
+
+
+def _densest(space: FloatArray, min_size: int, *, reduced: bool) -> IntArray:
+    """Clusters by HDBSCAN, of the first principal components unless they are reduced already."""
+    if not reduced:
+        space = PCA(min(_COMPONENTS, *space.shape), random_state=0).fit_transform(space)
+    method = HDBSCAN(min_cluster_size=min_size, min_samples=min(_NEIGHBOURS, min_size), copy=True)
+    found: IntArray = method.fit_predict(space)
+    return found
+
+
+def _by_size(labels: IntArray) -> IntArray:
+    """Numbers clusters by size, the largest 0, equal ones by their first text; keeps -1."""
+    found, first, counts = np.unique(labels[labels >= 0], return_index=True, return_counts=True)
+    number = {int(found[place]): new for new, place in enumerate(np.lexsort((first, -counts)))}
+    return np.array([number.get(int(label), -1) for label in labels], dtype=np.int64)
+
+
+def _described(texts: list[str], vectors: FloatArray, labels: IntArray) -> tuple[Cluster, ...]:
+    groups = [np.flatnonzero(labels == number) for number in range(labels.max() + 1)]
+    words = cluster_words([[texts[row] for row in group] for group in groups])
+    nearest = [_nearest(vectors, group) for group in groups]
+    return tuple(
+        Cluster(number, len(group), words[number], row, texts[row])
+        for number, (group, row) in enumerate(zip(groups, nearest, strict=True))
+    )
+
+
+def _nearest(vectors: FloatArray, group: IntArray) -> int:
+    """Index of the text of a group with the greatest cosine to its mean."""
+    members = vectors[group]  # (m, dim)
+    return int(group[np.argmax(members @ members.mean(axis=0))])
+
+
+def _silhouette(vectors: FloatArray, labels: IntArray, *, seed: int) -> float | None:
+    kept = np.flatnonzero(labels >= 0)
+    if len(kept) > _MANY:
+        kept = np.random.default_rng(seed).choice(kept, _MANY, replace=False)
+    if not 2 <= len(np.unique(labels[kept])) < len(kept):
+        return None
+    return float(silhouette_score(vectors[kept], labels[kept], metric="cosine"))

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import csv
+import json
+import sys
+
+import pytest
+import typer
+from pyarrow import Table, parquet
+from typer.testing import CliRunner
+
+from condsim.cli.cluster import cluster
+from condsim.errors import InputError, MissingExtraError
+
+APP = typer.Typer(rich_markup_mode="markdown")
+APP.command()(cluster)
+
+ANIMALS = ("dog", "cat", "bird")
+ROWS = [
+    {"id": number, "text": f"A {colour} {animal} number {number}.", "stars": None if number else 4}
+    for number, (animal, colour) in enumerate(
+        (animal, colour) for animal in ANIMALS for colour in ("red", "green", "blue", "black")
+    )
+]
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(APP, [str(argument) for argument in arguments])
+
+
+def fault(*arguments):
+    return invoke(*arguments, "--condition", "the animal").exception
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "in.csv"
+    lines = [f'{row["id"]},"{row["text"]}",{row["stars"] or ""}' for row in ROWS]
+    path.write_text("\n".join(["id,text,stars", *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_cluster_csv_keeps_columns_and_adds_two(file, tmp_path):
+    output = tmp_path / "out.csv"
+    result = invoke(file, "--condition", "the animal", "--k", 3, "--output", output)
+    assert result.exit_code == 0, result.exception
+    assert "out.csv: 12 rows" in result.stderr
+    assert "Clusters by the animal" in result.stdout
+    assert "Silhouette" in result.stdout
+    with output.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert list(rows[0]) == ["id", "text", "stars", "cluster", "cluster_name"]
+    assert [row["text"] for row in rows] == [row["text"] for row in ROWS]
+    assert {row["cluster"] for row in rows} == {"0", "1", "2"}
+    assert len({(row["cluster"], row["cluster_name"]) for row in rows}) == 3
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_cluster_two_conditions_give_columns_and_a_cross_table(tmp_path, suffix):
+    file, output, summary = (tmp_path / name for name in (f"in{suffix}", "o.jsonl", "s.json"))
+    if suffix == ".parquet":
+        parquet.write_table(Table.from_pylist(ROWS), file)
+    else:
+        file.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    options = ["--condition", "the animal", "--condition", "the color"]
+    result = invoke(file, *options, "--k", 3, "--output", output, "--json", summary)
+    assert result.exit_code == 0, result.exception
+    assert "Rows: the animal. Columns: the color." in result.stdout
+    rows = [json.loads(line) for line in output.read_text("utf-8").splitlines()]
+    assert [{name: row[name] for name in ROWS[0]} for row in rows] == ROWS
+    content = json.loads(summary.read_text("utf-8"))
+    assert [one["condition"] for one in content["conditions"]] == ["the animal", "the color"]
+    counts = content["cross_table"]
+    for row in rows:
+        counts[row["cluster: the animal"]][row["cluster: the color"]] -= 1
+    assert not any(map(any, counts))
+    assert content["conditions"][0]["clusters"][0]["text"] in {row["text"] for row in ROWS}
+
+
+def test_cluster_ragged_json_lines_become_a_table(tmp_path):
+    file, output = tmp_path / "in.jsonl", tmp_path / "out.tsv"
+    rows = [*ROWS[:4], {"text": "A bird.", "note": "n", "cluster": "of before"}]
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    result = invoke(file, "--condition", "the animal", "--k", 2, "--output", output)
+    assert result.exit_code == 0, result.exception
+    lines = [line.split("\t") for line in output.read_text("utf-8").splitlines()]
+    assert lines[0] == ["id", "text", "stars", "note", "cluster", "cluster_name"]
+    assert lines[-1][1] == "A bird."
+    assert lines[-1][4] in ("0", "1")
+
+
+def test_cluster_too_few_alike_says_what_to_change(file, tmp_path):
+    options = ["--condition", "the animal", "--min-size", 12, "--output", tmp_path / "o.csv"]
+    result = invoke(file, *options)
+    assert result.exit_code == 0, result.exception
+    assert "Give a smaller --min-size" in result.stdout
+    assert "12 of 12 texts are in no cluster" in result.stdout
+    assert (tmp_path / "o.csv").read_text("utf-8").count(",-1,") == 12
+
+
+def test_cluster_plot_is_drawn(file, tmp_path):
+    plot = tmp_path / "p.png"
+    options = ["--condition", "the animal", "--k", 3, "--output", tmp_path / "o.csv"]
+    assert invoke(file, *options, "--plot", plot).exit_code == 0
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_cluster_bad_options_are_one_line(file, tmp_path):
+    output = tmp_path / "out.csv"
+    empty = tmp_path / "empty.csv"
+    empty.write_text("")
+    listed = tmp_path / "list.jsonl"
+    listed.write_text('{"text": "A dog.", "tags": [1]}\n')
+    for words, message in [
+        ([file, "--output", output, "--k", 3, "--min-size", 2], "not both"),
+        ([file, "--output", output, "--k", 13], "from 2 to 12"),
+        ([file, "--output", output, "--column", "review"], "there is no column 'review'; found"),
+        ([empty, "--output", output], "is empty"),
+        ([tmp_path / "none.csv", "--output", output], "no such file"),
+        ([file, "--output", tmp_path / "out.xlsx"], "must be one of .csv"),
+        ([file, "--output", file], "is the input itself. Give another --output"),
+        ([file, "--output", output, "--plot", tmp_path / "no" / "p.png"], "--plot: the folder"),
+        ([file, "--output", output, "--condition", "the animal"], "must be given once"),
+        ([listed, "--output", output], "column 'tags': a list or an object"),
+    ]:
+        error = fault(*words)
+        assert isinstance(error, InputError), words
+        assert message in str(error)
+        assert "\n" not in str(error)
+    assert not output.exists()
+
+
+def test_cluster_without_scikit_learn_names_the_extra(file, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.cluster", None)
+    monkeypatch.delitem(sys.modules, "condsim.search.clustering", raising=False)
+    error = fault(file, "--output", tmp_path / "o.csv")
+    assert isinstance(error, MissingExtraError)
+    assert "pip install 'condsim[search]'" in str(error)

@@ -1,0 +1,71 @@
+"""The BERTopic backend, with the real BERTopic."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("bertopic")
+
+import bertopic
+from bertopic.dimensionality import BaseDimensionalityReduction
+from bertopic.representation import KeyBERTInspired
+from sklearn.cluster import KMeans
+
+from condsim.integrations import BertopicBackend
+from condsim.loading import load_scorer
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of BERTopic and the libraries it loads
+
+ANIMALS = ("dog", "cat", "bird", "fish")
+COLOURS = ("red", "blue", "green", "yellow")
+TEXTS = [
+    f"A {colour} {animal} {where}."
+    for animal in ANIMALS
+    for colour in COLOURS
+    for where in ("on a table", "in a box", "near a tree")
+]
+
+
+def topics_of(condition):
+    model = bertopic.BERTopic(
+        embedding_model=BertopicBackend(condition),
+        umap_model=BaseDimensionalityReduction(),
+        hdbscan_model=KMeans(4, n_init=10, random_state=0),
+        representation_model=KeyBERTInspired(),
+        top_n_words=5,
+    )
+    topics, _ = model.fit_transform(TEXTS)
+    return model, topics
+
+
+def agreement(topics, words):
+    """The share of texts whose topic is most often that of their word."""
+    found = np.array([[word in text for word in words] for text in TEXTS])
+    return sum(found[np.array(topics) == topic].sum(axis=0).max() for topic in set(topics)) / len(
+        TEXTS
+    )
+
+
+def test_bertopic_topics_follow_the_condition():
+    for condition, same, other in (
+        ("the animal", ANIMALS, COLOURS),
+        ("the color", COLOURS, ANIMALS),
+    ):
+        model, topics = topics_of(condition)
+        assert agreement(topics, same) > agreement(topics, other)
+        assert len(model.get_topic_info()) == 4
+
+
+def test_backend_gives_the_vectors_of_the_model():
+    backend = BertopicBackend("the animal")
+    expected = load_scorer().encode(TEXTS[:3], "the animal")
+    np.testing.assert_allclose(backend.embed_documents(TEXTS[:3]), expected, atol=1e-6)
+    plain = BertopicBackend(None, model=load_scorer())
+    np.testing.assert_allclose(plain.embed(TEXTS[:1]), load_scorer().encode(TEXTS[:1]), atol=1e-6)
+
+
+def test_backend_of_empty_words_gives_zeros():
+    found = BertopicBackend("the animal").embed_words(np.array(["", "dog"]))
+    assert found.dtype == np.float32
+    assert np.linalg.norm(found, axis=1) == pytest.approx([0, 1], abs=1e-5)

@@ -1,0 +1,195 @@
+"""Clusters: grouping, names, cross-table, picture and the messages for bad input."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+from condsim.errors import InputError, MissingExtraError
+from condsim.scorers import EmbeddingScorer
+from condsim.search import cluster, cross_table, plot_clusters
+
+COLOURS = {"red": 0, "blue": 1, "black": 2}
+THINGS = {"car": 0, "cat": 1}
+TEXTS = [
+    f"A {colour} {thing}, {number}."
+    for number in range(4)
+    for thing in THINGS
+    for colour in COLOURS
+]
+
+
+class KeywordEncoder(EmbeddingScorer):
+    """Points along the axis of a colour, or of a thing, with a little noise."""
+
+    def __init__(self) -> None:
+        super().__init__(name="keyword", order="condition-first", dimension=8, calibration=None)
+        self.read: list[object] = []
+
+    def _embed(self, texts):
+        self.read += texts
+        vectors = np.zeros((len(texts), 8), np.float32)
+        for row, one in enumerate(texts):
+            condition, text = ("", one) if isinstance(one, str) else one
+            axes = THINGS if condition == "the thing" else COLOURS
+            vectors[row, next(axes[word] for word in axes if word in text)] = 1
+            vectors[row, 5:] = 0.05 * np.array(
+                [len(text) % 2, int(text[-2]) % 2, int(text[-2]) // 2]
+            )
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@pytest.fixture
+def encoder():
+    return KeywordEncoder()
+
+
+def groups(result):
+    """The sets of texts that are together."""
+    return {
+        frozenset(text for text, label in zip(TEXTS, result.labels, strict=True) if label == number)
+        for number in range(len(result.clusters))
+    }
+
+
+def by_word(words):
+    return {frozenset(text for text in TEXTS if f" {word}" in text) for word in words}
+
+
+def test_cluster_k_groups_by_the_condition(encoder):
+    found = cluster(TEXTS, "the colour", model=encoder, k=3)
+    assert groups(found) == by_word(COLOURS)
+    assert groups(cluster(TEXTS, "the thing", model=encoder, k=2)) == by_word(THINGS)
+    assert found.method == "k-means"
+    assert found.unassigned == 0
+    assert found.silhouette > 0.9
+    assert encoder.read[0][0] == "the colour"
+
+
+def test_cluster_min_size_finds_the_number(encoder):
+    found = cluster(TEXTS, "the colour", model=encoder, min_size=4)
+    assert found.method == "HDBSCAN"
+    assert groups(found) == by_word(COLOURS)
+
+
+def test_cluster_lone_text_is_in_none():
+    near = np.repeat(np.eye(12, dtype=np.float32)[:2], 8, axis=0)
+    near[:, 3:11] += 0.01 * np.tile(np.eye(8, dtype=np.float32), (2, 1))
+    vectors = np.vstack([near, np.eye(12, dtype=np.float32)[11:]])
+    texts = [f"word{number}" for number in range(17)]
+    found = cluster(texts, "c", vectors=vectors, min_size=5)
+    assert found.labels[16] == -1
+    assert (found.unassigned, found.name_of(16)) == (1, "")
+    assert sorted(one.size for one in found.clusters) == [8, 8]
+
+
+def test_cluster_names_are_words_of_its_own(encoder):
+    found = cluster(TEXTS, "the colour", model=encoder, k=3)
+    assert sorted(one.words[0] for one in found.clusters) == ["black", "blue", "red"]
+    assert found.name_of(0).startswith("red")
+
+
+def test_cluster_of_stop_words_has_no_name():
+    vectors = np.eye(4, dtype=np.float32)[[0, 0, 1, 1]]
+    found = cluster(["the", "and the", "of", "of it"], None, vectors=vectors, k=2)
+    assert [one.words for one in found.clusters] == [(), ()]
+
+
+def test_cluster_contractions_and_numbers_name_nothing():
+    texts = ["We've 20 kettles, don't ask.", "We've kettles 20, don't ask.", "ovens", "ovens."]
+    found = cluster(texts, None, vectors=np.eye(2, dtype=np.float32)[[0, 0, 1, 1]], k=2)
+    assert {one.words for one in found.clusters} == {("ask", "kettles"), ("ovens",)}
+
+
+def test_cluster_numbers_largest_first_and_nearest_to_its_mean():
+    angles = np.array([0.0, 0.2, 0.3, 1.5, 1.6])
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    found = cluster(["a1", "a2", "a3", "b1", "b2"], "c", vectors=vectors, k=2)
+    assert found.labels.tolist() == [0, 0, 0, 1, 1]
+    # The mean of 0, 0.2 and 0.3 points to about 0.17: 0.2 is the nearest.
+    assert (found.clusters[0].nearest, found.clusters[0].text) == (1, "a2")
+
+
+def test_cluster_same_seed_same_labels(encoder):
+    first, second = (cluster(TEXTS, "the colour", model=encoder, k=5, seed=3) for _ in range(2))
+    np.testing.assert_array_equal(first.labels, second.labels)
+
+
+def test_cluster_equal_embeddings_give_fewer_clusters():
+    vectors = np.eye(2, dtype=np.float32)[[0, 0, 1, 1]]
+    assert len(cluster(["a", "b", "c", "d"], "c", vectors=vectors, k=4).clusters) == 2
+
+
+def test_cluster_umap_groups_by_the_condition(encoder):
+    pytest.importorskip("umap")
+    found = cluster(TEXTS, "the thing", model=encoder, k=2, umap=True)
+    assert groups(found) == by_word(THINGS)
+
+
+def test_cluster_umap_not_installed_names_the_extra(encoder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "umap", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'condsim\[umap\]'"):
+        cluster(TEXTS, "the thing", model=encoder, k=2, umap=True)
+    assert not encoder.read
+
+
+def test_cluster_progress_counts_texts(encoder):
+    calls = []
+    cluster(TEXTS, "the thing", model=encoder, k=2, progress=lambda *call: calls.append(call))
+    assert calls == [("encoding: the thing", len(TEXTS), len(TEXTS))]
+
+
+@pytest.mark.parametrize(
+    ("texts", "options", "message"),
+    [
+        (TEXTS, {"k": 3, "min_size": 4}, "Give either the number of clusters .* Got 3 and 4"),
+        (TEXTS, {"k": 25}, "must be from 2 to 24, the number of different texts. Got 25"),
+        (["a", "b", "a"], {"k": 3}, "must be from 2 to 2"),
+        (TEXTS, {"k": 1}, "must be from 2 to 24"),
+        (TEXTS, {"min_size": 1}, "must have from 2 to 24 texts"),
+        (TEXTS, {"min_size": 25}, "Got 25"),
+        (["a", "b"], {}, "at least 3 texts. Got 2"),
+        (["a", " ", "c"], {"k": 2}, "'texts' must have text. Got ' ' at index 1"),
+        (TEXTS, {"vectors": np.ones((2, 3), np.float32)}, "a vector for each of the 24 texts"),
+    ],
+)
+def test_cluster_bad_input_refused(encoder, texts, options, message):
+    with pytest.raises(InputError, match=message):
+        cluster(texts, "the colour", model=encoder, **options)
+    assert not encoder.read
+
+
+def test_cross_table_counts_both(encoder):
+    colour = cluster(TEXTS, "the colour", model=encoder, k=3)
+    thing = cluster(TEXTS, "the thing", model=encoder, k=2)
+    counts = cross_table(colour, thing)
+    np.testing.assert_array_equal(counts, [[4, 4, 0], [4, 4, 0], [4, 4, 0], [0, 0, 0]])
+
+
+def test_cross_table_of_other_texts_refused(encoder):
+    first = cluster(TEXTS, "the colour", model=encoder, k=3)
+    second = cluster(TEXTS[:9], "the colour", model=encoder, k=3)
+    with pytest.raises(InputError, match="Got 24 and 9"):
+        cross_table(first, second)
+
+
+@pytest.mark.parametrize("texts", [TEXTS, TEXTS[:6]])
+def test_plot_writes_a_panel_for_each_condition(encoder, tmp_path, texts):
+    pytest.importorskip("matplotlib")
+    found = [cluster(texts, one, model=encoder, k=2) for one in ("the colour", "a $b$ thing")]
+    plot_clusters(found, tmp_path / "both.png")
+    plot_clusters(found[:1], tmp_path / "one.png")
+    sizes = []
+    for name in ("one", "both"):
+        header = (tmp_path / f"{name}.png").read_bytes()[:24]
+        assert header.startswith(b"\x89PNG")
+        sizes.append(int.from_bytes(header[16:20], "big"))
+    assert sizes[1] == 2 * sizes[0]
+
+
+def test_plot_of_nothing_refused(tmp_path):
+    with pytest.raises(InputError, match="one condition or more"):
+        plot_clusters([], tmp_path / "none.png")
