@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from bertopic.backend import BaseEmbedder
 
 from condsim.loading import load_encoder
 from condsim.scorers import EmbeddingScorer
 from condsim.types import FloatArray
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", ImportWarning)  # of UMAP, about TensorFlow
+    from bertopic.backend import BaseEmbedder
 
 
 class BertopicBackend(BaseEmbedder):  # type: ignore[misc]  # BERTopic has no types

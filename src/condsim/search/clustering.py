@@ -200,7 +200,9 @@ def cross_table(first: Clusters, second: Clusters) -> IntArray:
 
 def umap_reducer(texts: int, *, dimensions: int, seed: int) -> Callable[[FloatArray], FloatArray]:
     """Makes a reduction by UMAP of so many texts; raises `MissingExtraError` without it."""
-    library = require("umap", extra="umap")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ImportWarning)  # about TensorFlow
+        library = require("umap", extra="umap")
 
     def reduce(vectors: FloatArray) -> FloatArray:
         reducer = library.UMAP(
