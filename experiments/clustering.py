@@ -30,11 +30,11 @@ from condsim.types import FloatArray
 SETS: Mapping[str, tuple[str, str]] = {
     "bitext": ("the topic", "the register"),
     "clinc150": ("the intent", "the domain"),
-    "cuad": ("the kind of clause", "the kind of agreement"),
+    "druglib": ("the effectiveness of the drug", "the severity of the side effects"),
     "e2e": ("the kind of food", "the area"),
     "rnnlg_venues": ("the kind of statement", "the kind of venue"),
-    "viggo": ("the kind of statement", "the genre"),
-    "druglib": ("the effectiveness of the drug", "the severity of the side effects"),
+    "sgd": ("the service domain", "the speech act"),
+    "bible": ("the style of the language", "the book it is from"),
 }
 """Two criteria of each set, most texts of which carry both."""
 

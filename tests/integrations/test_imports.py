@@ -8,6 +8,7 @@ import sys
 import pytest
 
 LIBRARIES = {
+    "BertopicBackend": ("bertopic", "bertopic"),
     "register_polars": ("polars", "polars"),
     "register_pandas": ("pandas", "pandas"),
     "register_duckdb": ("duckdb", "duckdb"),

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
-from condsim.loading import load_encoder
-from condsim.scorers import EmbeddingScorer
+from condsim.integrations.models import Model, encoder_of
 from condsim.types import FloatArray
 
 with warnings.catch_warnings():
@@ -28,20 +26,18 @@ class BertopicBackend(BaseEmbedder):  # type: ignore[misc]  # BERTopic has no ty
         (2, 384)
     """
 
-    def __init__(
-        self, condition: str | None, *, model: str | Path | EmbeddingScorer | None = None
-    ) -> None:
+    def __init__(self, condition: str | None, *, model: Model = None) -> None:
         """Loads the model.
 
         Args:
             condition: See the attribute.
-            model: A bi- or tri-encoder, or what `condsim.load` takes; None is the one that ships.
+            model: A bi- or tri-encoder; None is the one that ships.
 
         Raises:
-            ModelError: If there is no such model, or it has no embeddings.
+            InputError: If the model has no embeddings.
+            ModelError: If there is no such model.
         """
-        encoder = model if isinstance(model, EmbeddingScorer) else load_encoder(model)
-        super().__init__(embedding_model=encoder)
+        super().__init__(embedding_model=encoder_of(model))
         self.condition = condition
 
     def embed(self, documents: Sequence[str], verbose: bool = False) -> FloatArray:
