@@ -34,7 +34,15 @@ from .encoder import (
     numbers_on as numbers_on,
     transformer_scorer as transformer_scorer,
 )
+from .explaining import Occlusion as Occlusion, Reader as Reader
+from .explanation import (
+    PICTURES as PICTURES,
+    ExplainedText as ExplainedText,
+    Explanation as Explanation,
+    Word as Word,
+)
 from .inputs import (
+    SAMPLES as SAMPLES,
     PairScorer as PairScorer,
     Rows as Rows,
     Scale as Scale,

@@ -14,6 +14,7 @@ from condsim.encoders import Order, check_order, conditional_sentences
 from condsim.errors import ModelError
 from condsim.scorers.applicability import PROBE, ApplicabilityHead, Embedded
 from condsim.scorers.calibration import Calibration
+from condsim.scorers.explaining import Occlusion
 from condsim.scorers.inputs import PairScorer, Rows, Scale, Texts, check_rows, distinct, rescaled
 from condsim.scorers.long_texts import Input, Splitter, Tokenised
 from condsim.types import FloatArray, IntArray
@@ -62,6 +63,18 @@ class EmbeddingScorer(PairScorer):
             raw[part] = np.einsum("nd,nd->n", vectors[where[0]], vectors[where[1]])
         np.clip(raw, -1, 1, out=raw)  # rounding may leave a cosine of 1.0000001
         return rescaled(raw, self.calibration, scale)
+
+    def _occluded(
+        self, first: Occlusion, second: Occlusion, condition: str | None, scale: Scale
+    ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        vectors1, vectors2 = (self.encode(one.texts, condition) for one in (first, second))
+        raw1, raw2 = vectors1 @ vectors2[1], vectors2 @ vectors1[1]  # row 1 is the whole text
+        values1, values2 = (
+            rescaled(np.clip(raw, -1, 1), self.calibration, scale) for raw in (raw1, raw2)
+        )
+        # A cosine is linear in each vector, so the shares of vectors give those of pairs of words.
+        pairs = first.shares(vectors1) @ second.shares(vectors2).T
+        return values1, values2, pairs.astype(np.float32)
 
     def encode(self, sentences: Texts, conditions: Texts | None = None) -> FloatArray:
         """Encodes sentences, each under its condition.

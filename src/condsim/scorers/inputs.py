@@ -15,6 +15,8 @@ import numpy as np
 from condsim.cutting import one_warning
 from condsim.errors import InputError, unknown_name
 from condsim.scorers.calibration import Calibration
+from condsim.scorers.explaining import Occlusion, Reader, check_explained, explanation_of
+from condsim.scorers.explanation import Explanation
 from condsim.types import FloatArray, IntArray
 
 Scale = Literal["unit", "likert", "raw"]
@@ -31,6 +33,9 @@ class Column(Protocol):
 
 
 Texts = str | Sequence[str] | Column
+
+SAMPLES = 256
+"""Subsets of the words of a text that `PairScorer.explain` scores."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -155,6 +160,8 @@ def rescaled(raw: FloatArray, calibration: Calibration | None, scale: Scale) -> 
 class PairScorer(ABC):
     """Scores single texts or columns of them, on a scale of the caller's choice."""
 
+    name: str
+
     @abstractmethod
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
         """Scores checked rows, ``(n,)`` float32."""
@@ -212,6 +219,68 @@ class PairScorer(ABC):
         with one_warning():
             scores = self._score_rows(rows, scale)
         return float(scores[0]) if rows.single else scores
+
+    def explain(
+        self,
+        sentence1: str,
+        sentence2: str,
+        condition: str | None = None,
+        *,
+        scale: Scale = "unit",
+        samples: int = SAMPLES,
+        seed: int = 0,
+        read: Reader | None = None,
+    ) -> Explanation:
+        """Says which words of two sentences carry their score.
+
+        Each text is scored with many subsets of its words, beside the other one whole. The
+        contribution of a word is half of its Shapley value among the words of its text, so that
+        remainder and contributions add up to the score (Lundberg and Lee 2017). Words are removed,
+        not replaced. In a text of more than 48 words, adjacent ones are taken together.
+
+        Args:
+            sentence1: First sentence.
+            sentence2: Second sentence.
+            condition: The condition; see `score` for None.
+            scale: Scale of the score that is explained; see `score`.
+            samples: Most subsets of the words of each text, all of which are scored; twice the
+                words if that is more. Up to 8 words, all are scored.
+            seed: Seed of the draw of the subsets.
+            read: Says what is to be read from a text under a condition, such as
+                ``condsim.construction.FunctionAnswerer().answer``.
+
+        Returns:
+            The explanation, which prints on a terminal and shows in a notebook.
+
+        Raises:
+            InputError: If a text is empty, no str or has more than 20,000 characters, the scale is
+                unknown, or there are fewer samples than 1.
+        """
+        check_scale(scale)
+        check_explained(samples, sentence1=sentence1, sentence2=sentence2)
+        check_rows(condition, sentence1=sentence1, sentence2=sentence2)
+        first, second = (
+            Occlusion(text, samples=samples, seed=seed) for text in (sentence1, sentence2)
+        )
+        with one_warning():
+            values1, values2, pairs = self._occluded(first, second, condition, scale)
+        return explanation_of(
+            self.name,
+            condition,
+            scale=scale,
+            occlusions=(first, second),
+            values=(values1, values2),
+            pairs=pairs,
+            read=read,
+        )
+
+    def _occluded(
+        self, first: Occlusion, second: Occlusion, condition: str | None, scale: Scale
+    ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        """Scores each occluded text beside the other, whole; and the shares of pairs of words."""
+        values1 = self.score(first.texts, second.text, condition, scale=scale)
+        values2 = self.score(first.text, second.texts, condition, scale=scale)
+        return values1, values2, None
 
 
 def token_batches(lengths: IntArray, *, tokens: int) -> Iterator[IntArray]:
