@@ -20,7 +20,7 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml constraints.txt $(VENV)/.core
 	$(PIP) install --quiet torch==2.13.0
-	$(PIP) install --quiet -c constraints.txt -e '.[train,contexts,llm,parquet,ray,bertscore,mteb,build,search,docs,dev]'
+	$(PIP) install --quiet -c constraints.txt -e '.[train,contexts,llm,parquet,ray,bertscore,mteb,build,search,serve,docs,dev]'
 	touch $@
 
 demo: $(VENV)/.core

@@ -31,6 +31,7 @@ PACKAGES = {
     "contexts": "Similarity from plain text. Needs `condsim[contexts]`.",
     "construction": "Building data sets. Needs `condsim[build]`.",
     "applicability": "Training applicability heads. Needs `condsim[train]`.",
+    "serving": "The HTTP server as an ASGI app. Needs `condsim[serve]`.",
     "mteb_bridge": "condsim and mteb. Needs `condsim[mteb]`.",
     "search": "Clusters under a condition. Needs `condsim[search]`.",
     "integrations": "condsim in other libraries. Each needs the extra of its name.",

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ import yaml
 
 from condsim.cli.main import app
 from condsim.training import Recipe, fit, load_recipe
+from tests.serving.conftest import running
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 
@@ -33,7 +35,8 @@ PAGES = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted(PROJECT.glo
 NAMES = [str(page.relative_to(PROJECT)) for page in PAGES]
 
 SHELLS = ("bash", "console")
-LANGUAGES = ("python", *SHELLS, "yaml", "text", "csv", "json")
+LANGUAGES = ("python", *SHELLS, "javascript", "yaml", "text", "csv", "json")
+ADDRESS = "http://127.0.0.1:8000"  # of the server, in docs/serving.md
 
 
 class Block(NamedTuple):
@@ -142,6 +145,13 @@ def run_shell(block: Block) -> None:
         assert (done.returncode == 0) is not expected.startswith("error:"), where
 
 
+def run_javascript(block: Block) -> None:
+    if (node := shutil.which("node")) is not None:
+        module = [node, "--input-type=module", "--eval", block.text]
+        done = subprocess.run(module, capture_output=True, encoding="utf-8", timeout=120)
+        assert done.returncode == 0, f"{block.page.name}:{block.line}: {done.stderr}"
+
+
 def run_python(block: Block, names: dict[str, object]) -> None:
     padded = "\n" * block.line + block.text  # so that a traceback names the line of the page
     exec(compile(padded, str(block.page), "exec"), names)  # the blocks are our own
@@ -151,10 +161,18 @@ def run_python(block: Block, names: dict[str, object]) -> None:
 def test_page_blocks_run(name, workspace, monkeypatch):
     monkeypatch.chdir(workspace)
     names: dict[str, object] = {"__name__": "__main__"}
-    for block in BLOCKS:
-        if block.page == PROJECT / name and block.runs:
+    blocks = [block for block in BLOCKS if block.page == PROJECT / name and block.runs]
+    with ExitStack() as stack:
+        if any(ADDRESS in block.text for block in blocks):
+            server = stack.enter_context(running(workspace))
+            blocks = [
+                block._replace(text=block.text.replace(ADDRESS, server.url)) for block in blocks
+            ]
+        for block in blocks:
             if block.language in SHELLS:
                 run_shell(block)
+            elif block.language == "javascript":
+                run_javascript(block)
             elif block.language == "python":
                 run_python(block, names)
 

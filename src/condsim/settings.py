@@ -23,6 +23,7 @@ _BOUNDS = {
     "less_than": ("lt", "below"),
     "less_than_equal": ("le", "at most"),
 }
+_SIZES = {"too_short": ("min_length", "at least"), "too_long": ("max_length", "at most")}
 _KINDS = {
     "bool_type": "of type bool",
     "dict_type": "a mapping",
@@ -84,6 +85,33 @@ def validated(kind: type[Model], values: Mapping[str, Any], *, what: str, source
         raise _first_fault(kind, error, what=what, source=source) from error
 
 
+def validated_json(kind: type[Model], content: bytes, *, what: str, source: str) -> Model:
+    """Makes settings of JSON, which is never held as Python objects that are not checked.
+
+    Args:
+        kind: The settings.
+        content: A JSON object in UTF-8.
+        what: What the settings are called in errors, such as ``"request"``.
+        source: Where they come from, for errors.
+
+    Returns:
+        The settings.
+
+    Raises:
+        InputError: If it is no JSON object, a key is unknown or missing, or a value breaks a rule.
+    """
+    try:
+        return kind.model_validate_json(content)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        if fault["type"] == "json_invalid":
+            reason = fault.get("ctx", {}).get("error", fault["msg"])
+            raise InputError(f"{source} is not valid JSON: {reason}.") from error
+        if not fault["loc"] and fault["type"] != "value_error":
+            raise InputError(f"{source} must be a JSON object.") from error
+        raise _first_fault(kind, error, what=what, source=source) from error
+
+
 def _first_fault(
     kind: type[BaseModel], error: ValidationError, *, what: str, source: str | None = None
 ) -> InputError:
@@ -120,6 +148,9 @@ def _fault(kind: type[BaseModel], fault: ErrorDetails, *, what: str, source: str
     if fault["type"] in _BOUNDS:
         name, words = _BOUNDS[fault["type"]]
         rule = f"{words} {context[name]:.10g}"
+    elif fault["type"] in _SIZES:
+        name, words = _SIZES[fault["type"]]
+        rule = f"a list of {words} {context[name]}"
     else:
         rule = _KINDS.get(fault["type"], fault["msg"].removeprefix("Input should be "))
     return _wrong(what, key, rule, fault["input"])

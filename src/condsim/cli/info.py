@@ -20,10 +20,12 @@ _EXTRAS = {
     "contexts": ("pyarrow",),
     "parquet": ("pyarrow",),
     "search": ("lancedb", "faiss", "sklearn", "matplotlib"),
+    "serve": ("fastapi", "uvicorn", "prometheus_client"),
 }
 _DISTRIBUTIONS = {
     "PIL": "pillow",
     "faiss": "faiss-cpu",
+    "prometheus_client": "prometheus-client",
     "sklearn": "scikit-learn",
 }  # where the module has another name
 

@@ -158,7 +158,13 @@ def rescaled(raw: FloatArray, calibration: Calibration | None, scale: Scale) -> 
 
 
 class PairScorer(ABC):
-    """Scores single texts or columns of them, on a scale of the caller's choice."""
+    """Scores single texts or columns of them, on a scale of the caller's choice.
+
+    Attributes:
+        name: Short name, shown in tables.
+    """
+
+    name: str
 
     name: str
 

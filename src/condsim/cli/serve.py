@@ -1,0 +1,82 @@
+"""``condsim serve``: an HTTP server for a model."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from condsim.cli.options import Model
+from condsim.loading import load_scorer
+
+
+def serve(
+    host: Annotated[
+        str, typer.Option(help="Address to listen at; one that others reach needs a key.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen at; 0 takes a free one.")
+    ] = 8000,
+    model: Model = None,
+    api_key_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with API keys, one a line; callers must give one.", show_default="no key"
+        ),
+    ] = None,
+    max_bytes: Annotated[int, typer.Option(help="Longest body of a request.")] = 8 * 2**20,
+    max_rows: Annotated[
+        int, typer.Option(help="Most texts, documents or pairs times conditions of a request.")
+    ] = 2048,
+    max_characters: Annotated[int, typer.Option(help="Longest text.")] = 50_000,
+    queue_rows: Annotated[
+        int, typer.Option(help="Most rows that wait, of 512 characters; beyond that: 429.")
+    ] = 8192,
+    batch_rows: Annotated[
+        int, typer.Option(help="Most rows that the model reads at once, from all callers.")
+    ] = 64,
+    time_limit: Annotated[
+        float, typer.Option(help="Seconds for a request to arrive, and to be answered.")
+    ] = 30,
+) -> None:
+    """Serve a model over HTTP: scores, embeddings and reranking under a condition.
+
+    Speaks as OpenAI (`/v1/embeddings`), Cohere, Jina (`/v1/rerank`) and text-embeddings-inference
+    (`/rerank`) do, and takes a `condition` besides. Requests of all callers are read in batches.
+    SIGTERM and Ctrl-C finish what was accepted.
+
+    **Examples**
+
+    `condsim serve`
+
+    `condsim serve --host 0.0.0.0 --port 8080 --api-key-file keys.txt --model runs/mine`
+    """
+    from condsim import serving
+
+    settings = serving.ServingSettings(
+        max_bytes=max_bytes,
+        max_rows=max_rows,
+        max_characters=max_characters,
+        queue_rows=queue_rows,
+        batch_rows=batch_rows,
+        time_limit=time_limit,
+    )
+    keys = () if api_key_file is None else serving.read_keys(api_key_file)
+    serving.check_address(host, has_key=bool(keys))
+    scorer = load_scorer(model)
+    logging.basicConfig(level=logging.WARNING)
+
+    def announce(address: str) -> None:
+        typer.echo(f"{scorer.name} at {address} (Ctrl-C stops)", err=True)
+
+    try:
+        serving.serve(
+            serving.create_app(scorer, settings=settings, keys=keys),
+            host=host,
+            port=port,
+            announce=announce,
+        )
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None

@@ -1,0 +1,162 @@
+"""The routes that ask the model."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from uuid import uuid4
+
+import numpy as np
+from fastapi import APIRouter
+
+from condsim.errors import InputError
+from condsim.scorers import check_rows
+from condsim.serving.schemas import (
+    ApplicabilityAnswer,
+    ApplicabilityRequest,
+    Document,
+    Embedding,
+    EmbeddingsAnswer,
+    EmbeddingsRequest,
+    Ranked,
+    RerankAnswer,
+    RerankRequest,
+    ScoreAnswer,
+    ScoreRequest,
+    TeiRanked,
+    TeiRerankAnswer,
+    TeiRerankRequest,
+)
+from condsim.serving.service import Service, post
+from condsim.types import FloatArray
+
+router = APIRouter()
+
+
+@post(router, "/v1/embeddings", EmbeddingsRequest, EmbeddingsAnswer)
+async def embeddings(body: EmbeddingsRequest, service: Service) -> EmbeddingsAnswer:
+    """Embeds texts, each under a condition."""
+    service.check_model(body.model)
+    conditions = body.condition or []
+    service.check_size(len(body.input), "texts", body.input, conditions)
+    scorer = service.embedder
+    if body.dimensions not in (None, scorer.dimension):
+        raise InputError(
+            f"The 'dimensions' must be those of the model, {scorer.dimension}. Got "
+            f"{body.dimensions}; leave the key out."
+        )
+    columns = [body.input]
+    if conditions:
+        columns.append(conditions * (len(body.input) if len(conditions) == 1 else 1))
+    check_rows(columns[1] if conditions else None, input=body.input)
+    vectors = await service.batcher.submit(scorer.encode, *columns)
+    shown: Sequence[str | list[float]]
+    if body.encoding_format == "base64":
+        shown = [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in vectors]
+    else:
+        shown = np.round(vectors.astype(np.float64), 8).tolist()
+    data = [Embedding.model_construct(index=i, embedding=one) for i, one in enumerate(shown)]
+    return EmbeddingsAnswer(data=data, model=service.name)
+
+
+@post(router, "/v1/rerank", RerankRequest, RerankAnswer)
+async def rerank(body: RerankRequest, service: Service) -> RerankAnswer:
+    """Sorts documents by their similarity to a query, under a condition."""
+    service.check_model(body.model)
+    scores = await _against(body.query, body.documents, body.condition, service)
+    best = np.argsort(-scores, kind="stable")[: body.top_n].tolist()
+    results = [
+        Ranked(
+            index=place,
+            relevance_score=_figure(scores[place]),
+            document=Document(text=body.documents[place]) if body.return_documents else None,
+        )
+        for place in best
+    ]
+    return RerankAnswer(id=str(uuid4()), model=service.name, results=results)
+
+
+post(router, "/v2/rerank", RerankRequest, RerankAnswer)(rerank)  # where Cohere's second client asks
+
+
+@post(router, "/rerank", TeiRerankRequest, TeiRerankAnswer)
+async def tei_rerank(body: TeiRerankRequest, service: Service) -> TeiRerankAnswer:
+    """The same as text-embeddings-inference has it."""
+    scores = await _against(body.query, body.texts, body.condition, service, raw=body.raw_scores)
+    best = np.argsort(-scores, kind="stable").tolist()
+    return TeiRerankAnswer(
+        [
+            TeiRanked(
+                index=place,
+                score=_figure(scores[place]),
+                text=body.texts[place] if body.return_text else None,
+            )
+            for place in best
+        ]
+    )
+
+
+async def _against(
+    query: str, documents: list[str], condition: str | None, service: Service, *, raw: bool = False
+) -> FloatArray:
+    """Scores a query with each document, (n,)."""
+    service.check_size(len(documents), "documents", [query, condition or ""], documents)
+    check_rows(condition, query=query, documents=documents)
+    rows = len(documents)
+    conditions = None if condition is None else [condition] * rows
+    return await service.score(
+        [query] * rows, documents, conditions, scale="raw" if raw else "unit"
+    )
+
+
+@post(router, "/v1/score", ScoreRequest, ScoreAnswer)
+async def score(body: ScoreRequest, service: Service) -> ScoreAnswer:
+    """Scores every pair under every condition."""
+    service.check_model(body.model)
+    columns = _crossed(body.pairs, body.conditions, service)
+    first, second = columns[:2]
+    scores = await service.score(
+        first, second, None if body.conditions is None else columns[2], scale=body.scale
+    )
+    return ScoreAnswer(model=service.name, scale=body.scale, scores=_table(scores, body.pairs))
+
+
+@post(router, "/v1/applicability", ApplicabilityRequest, ApplicabilityAnswer)
+async def applicability(body: ApplicabilityRequest, service: Service) -> ApplicabilityAnswer:
+    """Says how likely each condition applies to both texts of each pair."""
+    service.check_model(body.model)
+    scorer = service.embedder
+    if scorer.head is None:
+        raise InputError(
+            f"{service.name} has no applicability head; serve a model that has one, such as the "
+            "default."
+        )
+    columns = _crossed(body.pairs, body.conditions, service)
+    found = await service.batcher.submit(scorer.applicability, *columns)
+    return ApplicabilityAnswer(model=service.name, probabilities=_table(found, body.pairs))
+
+
+def _crossed(
+    pairs: list[list[str]], conditions: list[str] | None, service: Service
+) -> list[list[str]]:
+    """Columns with a row for each pair under each condition, all of a pair together."""
+    each = [""] if conditions is None else conditions
+    rows = len(pairs) * len(each)
+    service.check_size(rows, "rows, pairs times conditions", *pairs, each)
+    first, second = ([pair[side] for pair in pairs] for side in (0, 1))
+    check_rows(None, pairs=[*first, *second])
+    check_rows(None, condition=each if conditions else "none")
+    crossed = [(*pair, one) for pair in pairs for one in each]
+    return [list(column) for column in zip(*crossed, strict=True)]
+
+
+def _table(values: FloatArray, pairs: list[list[str]]) -> list[list[float]]:
+    """One row for each pair."""
+    table: list[list[float]] = (
+        np.round(values.astype(np.float64), 6).reshape(len(pairs), -1).tolist()
+    )
+    return table
+
+
+def _figure(value: np.float32) -> float:
+    return round(float(value), 6)

@@ -1,0 +1,214 @@
+"""What requests and answers look like."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, BeforeValidator, Field, RootModel, WithJsonSchema
+
+from condsim.scorers import Scale
+from condsim.settings import Settings
+
+
+def _listed(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+def _texts_of(value: object) -> object:
+    """Takes the text out of documents such as ``{"text": "…"}``."""
+    if not isinstance(value, list):
+        return value
+    return [one["text"] if isinstance(one, dict) and set(one) == {"text"} else one for one in value]
+
+
+_STRING: dict[str, Any] = {"type": "string"}
+_DOCUMENT = {"type": "object", "properties": {"text": _STRING}, "required": ["text"]}
+
+
+def _array(*items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": {"anyOf": [*items]}, "minItems": 1}
+
+
+Strings = Annotated[list[str], Field(min_length=1)]
+Texts = Annotated[
+    Strings, BeforeValidator(_listed), WithJsonSchema({"anyOf": [_STRING, _array(_STRING)]})
+]
+"""One text or several."""
+Documents = Annotated[
+    Strings, BeforeValidator(_texts_of), WithJsonSchema(_array(_STRING, _DOCUMENT))
+]
+"""Texts, each alone or as the ``text`` of an object."""
+Pairs = Annotated[
+    list[Annotated[list[str], Field(min_length=2, max_length=2)]],
+    Field(min_length=1, examples=[[["A man throws a ball.", "A girl kicks a ball."]]]),
+]
+Condition = Annotated[
+    str | None,
+    Field(description="In which respect; none: the texts as a whole.", examples=["cleanliness"]),
+]
+ModelName = Annotated[str | None, Field(description="The name that `/v1/models` gives, or none.")]
+Ignored = Annotated[object, Field(description="Taken from existing clients; has no effect.")]
+
+_QUERY = Field(examples=["The room was spotless."])
+_TEXTS = Field(examples=[["Dust on every shelf.", "Clean sheets every day."]])
+_CONDITIONS = Field(examples=[["the sport", "the number of people"]])
+
+
+class RequestBody(Settings):
+    """A request; an unknown key is an error, for a misspelt one would change the result."""
+
+    what: ClassVar[str] = "request"
+
+
+class EmbeddingsRequest(RequestBody):
+    """OpenAI's form, and `condition`: one for all texts, or one for each."""
+
+    input: Annotated[Texts, _TEXTS]
+    condition: Texts | None = None
+    model: ModelName = None
+    encoding_format: Literal["float", "base64"] = "float"
+    dimensions: int | None = Field(None, description="The model's own, if given.")
+    user: Ignored = None
+
+
+class RerankRequest(RequestBody):
+    """The form of Cohere and Jina, and `condition`."""
+
+    query: Annotated[str, _QUERY]
+    documents: Annotated[Documents, _TEXTS]
+    condition: Condition = None
+    model: ModelName = None
+    top_n: int | None = Field(None, ge=1, le=10**6, description="Answer with the best ones only.")
+    return_documents: bool | None = None
+    max_tokens_per_doc: Ignored = None
+    max_chunks_per_doc: Ignored = None
+    priority: Ignored = None
+    truncation: Ignored = None
+
+
+class TeiRerankRequest(RequestBody):
+    """The form of text-embeddings-inference, and `condition`."""
+
+    query: Annotated[str, _QUERY]
+    texts: Annotated[Strings, _TEXTS]
+    condition: Condition = None
+    raw_scores: bool = Field(False, description="The scores on the raw scale.")
+    return_text: bool = False
+    truncate: Ignored = None
+    truncation_direction: Ignored = None
+
+
+class ApplicabilityRequest(RequestBody):
+    """Every pair under every condition."""
+
+    pairs: Pairs
+    conditions: Annotated[Strings, _CONDITIONS]
+    model: ModelName = None
+
+
+class ScoreRequest(RequestBody):
+    """Every pair under every condition; without conditions, each pair as a whole."""
+
+    pairs: Pairs
+    conditions: Annotated[Strings | None, _CONDITIONS] = None
+    scale: Scale = "unit"
+    model: ModelName = None
+
+
+class Usage(BaseModel):
+    """Always 0: nothing is billed, so nothing is counted."""
+
+    prompt_tokens: int = 0
+    total_tokens: int = 0
+
+
+class Embedding(BaseModel):
+    """One embedding, of length 1."""
+
+    object: Literal["embedding"] = "embedding"
+    index: int
+    embedding: list[float] | str = Field(description="Numbers, or float32 bytes in base64.")
+
+
+class EmbeddingsAnswer(BaseModel):
+    """Embeddings in the order of the input."""
+
+    object: Literal["list"] = "list"
+    data: list[Embedding]
+    model: str
+    usage: Usage = Usage()
+
+
+class Document(BaseModel):
+    """A document that was sent."""
+
+    text: str
+
+
+class Ranked(BaseModel):
+    """A document's place among those that were sent, and its score from 0 to 1."""
+
+    index: int
+    relevance_score: float
+    document: Document | None = None
+
+
+class RerankAnswer(BaseModel):
+    """Documents, the best first."""
+
+    id: str
+    model: str
+    results: list[Ranked]
+    meta: dict[str, Any] = {"api_version": {"version": "2"}}
+    usage: Usage = Usage()
+
+
+class TeiRanked(BaseModel):
+    """A text's place and score."""
+
+    index: int
+    score: float
+    text: str | None = None
+
+
+class TeiRerankAnswer(RootModel[list[TeiRanked]]):
+    """Texts, the best first."""
+
+
+class ScoreAnswer(BaseModel):
+    """One list for each pair, with one score for each condition."""
+
+    model: str
+    scale: Scale
+    scores: list[list[float]]
+
+
+class ApplicabilityAnswer(BaseModel):
+    """How likely each condition applies to both texts of each pair, as for scores."""
+
+    model: str
+    probabilities: list[list[float]]
+
+
+class ModelCard(BaseModel):
+    """A model, as OpenAI lists it."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: int = 0
+    owned_by: str = "condsim"
+
+
+class ModelsAnswer(BaseModel):
+    """The one model of the server."""
+
+    object: Literal["list"] = "list"
+    data: list[ModelCard]
+
+
+class Status(BaseModel):
+    """Whether the server works."""
+
+    status: Literal["ok"] = "ok"
+    model: str
+    version: str

@@ -1,0 +1,83 @@
+"""A server in a process of its own, and one inside the test process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import condsim
+
+
+@dataclass(frozen=True)
+class Process:
+    """A running ``condsim serve``; its log is in a file."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+
+@contextmanager
+def running(folder: Path, *words: str) -> Iterator[Process]:
+    """Starts ``condsim serve`` at a free port and kills it at the end."""
+    log = folder / "serve.log"
+    command = [sys.executable, "-m", "condsim", "serve", "--port", "0", *words]
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    with (
+        log.open("w") as stream,
+        subprocess.Popen(command, stderr=stream, stdout=stream, env=environment) as process,
+    ):
+        try:
+            until = time.monotonic() + 60
+            while " at http://" not in (said := log.read_text()):
+                assert process.poll() is None, said
+                assert time.monotonic() < until, said
+                time.sleep(0.02)
+            yield Process(said.split(" at ")[1].split()[0], process, log)
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Any:
+    """Starts servers."""
+    return lambda *words: running(tmp_path, *words)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    """One server of the model that ships, for a whole module."""
+    with running(tmp_path_factory.mktemp("server")) as process:
+        yield process
+
+
+@pytest.fixture(scope="session")
+def model() -> Any:
+    return condsim.load()
+
+
+@pytest.fixture
+def client(model: Any) -> Iterator[Any]:
+    """Asks an app in this process, as `ask(app)` makes it."""
+    testclient = pytest.importorskip("starlette.testclient")
+    from condsim.serving import ServingSettings, create_app
+
+    opened = []
+
+    def ask(scorer: Any = None, *, keys: Sequence[str] = (), **limits: Any) -> Any:
+        app = create_app(scorer or model, settings=ServingSettings(**limits), keys=keys)
+        opened.append(testclient.TestClient(app, raise_server_exceptions=False).__enter__())
+        return opened[-1]
+
+    yield ask
+    for one in opened:
+        one.__exit__(None, None, None)

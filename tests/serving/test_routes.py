@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import base64
+import logging
+
+import numpy as np
+import pytest
+
+from condsim.errors import InputError, ModelError
+from condsim.scorers import PairScorer
+
+PAIRS = [["A man throws a ball.", "A girl kicks a ball."], ["Two dogs run.", "A dog sleeps."]]
+CONDITIONS = ["the sport", "the number of animals", "the weather"]
+
+
+class Stub(PairScorer):
+    """Scores by the length of the first text; fails where it is told to."""
+
+    name = "stub"
+
+    def _score_rows(self, rows, scale):
+        first = rows.sentences[0]
+        if "refuse" in first:
+            raise InputError("The model refuses this text.")
+        if "break" in first:
+            raise ModelError("/a/secret/path is damaged.")
+        return np.array([len(text) for text in first], np.float32)
+
+
+def message(response):
+    return response.json()["error"]["message"]
+
+
+def test_score_crosses_pairs_and_conditions(client, model):
+    got = client().post("/v1/score", json={"pairs": PAIRS, "conditions": CONDITIONS}).json()
+    wanted = [[model.score(*pair, one) for one in CONDITIONS] for pair in PAIRS]
+    assert got["model"] == model.name
+    assert got["scale"] == "unit"
+    assert np.array(got["scores"]) == pytest.approx(np.array(wanted), abs=1e-4)
+
+
+@pytest.mark.parametrize("scale", ["unit", "likert", "raw"])
+def test_score_without_conditions_compares_the_texts_as_a_whole(client, model, scale):
+    got = client().post("/v1/score", json={"pairs": PAIRS, "scale": scale}).json()["scores"]
+    wanted = [[model.score(*pair, scale=scale)] for pair in PAIRS]
+    assert np.array(got) == pytest.approx(np.array(wanted), abs=1e-4)
+
+
+def test_applicability_is_that_of_the_model(client, model):
+    body = {"pairs": PAIRS, "conditions": CONDITIONS}
+    got = client().post("/v1/applicability", json=body).json()["probabilities"]
+    wanted = [[model.applicability(*pair, one) for one in CONDITIONS] for pair in PAIRS]
+    assert np.array(got) == pytest.approx(np.array(wanted), abs=1e-4)
+
+
+@pytest.mark.parametrize("condition", ["the sport", ["the sport", "the animals"]])
+def test_embeddings_in_both_formats_are_those_of_the_model(client, model, condition):
+    body = {"input": PAIRS[0], "condition": condition, "dimensions": model.dimension}
+    ask = client()
+    got = [
+        one["embedding"]
+        for form in ("float", "base64")
+        for one in ask.post("/v1/embeddings", json={**body, "encoding_format": form}).json()["data"]
+    ]
+    wanted = model.encode(PAIRS[0], condition)
+    assert np.array(got[:2]) == pytest.approx(wanted, abs=1e-4)
+    decoded = [np.frombuffer(base64.b64decode(one), "<f4") for one in got[2:]]
+    assert np.array(decoded) == pytest.approx(wanted, abs=1e-4)
+
+
+def test_embeddings_one_text_without_condition(client, model):
+    got = client().post("/v1/embeddings", json={"input": "A dog."}).json()["data"]
+    assert got[0]["index"] == 0
+    assert got[0]["embedding"] == pytest.approx(model.encode("A dog."), abs=1e-4)
+
+
+@pytest.mark.parametrize("path", ["/v1/rerank", "/v2/rerank"])
+def test_rerank_sorts_by_the_score_under_the_condition(client, path):
+    body = {"query": "four", "documents": ["x", {"text": "yy"}], "condition": "c", "top_n": 1}
+    got = client(Stub()).post(path, json={**body, "return_documents": True}).json()
+    assert got["results"] == [{"index": 0, "relevance_score": 4, "document": {"text": "x"}}]
+    assert got["model"] == "stub"
+
+
+def test_rerank_puts_the_nearer_document_first(client, model):
+    body = {"query": PAIRS[0][0], "documents": ["A recipe for soup.", PAIRS[0][0]]}
+    results = client().post("/v1/rerank", json=body).json()["results"]
+    assert [one["index"] for one in results] == [1, 0]
+    wanted = model.score(body["query"], body["documents"][0])
+    assert results[1]["relevance_score"] == pytest.approx(wanted, abs=1e-4)
+
+
+def test_tei_rerank_is_a_list(client):
+    body = {"query": "four", "texts": ["x", "yy"], "return_text": True, "truncate": True}
+    got = client(Stub()).post("/rerank", json=body).json()
+    wanted = [(0, "x"), (1, "yy")]
+    assert [(one["index"], one["text"]) for one in got] == wanted
+    assert {one["score"] for one in got} == {4}
+
+
+def test_health_ready_and_models_name_the_model(client, model):
+    ask = client()
+    assert ask.get("/health").json()["status"] == "ok"
+    assert ask.get("/ready").json()["model"] == model.name
+    assert [one["id"] for one in ask.get("/v1/models").json()["data"]] == [model.name]
+
+
+def test_metrics_count_requests_batches_and_the_queue(client):
+    ask = client(Stub())
+    ask.post("/v1/score", json={"pairs": PAIRS})
+    ask.post("/v1/score", json={"pairs": []})
+    ask.get("/nothing/here")
+    text = ask.get("/metrics").text
+    assert 'condsim_requests_total{route="/v1/score",status="200"} 1.0' in text
+    assert 'condsim_requests_total{route="/v1/score",status="400"} 1.0' in text
+    assert 'condsim_requests_total{route="other",status="404"} 1.0' in text
+    assert 'condsim_request_seconds_count{route="/v1/score"} 2.0' in text
+    assert "condsim_batch_rows_sum 2.0" in text
+    assert "condsim_queue_rows 0.0" in text
+    assert "/nothing/here" not in text
+
+
+def test_openapi_has_every_route_with_its_schema(client):
+    paths = client().get("/openapi.json").json()["paths"]
+    asked = "/v1/embeddings /v1/rerank /v2/rerank /rerank /v1/score /v1/applicability".split()
+    assert set(paths) == {*asked, "/health", "/ready", "/metrics", "/v1/models"}
+    for path in asked:
+        content = paths[path]["post"]["requestBody"]["content"]["application/json"]
+        assert "examples" in str(content["schema"]["properties"])
+        assert "$ref" not in str(content), "the schema stands alone"
+        assert {"200", "400", "401", "413", "429"} <= set(paths[path]["post"]["responses"])
+
+
+def test_key_is_needed_everywhere_but_for_probes(client):
+    ask = client(Stub(), keys=["secret-1", "secret-2"])
+    body = {"pairs": PAIRS}
+    for path in ("/health", "/ready"):
+        assert ask.get(path).status_code == 200
+    for headers in ({}, {"Authorization": "secret-1"}, {"Authorization": "Bearer secret-"}):
+        for response in (
+            ask.post("/v1/score", json=body, headers=headers),
+            ask.get("/metrics", headers=headers),
+            ask.get("/v1/models", headers=headers),
+        ):
+            assert response.status_code == 401
+            assert response.headers["www-authenticate"] == "Bearer"
+            assert "secret" not in response.text
+    for key in ("secret-1", "secret-2"):
+        headers = {"Authorization": f"Bearer {key}"}
+        assert ask.post("/v1/score", json=body, headers=headers).status_code == 200
+
+
+def test_model_another_name_is_not_found(client, model):
+    ask = client()
+    for name, status in ((model.name, 200), ("default", 200), ("text-embedding-3-small", 404)):
+        got = ask.post("/v1/embeddings", json={"input": "a", "model": name})
+        assert got.status_code == status
+    assert model.name in message(got)
+
+
+def test_model_that_gives_scores_only_refuses_embeddings(client):
+    ask = client(Stub())
+    assert "scores only" in message(ask.post("/v1/embeddings", json={"input": "a"}))
+    body = {"pairs": PAIRS, "conditions": CONDITIONS}
+    assert ask.post("/v1/applicability", json=body).status_code == 400
+
+
+def test_error_of_the_model_is_told_only_if_the_caller_can_help_it(client, caplog):
+    ask = client(Stub())
+    refused = ask.post("/v1/score", json={"pairs": [["refuse", "b"]]})
+    assert (refused.status_code, message(refused)) == (400, "The model refuses this text.")
+    with caplog.at_level(logging.ERROR):
+        broken = ask.post("/v1/score", json={"pairs": [["break", "b"]]})
+    assert broken.status_code == 500
+    assert "secret" not in broken.text
+    assert "/a/secret/path is damaged." in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("limits", "body", "named"),
+    [
+        ({"max_rows": 3}, {"pairs": PAIRS, "conditions": ["a", "b"]}, "--max-rows"),
+        ({"max_characters": 20}, {"pairs": [["a", "b" * 21]]}, "--max-characters"),
+        ({"max_characters": 20}, {"pairs": [["a", "b"]], "conditions": ["c" * 21]}, "characters"),
+        ({"max_bytes": 30}, {"pairs": [["a", "b" * 30]]}, "--max-bytes"),
+    ],
+)
+def test_limits_are_named(client, limits, body, named):
+    got = client(Stub(), **limits).post("/v1/score", json=body)
+    assert got.status_code == 413
+    assert named in message(got)
+
+
+def test_body_in_chunks_is_held_to_the_limit(client):
+    got = client(Stub(), max_bytes=100).post(
+        "/v1/score",
+        content=(b"x" * 60 for _ in range(3)),
+        headers={"Content-Type": "application/json"},
+    )
+    assert got.status_code == 413
