@@ -32,9 +32,10 @@ class Name(StrEnum):
     CONTEXTS_SURROGATE = "contexts_surrogate"
     ENCODE_SPEED = "encode_speed"
     SUITE_MTEB = "suite_mteb"
+    SERVE = "serve"
 
 
-_WITH_PEER_MODEL = (Name.SCORE_ONE, Name.SCORE_MANY, Name.ENCODE_SPEED)
+_WITH_PEER_MODEL = (Name.SCORE_ONE, Name.SCORE_MANY, Name.ENCODE_SPEED, Name.SERVE)
 
 
 def main(

@@ -23,10 +23,10 @@ from typing import NamedTuple
 import pytest
 import typer
 import yaml
+from tests.serving.conftest import running
 
 from condsim.cli.main import app
 from condsim.training import Recipe, fit, load_recipe
-from tests.serving.conftest import running
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 

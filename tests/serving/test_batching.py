@@ -11,6 +11,7 @@ pytest.importorskip("fastapi")
 from condsim.errors import InputError
 from condsim.serving import ServingSettings
 from condsim.serving.batching import Batcher
+from condsim.serving.metrics import Metrics
 from condsim.serving.problems import RequestError
 
 
@@ -34,7 +35,7 @@ def run(work, callers, **limits):
     """Runs an async function with a started batcher."""
 
     async def main():
-        batcher = Batcher(ServingSettings(**limits))
+        batcher = Batcher(ServingSettings(**limits), metrics=Metrics())
         batcher.start()
         try:
             return await callers(batcher)

@@ -1,5 +1,4 @@
-from .application import create_app as create_app
-from .running import serve as serve
+from .application import create_app as create_app, serve as serve
 from .settings import (
     ServingSettings as ServingSettings,
     check_address as check_address,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from condsim.serving.metrics import Metrics
 from condsim.serving.problems import RequestError
 from condsim.serving.settings import ServingSettings
 
@@ -58,19 +59,12 @@ class Batcher:
     that short ones do not wait until it is done.
     """
 
-    def __init__(
-        self, settings: ServingSettings, *, observe: Callable[[int, float], None] | None = None
-    ) -> None:
-        """Makes a batcher that is not started.
-
-        Args:
-            settings: The bounds.
-            observe: Called with the rows and the seconds of each batch.
-        """
+    def __init__(self, settings: ServingSettings, *, metrics: Metrics) -> None:
         self.settings = settings
         self.queued = 0
         """Rows that wait."""
-        self._observe = observe or (lambda rows, seconds: None)
+        self._metrics = metrics
+        metrics.queue.set_function(lambda: self.queued)
         self._jobs: deque[_Job] = deque()
         self._changed = threading.Condition()
         self._stopping = False
@@ -96,18 +90,11 @@ class Batcher:
         await asyncio.to_thread(self._thread.join)
 
     async def submit(self, work: Work, *columns: Sequence[str]) -> NDArray[Any]:
-        """Waits for the result of some rows.
-
-        Args:
-            work: What to call; columns of requests with the same one are joined.
-            *columns: Its arguments, each of length n, 1 or more.
-
-        Returns:
-            What the call gives for these rows, n of them.
+        """Waits for what a call gives for some rows; requests with the same ``work`` are joined.
 
         Raises:
             RequestError: 429 if the queue is full, 503 if the server stops or the time is over.
-            InputError: What the call raised.
+            Exception: What the call raised.
         """
         costs = [
             1 + sum(map(len, texts)) // _CHARACTERS for texts in zip(*columns, strict=True)
@@ -150,7 +137,8 @@ class Batcher:
             cost = sum(sum(job.costs[rows]) for job, rows in parts)
             seconds = time.monotonic() - began
             self._pace += 0.2 * (seconds / cost - self._pace)
-            self._observe(rows, seconds)
+            self._metrics.rows.observe(rows)
+            self._metrics.took.observe(seconds)
 
     def _next_batch(self) -> list[_Part]:
         """Waits for work; nothing at the end."""

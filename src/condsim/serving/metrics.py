@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    ProcessCollector,
-    generate_latest,
-)
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
@@ -20,65 +12,41 @@ _ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
 class Metrics:
-    """Counters of one server, in a registry of their own."""
+    """Counters of one server, all 0, in a registry of their own."""
 
     def __init__(self) -> None:
-        """Makes them, all 0."""
-        self.registry = CollectorRegistry()
-        ProcessCollector(registry=self.registry)
-        self.requests = Counter(
-            "condsim_requests", "Requests answered.", ("route", "status"), registry=self.registry
-        )
+        own = self.registry = CollectorRegistry()
+        ProcessCollector(registry=own)
+        route, both = ("route",), ("route", "status")
+        self.requests = Counter("condsim_requests", "Requests answered.", both, registry=own)
         self.seconds = Histogram(
             "condsim_request_seconds",
             "From the head of a request to the end of its answer.",
-            ("route",),
+            route,
             buckets=_SECONDS,
-            registry=self.registry,
+            registry=own,
         )
-        self.batch_rows = Histogram(
-            "condsim_batch_rows",
-            "Rows that the model read at once.",
-            buckets=_ROWS,
-            registry=self.registry,
+        self.rows = Histogram(
+            "condsim_batch_rows", "Rows that the model read at once.", buckets=_ROWS, registry=own
         )
-        self.batch_seconds = Histogram(
-            "condsim_batch_seconds",
-            "Time the model took for a batch.",
-            buckets=_SECONDS,
-            registry=self.registry,
+        self.took = Histogram(
+            "condsim_batch_seconds", "The model's time for a batch.", buckets=_SECONDS, registry=own
         )
-        self._queue = Gauge("condsim_queue_rows", "Rows that wait.", registry=self.registry)
-
-    def watch_queue(self, rows: Callable[[], float]) -> None:
-        """Takes the length of the queue from a function."""
-        self._queue.set_function(rows)
-
-    def observe_batch(self, rows: int, seconds: float) -> None:
-        """Counts a batch."""
-        self.batch_rows.observe(rows)
-        self.batch_seconds.observe(seconds)
-
-    def text(self) -> bytes:
-        """All of them as Prometheus reads them."""
-        return generate_latest(self.registry)
+        self.queue = Gauge("condsim_queue_rows", "Rows that wait.", registry=own)
 
 
 class Measured:
     """Counts the requests of an app by route and status."""
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
-        """Wraps an app."""
-        self._app = app
-        self._metrics = metrics
+        self._app, self._metrics = app, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Runs the app."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began = time.perf_counter()
-        status = 500
+        began, status = time.perf_counter(), 500
 
         async def sending(message: Message) -> None:
             nonlocal status

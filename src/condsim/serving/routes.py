@@ -14,7 +14,6 @@ from condsim.scorers import check_rows
 from condsim.serving.schemas import (
     ApplicabilityAnswer,
     ApplicabilityRequest,
-    Document,
     Embedding,
     EmbeddingsAnswer,
     EmbeddingsRequest,
@@ -69,7 +68,7 @@ async def rerank(body: RerankRequest, service: Service) -> RerankAnswer:
         Ranked(
             index=place,
             relevance_score=_figure(scores[place]),
-            document=Document(text=body.documents[place]) if body.return_documents else None,
+            document={"text": body.documents[place]} if body.return_documents else None,
         )
         for place in best
     ]

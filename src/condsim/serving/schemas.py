@@ -49,6 +49,7 @@ Condition = Annotated[
 ModelName = Annotated[str | None, Field(description="The name that `/v1/models` gives, or none.")]
 Ignored = Annotated[object, Field(description="Taken from existing clients; has no effect.")]
 
+_USAGE = {"prompt_tokens": 0, "total_tokens": 0}  # nothing is billed, so nothing is counted
 _QUERY = Field(examples=["The room was spotless."])
 _TEXTS = Field(examples=[["Dust on every shelf.", "Clean sheets every day."]])
 _CONDITIONS = Field(examples=[["the sport", "the number of people"]])
@@ -115,13 +116,6 @@ class ScoreRequest(RequestBody):
     model: ModelName = None
 
 
-class Usage(BaseModel):
-    """Always 0: nothing is billed, so nothing is counted."""
-
-    prompt_tokens: int = 0
-    total_tokens: int = 0
-
-
 class Embedding(BaseModel):
     """One embedding, of length 1."""
 
@@ -136,13 +130,7 @@ class EmbeddingsAnswer(BaseModel):
     object: Literal["list"] = "list"
     data: list[Embedding]
     model: str
-    usage: Usage = Usage()
-
-
-class Document(BaseModel):
-    """A document that was sent."""
-
-    text: str
+    usage: dict[str, int] = _USAGE
 
 
 class Ranked(BaseModel):
@@ -150,7 +138,7 @@ class Ranked(BaseModel):
 
     index: int
     relevance_score: float
-    document: Document | None = None
+    document: dict[str, str] | None = None
 
 
 class RerankAnswer(BaseModel):
@@ -160,7 +148,7 @@ class RerankAnswer(BaseModel):
     model: str
     results: list[Ranked]
     meta: dict[str, Any] = {"api_version": {"version": "2"}}
-    usage: Usage = Usage()
+    usage: dict[str, int] = _USAGE
 
 
 class TeiRanked(BaseModel):
@@ -188,22 +176,6 @@ class ApplicabilityAnswer(BaseModel):
 
     model: str
     probabilities: list[list[float]]
-
-
-class ModelCard(BaseModel):
-    """A model, as OpenAI lists it."""
-
-    id: str
-    object: Literal["model"] = "model"
-    created: int = 0
-    owned_by: str = "condsim"
-
-
-class ModelsAnswer(BaseModel):
-    """The one model of the server."""
-
-    object: Literal["list"] = "list"
-    data: list[ModelCard]
 
 
 class Status(BaseModel):

@@ -5,19 +5,17 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from functools import cached_property
-from typing import Any, TypeVar
+from functools import cached_property, partial
+from typing import Any, TypeVar, get_args
 
-import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
-from numpy.typing import NDArray
 from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 
 from condsim.errors import InputError, unknown_name
 from condsim.scorers import EmbeddingScorer, PairScorer, Scale, check_rows
-from condsim.serving.batching import Batcher, Work
+from condsim.serving.batching import Batcher
 from condsim.serving.metrics import Metrics
 from condsim.serving.problems import RESPONSES, RequestError, answer_to
 from condsim.serving.schemas import RequestBody
@@ -29,25 +27,18 @@ In = TypeVar("In", bound=RequestBody)
 
 
 class Service:
-    """A model that many callers share.
-
-    Attributes:
-        scorer: The model.
-        settings: The limits.
-        metrics: The counters.
-        batcher: What runs the model.
-    """
+    """A model that many callers share; ``keys`` are the API keys, none if everybody may ask."""
 
     def __init__(
         self, scorer: PairScorer, *, settings: ServingSettings, keys: Sequence[str], name: str
     ) -> None:
-        """Takes a loaded model; ``keys`` are the API keys, none if everybody may ask."""
         self.scorer, self.settings, self.name = scorer, settings, name
         self.metrics = Metrics()
-        self.batcher = Batcher(settings, observe=self.metrics.observe_batch)
-        self.metrics.watch_queue(lambda: self.batcher.queued)
+        self.batcher = Batcher(settings, metrics=self.metrics)
         self._keys = [key.encode() for key in keys]
-        self._scales: dict[Scale, Work] = {}
+        self._on: dict[str, Any] = {
+            scale: partial(scorer.score, scale=scale) for scale in get_args(Scale)
+        }
 
     def authorise(self, request: Request) -> None:
         """Refuses a caller without a key, in the same time for every wrong one."""
@@ -96,17 +87,11 @@ class Service:
     ) -> FloatArray:
         """Scores n pairs, each under its condition; returns (n,)."""
         check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
-        work = self._scales.setdefault(scale, self._scorer_on(scale))
-        columns = (
-            [sentences1, sentences2] if conditions is None else [sentences1, sentences2, conditions]
-        )
-        return await self.batcher.submit(work, *columns)
+        columns = (sentences1, sentences2, *([] if conditions is None else [conditions]))
+        return await self.batcher.submit(self._on[scale], *columns)
 
-    def _scorer_on(self, scale: Scale) -> Work:
-        def score(*columns: Sequence[str]) -> NDArray[Any]:
-            return np.asarray(self.scorer.score(*columns, scale=scale))
 
-        return score
+Route = Callable[[In, Service], Awaitable[BaseModel]]
 
 
 def service_of(request: Request) -> Service:
@@ -145,29 +130,17 @@ async def _body_of(request: Request, settings: ServingSettings) -> bytes:
 
 def post(
     router: APIRouter, path: str, request: type[In], response: type[BaseModel]
-) -> Callable[
-    [Callable[[In, Service], Awaitable[BaseModel]]], Callable[[In, Service], Awaitable[BaseModel]]
-]:
-    """Makes a route of a function from a checked body to its answer.
+) -> Callable[[Route[In]], Route[In]]:
+    """Makes a route of a function from a checked body to its answer, and leaves it as it is.
 
     The key is checked before anything is read, the body against the limits and the schema, and an
     error is answered in the one form. The function calls `Service.check_model` and `check_size`.
-
-    Args:
-        router: What gets the route.
-        path: Its path.
-        request: The schema of the body, flat, for it is shown in the OpenAPI document as it is.
-        response: The schema of the answer.
-
-    Returns:
-        A decorator that leaves the function as it is.
+    The schema of the request must be flat, for it stands in the OpenAPI document as it is.
     """
     content = {"application/json": {"schema": request.model_json_schema()}}
     extra = {"requestBody": {"required": True, "content": content}}
 
-    def decorate(
-        function: Callable[[In, Service], Awaitable[BaseModel]],
-    ) -> Callable[[In, Service], Awaitable[BaseModel]]:
+    def decorate(function: Route[In]) -> Route[In]:
         async def endpoint(asked: Request) -> Response:
             service = service_of(asked)
             try:

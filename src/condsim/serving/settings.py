@@ -15,26 +15,25 @@ from condsim.settings import Settings
 class ServingSettings(Settings):
     """What a server takes and how it batches.
 
-    Attributes:
-        max_bytes: Longest body of a request.
-        max_rows: Most texts, documents or pairs times conditions of a request.
-        max_characters: Longest text.
-        queue_rows: Most rows that wait; beyond that the answer is 429. Here and in a batch, a row
-            counts once for every 512 characters.
-        batch_rows: Most rows that the model reads at once, from all callers together.
-        batch_wait: Seconds for which an idle model waits for more callers.
-        time_limit: Seconds for a request to arrive, and again for it to be answered.
+    In a batch and in the queue, a row counts once for every 512 characters.
     """
 
     what: ClassVar[str] = "serving"
 
     max_bytes: int = Field(default=8 * 2**20, ge=1)
+    """Longest body of a request."""
     max_rows: int = Field(default=2048, ge=1)
+    """Most texts, documents or pairs times conditions of a request."""
     max_characters: int = Field(default=50_000, ge=1)
+    """Longest text."""
     queue_rows: int = Field(default=8192, ge=1)
+    """Most rows that wait; beyond that the answer is 429."""
     batch_rows: int = Field(default=64, ge=1)
+    """Most rows that the model reads at once, from all callers together."""
     batch_wait: float = Field(default=0.002, ge=0, le=1)
+    """Seconds for which an idle model waits for more callers."""
     time_limit: float = Field(default=30, gt=0, le=3600)
+    """Seconds for a request to arrive, and again for it to be answered."""
 
 
 def read_keys(path: Path) -> tuple[str, ...]:
