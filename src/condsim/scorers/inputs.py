@@ -158,13 +158,7 @@ def rescaled(raw: FloatArray, calibration: Calibration | None, scale: Scale) -> 
 
 
 class PairScorer(ABC):
-    """Scores single texts or columns of them, on a scale of the caller's choice.
-
-    Attributes:
-        name: Short name, shown in tables.
-    """
-
-    name: str
+    """Scores single texts or columns of them, on a scale of the caller's choice."""
 
     name: str
 
