@@ -131,6 +131,9 @@ HOSTILE = {
     "document text a number": (http(R, b'{"query":"q","documents":[{"text":5}]}'), 400),
     "query a list": (http(R, b'{"query":["q"],"documents":["a"]}'), 400),
     "texts where documents belong": (http(R, b'{"query":"q","texts":["a"]}'), 400),
+    "clusters of two texts": (http("/v1/cluster", b'{"texts": ["a", "b"]}'), 400),
+    "more clusters than texts": (http("/v1/cluster", b'{"texts": ["a","b","c"], "k": 9}'), 400),
+    "huge number of clusters": (http("/v1/cluster", b'{"texts": ["a","b","c"], "k": 1e9}'), 400),
     # types of content
     "no content type": (http(kind=None), 415),
     "plain text": (http(kind="text/plain"), 415),

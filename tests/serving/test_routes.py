@@ -6,7 +6,7 @@ import logging
 import numpy as np
 import pytest
 
-from condsim.errors import InputError, ModelError
+from condsim.errors import InputError, MissingExtraError, ModelError
 from condsim.scorers import PairScorer
 
 PAIRS = [["A man throws a ball.", "A girl kicks a ball."], ["Two dogs run.", "A dog sleeps."]]
@@ -98,6 +98,29 @@ def test_tei_rerank_is_a_list(client):
     assert {one["score"] for one in got} == {4}
 
 
+def test_cluster_is_that_of_the_search_package(client, model):
+    search = pytest.importorskip("condsim.search")
+    texts = ["A red car.", "A red bus.", "A red van.", "A black cat.", "A black dog."]
+    body = {"texts": texts, "condition": "the colour", "k": 2}
+    got = client().post("/v1/cluster", json=body).json()
+    wanted = search.cluster(texts, "the colour", k=2)
+    assert got["labels"] == wanted.labels.tolist()
+    assert [tuple(one["words"]) for one in got["clusters"]] == [
+        one.words for one in wanted.clusters
+    ]
+    assert got["silhouette"] == pytest.approx(wanted.silhouette, abs=1e-3)
+
+
+def test_cluster_without_the_search_extra_says_what_to_install(client, monkeypatch):
+    def missing(body, vectors):
+        raise MissingExtraError.of("sklearn", extra="search")
+
+    monkeypatch.setattr("condsim.serving.routes._clusters", missing)
+    got = client().post("/v1/cluster", json={"texts": ["a", "b", "c"]})
+    assert got.status_code == 501
+    assert "pip install 'condsim[search]'" in message(got)
+
+
 def test_health_ready_and_models_name_the_model(client, model):
     ask = client()
     assert ask.get("/health").json()["status"] == "ok"
@@ -122,7 +145,9 @@ def test_metrics_count_requests_batches_and_the_queue(client):
 
 def test_openapi_has_every_route_with_its_schema(client):
     paths = client().get("/openapi.json").json()["paths"]
-    asked = "/v1/embeddings /v1/rerank /v2/rerank /rerank /v1/score /v1/applicability".split()
+    asked = (
+        "/v1/embeddings /v1/rerank /v2/rerank /rerank /v1/score /v1/applicability /v1/cluster"
+    ).split()
     assert set(paths) == {*asked, "/health", "/ready", "/metrics", "/v1/models"}
     for path in asked:
         content = paths[path]["post"]["requestBody"]["content"]["application/json"]

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from condsim.errors import CondSimError, InputError
+from condsim.errors import CondSimError, InputError, MissingExtraError
 
 _LOGGER = logging.getLogger(__name__)
 _LONGEST = 1000  # characters of a message, which may quote what was given
@@ -50,6 +50,7 @@ _STATUSES = {
     415: ("invalid_request_error", "The body is not JSON."),
     429: ("rate_limit_error", "The queue is full; `Retry-After` says when to try again."),
     500: ("server_error", "The server failed; its log says why."),
+    501: ("server_error", "The server lacks a library, which the text names."),
     503: ("server_error", "The answer took too long, or the server is stopping."),
 }
 RESPONSES: dict[int | str, dict[str, object]] = {
@@ -71,6 +72,8 @@ def answer_to(error: Exception, *, what: str = "") -> JSONResponse:
     elif isinstance(error, HTTPException):
         status, headers = error.status_code, dict(error.headers or {})
         message = f"{what}: {error.detail}."
+    elif isinstance(error, MissingExtraError):
+        status = 501
     elif not isinstance(error, InputError):
         _LOGGER.error("A request failed.", exc_info=error)
         status, message = 500, "The server failed on this request; its log says why."

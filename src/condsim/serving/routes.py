@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import numpy as np
@@ -14,6 +17,8 @@ from condsim.scorers import check_rows
 from condsim.serving.schemas import (
     ApplicabilityAnswer,
     ApplicabilityRequest,
+    ClusterAnswer,
+    ClusterRequest,
     Embedding,
     EmbeddingsAnswer,
     EmbeddingsRequest,
@@ -28,6 +33,9 @@ from condsim.serving.schemas import (
 )
 from condsim.serving.service import Service, post
 from condsim.types import FloatArray
+
+if TYPE_CHECKING:
+    from condsim.search import Clusters
 
 router = APIRouter()
 
@@ -133,6 +141,33 @@ async def applicability(body: ApplicabilityRequest, service: Service) -> Applica
     columns = _crossed(body.pairs, body.conditions, service)
     found = await service.batcher.submit(scorer.applicability, *columns)
     return ApplicabilityAnswer(model=service.name, probabilities=_table(found, body.pairs))
+
+
+@post(router, "/v1/cluster", ClusterRequest, ClusterAnswer)
+async def cluster(body: ClusterRequest, service: Service) -> ClusterAnswer:
+    """Groups texts under a condition; needs `condsim[search]` on the server."""
+    service.check_model(body.model)
+    service.check_size(len(body.texts), "texts", body.texts, [body.condition or ""])
+    check_rows(body.condition, texts=body.texts)
+    columns = [body.texts]
+    if body.condition is not None:
+        columns.append([body.condition] * len(body.texts))
+    vectors = await service.batcher.submit(service.embedder.encode, *columns)
+    async with service.clustering:  # one at a time, beside the model's thread
+        found = await asyncio.to_thread(_clusters, body, vectors)
+    return ClusterAnswer(
+        model=service.name,
+        method=found.method,
+        labels=found.labels.tolist(),
+        clusters=[asdict(one) for one in found.clusters],
+        silhouette=found.silhouette,
+    )
+
+
+def _clusters(body: ClusterRequest, vectors: FloatArray) -> Clusters:
+    from condsim.search import cluster  # slow to import
+
+    return cluster(body.texts, body.condition, k=body.k, min_size=body.min_size, vectors=vectors)
 
 
 def _crossed(

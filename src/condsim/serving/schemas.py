@@ -116,6 +116,16 @@ class ScoreRequest(RequestBody):
     model: ModelName = None
 
 
+class ClusterRequest(RequestBody):
+    """Texts to group under one condition; `k` groups, or as many as are found."""
+
+    texts: Annotated[Strings, _TEXTS]
+    condition: Condition = None
+    k: int | None = Field(None, ge=2, le=100)
+    min_size: int | None = Field(None, ge=2, description="Fewest texts of a group that is found.")
+    model: ModelName = None
+
+
 class Embedding(BaseModel):
     """One embedding, of length 1."""
 
@@ -176,6 +186,16 @@ class ApplicabilityAnswer(BaseModel):
 
     model: str
     probabilities: list[list[float]]
+
+
+class ClusterAnswer(BaseModel):
+    """The group of each text, -1 for none; number, size, words and nearest text of each group."""
+
+    model: str
+    method: str
+    labels: list[int]
+    clusters: list[dict[str, Any]]
+    silhouette: float | None
 
 
 class Status(BaseModel):

@@ -35,6 +35,7 @@ class Service:
         self.scorer, self.settings, self.name = scorer, settings, name
         self.metrics = Metrics()
         self.batcher = Batcher(settings, metrics=self.metrics)
+        self.clustering = asyncio.Lock()
         self._keys = [key.encode() for key in keys]
         self._on: dict[str, Any] = {
             scale: partial(scorer.score, scale=scale) for scale in get_args(Scale)
