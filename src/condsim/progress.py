@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import TextIO
 
 from rich import progress as bars
 from rich.console import Console
+
+from condsim.files import Closing
 
 Progress = Callable[[str, int, int], None]
 """Called with the stage, what is done and what there is (0 where unknown)."""
@@ -22,7 +23,7 @@ def silent(stage: str, done: int, total: int) -> None:
 _QUIET = 30.0  # seconds between two lines where there is no terminal
 
 
-class ProgressDisplay:
+class ProgressDisplay(Closing):
     """A bar for the stage at work; a context manager that is called with stage, done and total.
 
     Where stderr is no terminal, as in a log file, a line is written every half minute instead.
@@ -47,15 +48,8 @@ class ProgressDisplay:
         self._first = 0
         self._started = self._told = 0.0
 
-    def __enter__(self) -> ProgressDisplay:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Removes the bar."""
         self.clear()
 
     def __call__(self, stage: str, done: int, total: int, note: str = "") -> None:

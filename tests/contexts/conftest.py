@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from condsim.contexts import CorpusSettings
 from condsim.contexts.corpus import Corpus, prepare_corpus
 
 # who, what they work with, where, what they make, the tool, the weather
@@ -70,7 +71,9 @@ def small_corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     pytest.importorskip("sentencex")
     folder = tmp_path_factory.mktemp("small-corpus")
     (folder / "days.txt").write_text(small_text(), encoding="utf-8")
-    return prepare_corpus([folder / "days.txt"], folder / "corpus", chunk_sentences=5)
+    return prepare_corpus(
+        [folder / "days.txt"], folder / "corpus", settings=CorpusSettings(chunk_sentences=5)
+    )
 
 
 @pytest.fixture(scope="module")

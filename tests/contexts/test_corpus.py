@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from condsim.contexts import CorpusSettings
 from condsim.contexts.corpus import Corpus, prepare_corpus
 from condsim.errors import InputError
 
@@ -44,7 +45,9 @@ def all_sentences(corpus: Corpus) -> list[str]:
 
 
 def test_corpus_text_file_keeps_order_documents_and_chunks(write: Write, tmp_path: Path) -> None:
-    corpus = prepare_corpus([write(RIVERS)], tmp_path / "corpus", chunk_sentences=2)
+    corpus = prepare_corpus(
+        [write(RIVERS)], tmp_path / "corpus", settings=CorpusSettings(chunk_sentences=2)
+    )
     assert all_sentences(corpus) == [
         "The river begins between two rocks.",
         "It is cold and clear there.",
@@ -94,7 +97,9 @@ def test_corpus_many_batches_read_as_one(
 ) -> None:
     monkeypatch.setattr("condsim.contexts.corpus.arrays.BATCH", 2)
     monkeypatch.setattr("condsim.contexts.corpus.sentences._AT_ONCE", 3)
-    corpus = prepare_corpus([write(RIVERS)], tmp_path / "corpus", chunk_sentences=3)
+    corpus = prepare_corpus(
+        [write(RIVERS)], tmp_path / "corpus", settings=CorpusSettings(chunk_sentences=3)
+    )
     texts = all_sentences(corpus)
     assert corpus.sentences(np.array([6, 1, 2])) == [texts[6], texts[1], texts[2]]
     assert corpus.chunk_starts.tolist() == [0, 3, 5, 7]
@@ -113,7 +118,9 @@ def test_corpus_dropped_sentences_are_counted_by_reason(write: Write, tmp_path: 
         "Too short. There are 12 apples on the tree. THERE are 7 apples, on the tree! "
         "This one is a little too long for it. * * * * A \x07 bell rings here."
     )
-    corpus = prepare_corpus([write(text)], tmp_path / "corpus", max_words=8)
+    corpus = prepare_corpus(
+        [write(text)], tmp_path / "corpus", settings=CorpusSettings(max_words=8)
+    )
     assert all_sentences(corpus) == ["There are 12 apples on the tree."]
     assert corpus.counts.dropped == {
         "too_short": 1,
@@ -144,12 +151,16 @@ def test_corpus_max_words_total_takes_a_part_of_the_larger_corpus(
     text = "\n\n".join(f"Here lies the stone of number{'x' * n} and its moss." for n in range(40))
     names = {}
     for words in (90, 180, 10_000):
-        corpus = prepare_corpus([write(text)], tmp_path / str(words), max_words_total=words)
+        corpus = prepare_corpus(
+            [write(text)], tmp_path / str(words), settings=CorpusSettings(max_words_total=words)
+        )
         names[words] = set(all_sentences(corpus))
         assert corpus.counts.documents + corpus.counts.documents_left == 40
     assert names[90] < names[180] < names[10_000]
     assert [len(names[words]) for words in (90, 180)] == [10, 20]
-    other = prepare_corpus([write(text)], tmp_path / "seed", max_words_total=90, seed=1)
+    other = prepare_corpus(
+        [write(text)], tmp_path / "seed", settings=CorpusSettings(max_words_total=90, seed=1)
+    )
     assert set(all_sentences(other)) != names[90]
 
 
@@ -165,14 +176,16 @@ def test_corpus_same_inputs_are_not_read_again(
 def test_corpus_other_settings_or_inputs_are_refused(write: Write, tmp_path: Path) -> None:
     prepare_corpus([write(RIVERS)], tmp_path / "corpus")
     with pytest.raises(InputError, match="another corpus: max_words is 60, not 50"):
-        prepare_corpus([write(RIVERS)], tmp_path / "corpus", max_words=50)
+        prepare_corpus([write(RIVERS)], tmp_path / "corpus", settings=CorpusSettings(max_words=50))
     with pytest.raises(InputError, match="its input files are others"):
         prepare_corpus([write(RIVERS + "\nMore of it.")], tmp_path / "corpus")
 
 
 def test_corpus_revision_depends_on_content_and_settings(write: Write, tmp_path: Path) -> None:
     revisions = {
-        prepare_corpus([write(text)], tmp_path / f"{number}", chunk_sentences=size).revision
+        prepare_corpus(
+            [write(text)], tmp_path / f"{number}", settings=CorpusSettings(chunk_sentences=size)
+        ).revision
         for number, (text, size) in enumerate([(RIVERS, 9), (RIVERS, 8), (RIVERS[:-20], 9)])
     }
     assert len(revisions) == 3
@@ -252,18 +265,18 @@ def test_corpus_damaged_is_an_error(write: Write, tmp_path: Path) -> None:
         ({"max_words_total": 0}, "Corpus key 'max_words_total' must be at least 1"),
     ],
 )
-def test_corpus_bad_setting_is_an_error(
-    write: Write, tmp_path: Path, setting: dict[str, object], message: str
-) -> None:
+def test_corpus_bad_setting_is_an_error(setting: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        prepare_corpus([write(RIVERS)], tmp_path / "corpus", **setting)  # type: ignore[arg-type]
+        CorpusSettings(**setting)  # type: ignore[arg-type]
 
 
 def test_corpus_of_the_textbooks_keeps_most_words(tmp_path: Path) -> None:
     text = Path(__file__).resolve().parents[2] / "../shared/data/corpus/openstax.txt.gz"
     if not text.is_file():
         pytest.skip("the OpenStax text is not here")
-    corpus = prepare_corpus([text], tmp_path / "corpus", max_words_total=200_000)
+    corpus = prepare_corpus(
+        [text], tmp_path / "corpus", settings=CorpusSettings(max_words_total=200_000)
+    )
     assert 180_000 < corpus.counts.words < 220_000
     assert corpus.counts.documents_left > 2000
 

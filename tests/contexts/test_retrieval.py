@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from condsim.contexts import CorpusSettings
 from condsim.contexts.corpus import Corpus, prepare_corpus
 from condsim.contexts.index import TfidfIndex, best
 from condsim.errors import InputError
@@ -177,13 +178,17 @@ def test_index_does_not_find_documents_of_one_sentence(tmp_path: Path) -> None:
     captions.write_text("caption\nA dog runs on the beach today.\nA cat sleeps on the sofa.\n")
     text = tmp_path / "text.txt"
     text.write_text("A dog runs in the park.\nIt likes the beach a lot.\nA cat looks at a dog.\n")
-    corpus = prepare_corpus([captions, text], tmp_path / "corpus", chunk_sentences=2)
+    corpus = prepare_corpus(
+        [captions, text], tmp_path / "corpus", settings=CorpusSettings(chunk_sentences=2)
+    )
     assert corpus.has_context.tolist() == [False, False, True, True, True]
     index = TfidfIndex.build(corpus, tmp_path / "index", min_df=1)
     found = {int(chunk) for chunks, _ in index.search(["dog cat beach sofa"]) for chunk in chunks}
     assert found == {2, 3}
     alone = TfidfIndex.build(
-        prepare_corpus([text], tmp_path / "alone", chunk_sentences=2), tmp_path / "i", min_df=1
+        prepare_corpus([text], tmp_path / "alone", settings=CorpusSettings(chunk_sentences=2)),
+        tmp_path / "i",
+        min_df=1,
     )
     (_, scores), (_, wanted) = index.search(["dog park"])[0], alone.search(["dog park"])[0]
     np.testing.assert_allclose(scores, wanted, rtol=1e-6)  # as if the captions were not there

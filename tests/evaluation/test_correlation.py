@@ -9,7 +9,6 @@ from scipy import stats
 from condsim.errors import InputError
 from condsim.evaluation.statistics import (
     average_ranks,
-    mean_squared_error,
     partial_spearman,
     pearson,
     spearman,
@@ -119,12 +118,6 @@ def test_partial_spearman_given_the_same_order_is_nan():
     x, y = [1, 2, 3, 4], [2, 1, 3, 4]
     assert math.isnan(partial_spearman(x, y, [10, 20, 30, 40]))
     assert math.isnan(partial_spearman(x, y, [4, 3, 2, 1]))
-
-
-def test_mean_squared_error_hand_worked_value():
-    # (0.25 + 0 + 1) / 3
-    assert mean_squared_error([0.5, 0.2, 1.0], [0.0, 0.2, 0.0]) == pytest.approx(1.25 / 3)
-    assert math.isnan(mean_squared_error([], []))
 
 
 def test_correlation_two_lengths_is_an_error():

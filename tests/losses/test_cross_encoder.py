@@ -11,6 +11,7 @@ from condsim.encoders import build_cross_encoder
 from condsim.errors import InputError
 from condsim.losses import (
     CrossEncoderSimilarityLoss,
+    LossOptions,
     correlation_loss,
     cosent_loss,
     mse_loss,
@@ -32,7 +33,7 @@ def model(tiny_backbone: Path) -> CrossEncoder:
 def test_cross_encoder_loss_terms_equal_functions_of_predicted_scores(model: CrossEncoder) -> None:
     scores = model.predict(list(zip(*COLUMNS, strict=True)), convert_to_tensor=True).clone()
     weights = {"mse": 2.0, "correlation": 1.0, "cosent": 0.5}
-    terms = CrossEncoderSimilarityLoss(model, weights, scale=3.0)(COLUMNS, GOLD)
+    terms = CrossEncoderSimilarityLoss(model, weights, LossOptions(scale=3.0))(COLUMNS, GOLD)
     assert terms["mse"].item() == pytest.approx(2 * mse_loss(scores, GOLD).item(), rel=1e-4)
     assert terms["correlation"].item() == pytest.approx(
         correlation_loss(scores, GOLD).item(), rel=1e-3
@@ -59,7 +60,8 @@ def test_cross_encoder_loss_pair_order_and_tolerance_equal_functions(model: Cros
     scores = model.predict(list(zip(*COLUMNS, strict=True)), convert_to_tensor=True).clone()
     labels = torch.tensor([[0.5, 3.0], [0.75, 3.0], [0.25, -1.0]])
     weights = {"mse": 1.0, "pair-order": 1.0}
-    loss = CrossEncoderSimilarityLoss(model, weights, scale=3.0, middle_tolerance=0.5)
+    options = LossOptions(scale=3.0, middle_tolerance=0.5)
+    loss = CrossEncoderSimilarityLoss(model, weights, options)
     terms = loss(COLUMNS, labels)
     expected = pair_order_loss(scores[1:2], scores[:1], scale=3.0)
     assert terms["pair-order"].item() == pytest.approx(expected.item(), rel=1e-4)

@@ -15,6 +15,7 @@ from condsim.losses import (
     CorrelationLoss,
     CoSENTLoss,
     ListNetLoss,
+    LossOptions,
     MSELoss,
     PairOrderLoss,
     QuadLoss,
@@ -128,7 +129,7 @@ def test_loss_three_columns_raises(table_encoder: Any, columns: Any) -> None:
 
 def test_weighted_sum_loss_terms_equal_weight_times_loss(table_encoder: Any, columns: Any) -> None:
     weights = {"mse": 1.0, "quad": 0.5, "correlation": 0.0, "cosent": 0.25}
-    terms = WeightedSumLoss(table_encoder, weights, margin=0.5, scale=2.0)(columns, LABELS)
+    terms = WeightedSumLoss(table_encoder, weights, LossOptions(0.5, 2.0))(columns, LABELS)
     assert table_encoder.forwards == 1
     assert list(terms) == ["mse", "quad", "cosent"]
     assert terms["mse"].item() == pytest.approx(0.0725 / 3)
@@ -141,7 +142,8 @@ def test_weighted_sum_loss_middle_tolerance_forgives_label_3(
     table_encoder: Any, columns: Any
 ) -> None:
     # Row 1 has the label 0.5 and the cosine 0.6: what mse has of it, 0.1², is forgiven
-    terms = WeightedSumLoss(table_encoder, {"mse": 1.0}, middle_tolerance=0.25)(columns, GOLD)
+    tolerant = LossOptions(middle_tolerance=0.25)
+    terms = WeightedSumLoss(table_encoder, {"mse": 1.0}, tolerant)(columns, GOLD)
     assert terms["mse"].item() == pytest.approx(0.0625 / 3)
 
 
@@ -151,8 +153,8 @@ def test_weighted_sum_loss_middle_tolerance_leaves_ranking_alone(
 ) -> None:
     labels = torch.tensor([[0.5, 4.0], [0.5, 4.0], [0.25, -1.0]])  # two labels 3: a tie
     strict, tolerant = (
-        WeightedSumLoss(table_encoder, {name: 1.0}, middle_tolerance=width)(columns, labels)[name]
-        for width in (0.0, 0.5)
+        WeightedSumLoss(table_encoder, {name: 1.0}, options)(columns, labels)[name]
+        for options in (LossOptions(), LossOptions(middle_tolerance=0.5))
     )
     assert torch.equal(strict, tolerant)
 

@@ -23,29 +23,21 @@ SPEED_KEYS = ("batch_size", "memory_gb")
 
 
 class VocabularySettings(Settings):
-    """The tokenizer of the corpus.
-
-    Attributes:
-        size: Entries: at least the special tokens and one for each byte.
-        lowercase: Whether case is ignored.
-    """
+    """The tokenizer of the corpus."""
 
     what = "vocabulary"
 
+    # Entries: at least the special tokens and one for each byte.
     size: Annotated[int, Field(ge=len(SPECIAL_TOKENS) + 256)] = 8_000
-    lowercase: bool = True
+    lowercase: bool = True  # whether case is ignored
 
 
 class IndexSettings(Settings):
-    """The TF-IDF index.
-
-    Attributes:
-        min_df: Fewest chunks of a term.
-    """
+    """The TF-IDF index."""
 
     what = "index"
 
-    min_df: Annotated[int, Field(ge=1)] = 2
+    min_df: Annotated[int, Field(ge=1)] = 2  # fewest chunks of a term
 
 
 class ScoringSettings(Settings):
@@ -99,35 +91,21 @@ class SurrogateSettings(Settings):
 
 
 class ContextsRecipe(Settings):
-    """One run of the whole pipeline; the keys of a recipe file.
-
-    Attributes:
-        name: Name of the models, shown in tables.
-        inputs: Files and folders of text, relative to the working directory.
-        corpus: How text becomes sentences.
-        vocabulary: The tokenizer.
-        index: The index.
-        coherence: The coherence model.
-        generators: The three generators.
-        selection: How context sets are made.
-        scoring: The origin score.
-        harvest: The scored pairs.
-        surrogate: The encoder that learns from them.
-    """
+    """One run of the whole pipeline; the keys of a recipe file."""
 
     what = "contexts recipe"
 
-    name: str
-    inputs: list[str]
-    corpus: CorpusSettings = CorpusSettings()
+    name: str  # name of the models, shown in tables
+    inputs: list[str]  # files and folders of text, relative to the working directory
+    corpus: CorpusSettings = CorpusSettings()  # how text becomes sentences
     vocabulary: VocabularySettings = VocabularySettings()
     index: IndexSettings = IndexSettings()
     coherence: CoherenceSettings = CoherenceSettings()
     generators: GeneratorSettings = GeneratorSettings()
-    selection: Selection = Selection()
-    scoring: ScoringSettings = ScoringSettings()
-    harvest: HarvestSettings = HarvestSettings()
-    surrogate: SurrogateSettings = SurrogateSettings()
+    selection: Selection = Selection()  # how context sets are made
+    scoring: ScoringSettings = ScoringSettings()  # the origin score
+    harvest: HarvestSettings = HarvestSettings()  # the scored pairs
+    surrogate: SurrogateSettings = SurrogateSettings()  # the encoder that learns from them
 
     @model_validator(mode="after")
     def _fits_together(self) -> ContextsRecipe:

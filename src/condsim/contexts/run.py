@@ -129,7 +129,7 @@ class Pipeline:
         made = prepare_corpus(
             self._inputs,
             self.folder / CORPUS,
-            **dict(self.recipe.corpus),
+            settings=self.recipe.corpus,
             progress=partial(self._progress, CORPUS),
         )
         # A corpus that is too small is refused before anything else is made of it.

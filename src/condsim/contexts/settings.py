@@ -171,56 +171,35 @@ warnings.filterwarnings("ignore", 'Field name "copy" in "GeneratorSettings"', Us
 class GeneratorSettings(Settings):
     """What the generators are and how they are trained.
 
-    Attributes:
-        size: Size when trained from scratch.
-        backbone: Name or folder of a pre-trained encoder-decoder to start from instead; it brings
-            its own tokenizer.
-        models: ``three`` models, one a task, or ``one`` for all with a task marker.
-        encoder: Whether given sentences are encoded ``apart`` or ``joint``; see
-            `condsim.contexts.generator.model`.
-        copy: Whether a target may copy tokens of the given sentences; see
-            `condsim.contexts.generator.model`.
-        left: Sentences before the centre.
-        right: Sentences after it.
-        max_tokens: Tokens of a sentence, its end token included; the rest is cut off.
-        dropout: Of the Transformer trained from scratch, [0, 1).
-        batch_tokens: Tokens of a batch, given and generated, about.
-        epochs: Passes over the training sentences.
-        max_steps: Steps of each model at most, or None.
-        learning_rate: Peak of the learning rate; None for what suits the size.
-        warmup: Share of the steps over which it rises.
-        weight_decay: AdamW's.
-        evaluations: How often the held-out part is evaluated in all.
-        patience: Evaluations without a better one before training ends.
-        held_out: Share of documents that are not trained on.
-        held_out_examples: Centres of those that are evaluated.
-        seed: Seed of everything drawn.
-        precision: Number format of the products in training.
+    `condsim.contexts.generator.model` says what ``encoder`` and ``copy`` mean.
     """
 
     what = "generators"
 
-    size: Size = "tiny"
+    size: Size = "tiny"  # when trained from scratch
+    # A pre-trained encoder-decoder to start from instead, which brings its own tokenizer.
     backbone: str | None = None
-    models: Literal["three", "one"] = "three"
-    encoder: Literal["apart", "joint"] = "apart"
-    copy: bool = True  # type: ignore[assignment]
-    left: AtLeast1 = 2
-    right: AtLeast1 = 2
-    max_tokens: Annotated[int, Field(ge=2)] = 64
-    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
-    batch_tokens: AtLeast1 = 8_192
+    models: Literal["three", "one"] = "three"  # one a task, or one for all with a task marker
+    encoder: Literal["apart", "joint"] = "apart"  # how given sentences are encoded
+    copy: bool = True  # type: ignore[assignment]  # whether a target may copy given tokens
+    left: AtLeast1 = 2  # sentences before the centre
+    right: AtLeast1 = 2  # sentences after it
+    max_tokens: Annotated[int, Field(ge=2)] = (
+        64  # of a sentence, with its end token; the rest is cut
+    )
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1  # of the Transformer from scratch
+    batch_tokens: AtLeast1 = 8_192  # given and generated, about
     epochs: AtLeast1 = 3
-    max_steps: AtLeast1 | None = None
-    learning_rate: Annotated[float, Field(gt=0)] | None = None
-    warmup: Annotated[float, Field(ge=0, lt=1)] = 0.05
-    weight_decay: Annotated[float, Field(ge=0)] = 0.01
-    evaluations: AtLeast1 = 6
-    patience: AtLeast1 = 3
-    held_out: Annotated[float, Field(gt=0, lt=1)] = 0.05
-    held_out_examples: AtLeast1 = 1_000
-    seed: Annotated[int, Field(ge=0)] = 0
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    max_steps: AtLeast1 | None = None  # of each model
+    learning_rate: Annotated[float, Field(gt=0)] | None = None  # its peak; None suits the size
+    warmup: Annotated[float, Field(ge=0, lt=1)] = 0.05  # share of the steps over which it rises
+    weight_decay: Annotated[float, Field(ge=0)] = 0.01  # AdamW's
+    evaluations: AtLeast1 = 6  # of the held-out part, in all
+    patience: AtLeast1 = 3  # evaluations without a better one before training ends
+    held_out: Annotated[float, Field(gt=0, lt=1)] = 0.05  # share of documents not trained on
+    held_out_examples: AtLeast1 = 1_000  # centres of those, evaluated
+    seed: Annotated[int, Field(ge=0)] = 0  # of everything drawn
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"  # of the products
 
     @property
     def peak(self) -> float:

@@ -81,13 +81,6 @@ class TriEncoder(InputModule):
     layer (d to d) after pooling; the fusion follows READING.md. Each distinct sentence and each
     distinct condition of a batch runs through the backbone once, whatever the number of rows that
     share it (and then shares its dropout too).
-
-    Attributes:
-        order: Which text of a pair is the condition.
-        pooling: From token vectors to one vector, for both.
-        fusion: How the two become one.
-        transform: Whether the pooled sentence passes a dense layer first.
-        rank: Dimension of the fused vector where the fusion is ``low-rank``.
     """
 
     config_file_name = _CONFIG_FILE
@@ -110,7 +103,7 @@ class TriEncoder(InputModule):
             transformer: The backbone; its config must ask for hidden states if the pooling needs
                 them (``build_tri_encoder`` sees to that).
             order: Which text of a pair comes first.
-            pooling: From token vectors to one vector.
+            pooling: From token vectors to one vector, for both.
             fusion: How sentence and condition become one vector.
             transform: Whether a dense layer (hidden to hidden, the backbone's activation, dropout)
                 follows the pooling of the sentence.

@@ -23,7 +23,6 @@ from .statistics import (
     auroc as auroc,
     bootstrap as bootstrap,
     calibration_error as calibration_error,
-    mean_squared_error as mean_squared_error,
     over_estimation as over_estimation,
     p_value as p_value,
     pair_accuracy as pair_accuracy,

@@ -30,8 +30,6 @@ from .functional import (
 )
 from .mixed import (
     MixedLoss as MixedLoss,
-    RelationLoss as RelationLoss,
-    VectorLoss as VectorLoss,
     relation_loss as relation_loss,
     vector_loss as vector_loss,
 )

@@ -35,23 +35,18 @@ class CrossEncoderSimilarityLoss(nn.Module):
         self,
         model: CrossEncoder,
         weights: Mapping[str, float],
-        *,
-        scale: float = 20.0,
-        middle_tolerance: float = 0.0,
-        ranking_margin: float = 0.1,
+        options: LossOptions | None = None,
     ) -> None:
         """Makes the loss.
 
         Args:
             model: The cross-encoder to train, with one output.
             weights: Weight of each objective by its name, at least 0.
-            scale: Inverse temperature of the ranking objectives, above 0.
-            middle_tolerance: See :class:`LossOptions`.
-            ranking_margin: See :class:`LossOptions`.
+            options: Numbers of the objectives.
 
         Raises:
             InputError: If an objective does not apply, a name is unknown, a weight negative or no
-                weight above 0, the scale not above 0, or the model has more than one output.
+                weight above 0, or the model has more than one output.
         """
         super().__init__()
         self.weights = checked_weights(weights)
@@ -68,9 +63,7 @@ class CrossEncoderSimilarityLoss(nn.Module):
                 f"Got one with {model.num_labels} outputs instead."
             )
         self.model = model
-        self.options = LossOptions(
-            scale=scale, middle_tolerance=middle_tolerance, ranking_margin=ranking_margin
-        )
+        self.options = options or LossOptions()
 
     def forward(
         self,

@@ -92,7 +92,7 @@ class MixedLoss(nn.Module):
         if "vectors" in part:
             student = vectors[part["inputs"]]
             return {
-                name: weight * OBJECTIVES[name].load().compute(student, part["vectors"])
+                name: weight * OBJECTIVES[name].load()(student, part["vectors"])
                 for name, weight in weights.items()
             }
         similarities = F.cosine_similarity(vectors[part["first"]], vectors[part["second"]], dim=-1)
@@ -115,7 +115,10 @@ def _checked(weights: Mapping[str, float]) -> dict[str, float]:
 
 
 def vector_loss(student: Tensor, teacher: Tensor) -> Tensor:
-    """``mean(1 - cos(student, teacher))`` over the inputs of a batch.
+    """``mean(1 - cos(student, teacher))`` over the inputs of a batch, the objective ``vectors``.
+
+    After Reimers and Gurevych, 2020, "Making Monolingual Sentence Embeddings Multilingual", where
+    it is the squared distance.
 
     Args:
         student: Embeddings of the model in training, ``(inputs, dim)``.
@@ -136,7 +139,7 @@ def vector_loss(student: Tensor, teacher: Tensor) -> Tensor:
 
 
 def relation_loss(student: Tensor, teacher: Tensor) -> Tensor:
-    """Mean squared difference between the two's cosines of every two inputs of a batch.
+    """Mean squared difference between the two's cosines of every two inputs: ``relations``.
 
     Relational knowledge distillation (Park et al., 2019) with cosines: the two may have different
     dimensions, and no projection is needed.
@@ -165,30 +168,3 @@ def _cosines(vectors: Tensor) -> Tensor:
     """Cosine of every two rows, the diagonal exactly 1, ``(inputs, inputs)`` float32."""
     unit = F.normalize(vectors.float(), dim=-1)
     return (unit @ unit.T).diagonal_scatter(torch.ones(len(unit), device=unit.device))
-
-
-class VectorLoss:
-    """The objective ``vectors`` of a source with a teacher's embeddings: see :func:`vector_loss`.
-
-    References:
-        - Reimers and Gurevych, 2020, "Making Monolingual Sentence Embeddings Multilingual", where
-          it is the squared distance.
-    """
-
-    @staticmethod
-    def compute(student: Tensor, teacher: Tensor) -> Tensor:
-        """Computes the loss of embeddings, ``(inputs, dim)`` each."""
-        return vector_loss(student, teacher)
-
-
-class RelationLoss:
-    """The objective ``relations`` of a source with a teacher's embeddings of any dimension.
-
-    References:
-        - Park et al., 2019, "Relational Knowledge Distillation".
-    """
-
-    @staticmethod
-    def compute(student: Tensor, teacher: Tensor) -> Tensor:
-        """Computes the loss of embeddings, ``(inputs, dim)`` and ``(inputs, its dim)``."""
-        return relation_loss(student, teacher)

@@ -12,7 +12,7 @@ class Objective:
     """What a recipe must know of an objective.
 
     Attributes:
-        loss: Module and class below ``condsim.losses``, imported on first use.
+        loss: Module and class (for ``vectors``: function) below ``condsim.losses``, imported late.
         compares: ``rows``: the cosine of each row with its label; ``pairs``: the cosines of a
             sentence pair under its two conditions; ``projections``: projected embeddings;
             ``classes`` and ``triplets``: data of these kinds, with no other objective;
@@ -33,8 +33,8 @@ class Objective:
         """Whether it takes data of its own kind, so that no other objective goes with it."""
         return self.compares in ("classes", "triplets", "vectors")
 
-    def load(self) -> Any:  # noqa: ANN401  (a class of one of four bases)
-        """Imports the class of the loss."""
+    def load(self) -> Any:  # noqa: ANN401  (a class of one of three bases, or a function)
+        """Imports the loss."""
         module, _, name = self.loss.partition(".")
         return getattr(import_module(f"condsim.losses.{module}"), name)
 
@@ -56,8 +56,8 @@ OBJECTIVES: dict[str, Objective] = {
     "c-mse": Objective("contrastive.CMSELoss", "projections"),
     "softmax": Objective("similarity.SoftmaxLoss", "classes"),
     "triplet": Objective("similarity.TripletLoss", "triplets"),
-    "vectors": Objective("mixed.VectorLoss", "vectors"),
-    "relations": Objective("mixed.RelationLoss", "vectors"),
+    "vectors": Objective("mixed.vector_loss", "vectors"),
+    "relations": Objective("mixed.relation_loss", "vectors"),
 }
 """Every objective by its name in a recipe. A new one takes its class, a line here and a row in
 ``docs/training.md``."""

@@ -31,13 +31,7 @@ class WeightedSumLoss(nn.Module):
         self,
         model: SentenceTransformer,
         weights: Mapping[str, float],
-        *,
-        margin: float = 1.0,
-        scale: float = 20.0,
-        tau: float = 5.0,
-        sigma: float = 0.5,
-        middle_tolerance: float = 0.0,
-        ranking_margin: float = 0.1,
+        options: LossOptions | None = None,
     ) -> None:
         """Makes the loss.
 
@@ -45,21 +39,15 @@ class WeightedSumLoss(nn.Module):
             model: The encoder to train.
             weights: Weight of each objective by its name in ``OBJECTIVES``, at least 0. An
                 objective of weight 0 is not computed.
-            margin: λ of Quad, at least 0.
-            scale: Inverse temperature of the ranking objectives, above 0.
-            tau: τ of BCL, above 0.
-            sigma: σ of BCL in [0, 1].
-            middle_tolerance: See :class:`LossOptions`.
-            ranking_margin: See :class:`LossOptions`.
+            options: Numbers of the objectives.
 
         Raises:
-            InputError: If a name is unknown, a weight negative or no weight above 0, or if one of
-                the numbers is out of its range.
+            InputError: If a name is unknown, a weight negative or no weight above 0.
         """
         super().__init__()
         self.model = model
         self.weights = checked_weights(weights)
-        self.options = LossOptions(margin, scale, tau, sigma, middle_tolerance, ranking_margin)
+        self.options = options or LossOptions()
         projected = (name for name, one in OBJECTIVES.items() if one.compares == "projections")
         self._projected = [name for name in projected if name in self.weights]
         self.head = new_head(model) if self._projected else None
@@ -131,7 +119,7 @@ class CCLLoss(WeightedSumLoss):
             InputError: If a weight is negative or all are 0, or if τ or σ is out of its range.
         """
         weights = {"w-acl": w_acl, "bcl": bcl, "mse": mse, "c-mse": c_mse}
-        super().__init__(model, weights, tau=tau, sigma=sigma)
+        super().__init__(model, weights, LossOptions(tau=tau, sigma=sigma))
 
 
 def weighted_terms(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -271,16 +271,10 @@ def _mixed_feed(model: SentenceTransformer, recipe: Recipe, train: Task) -> _Fee
     """The same of a recipe with sources: one data set of numbers, which the collator looks up."""
     mixture = read_mixture(train, recipe, dimension=model.get_embedding_dimension())
     warn_of_cuts(mixture.inputs, model.tokenizer, recipe.max_seq_length)
-    options = LossOptions(
-        margin=recipe.margin,
-        scale=recipe.scale,
-        middle_tolerance=recipe.middle_tolerance,
-        ranking_margin=recipe.ranking_margin,
-    )
     processes = PartialState().num_processes
     return _Feed(
         dataset=Dataset.from_dict({ITEM: range(len(mixture))}),
-        loss=MixedLoss(model, mixture.parts, options),
+        loss=MixedLoss(model, mixture.parts, _options(recipe)),
         sampler=partial(source_sampler, mixture, recipe, processes=processes),
         collator=SourceCollator(mixture, model.preprocess, device=model.device.type),
         sources=mixture.facts,
@@ -298,27 +292,16 @@ def _freeze(model: Model, recipe: Recipe) -> None:
 
 def _loss(model: Model, recipe: Recipe) -> nn.Module:
     if not isinstance(model, SentenceTransformer):
-        return CrossEncoderSimilarityLoss(
-            model,
-            recipe.objective,
-            scale=recipe.scale,
-            middle_tolerance=recipe.middle_tolerance,
-            ranking_margin=recipe.ranking_margin,
-        )
+        return CrossEncoderSimilarityLoss(model, recipe.objective, _options(recipe))
     if recipe.data_objective == "softmax":
         return SoftmaxLoss(model, classes=len(NLI_CLASSES))
     if recipe.data_objective == "triplet":
         return TripletLoss(model, margin=recipe.margin)
-    return WeightedSumLoss(
-        model,
-        recipe.objective,
-        margin=recipe.margin,
-        scale=recipe.scale,
-        tau=recipe.tau,
-        sigma=recipe.sigma,
-        middle_tolerance=recipe.middle_tolerance,
-        ranking_margin=recipe.ranking_margin,
-    )
+    return WeightedSumLoss(model, recipe.objective, _options(recipe))
+
+
+def _options(recipe: Recipe) -> LossOptions:
+    return LossOptions(**{one.name: getattr(recipe, one.name) for one in fields(LossOptions)})
 
 
 def _arguments(

@@ -32,27 +32,18 @@ _NONE = HeldOutTexts()
 
 
 class WeakSettings(Settings):
-    """How a weakly labelled data set is made.
+    """How a weakly labelled data set is made."""
 
-    Attributes:
-        rows: Rows with a label from 1 to 5, two a pair.
-        absent: Rows with the label -1.
-        seed: Seed of all that is drawn.
-        k: Neighbours of a sentence.
-        sample: Sentences to draw pairs from; all if None.
-        text_encoder: The model whose vectors say which sentences are near; ``"words"`` needs none,
-            None is that of `condsim.construction.load_text_encoder`.
-        answers: Whether the rows have the columns ``answer1`` and ``answer2``.
-        filters: Bounds that pairs must keep.
-    """
-
-    rows: int = 60_000
-    absent: int = 0
-    seed: int = 0
-    k: int = 32
-    sample: int | None = None
+    rows: int = 60_000  # rows with a label from 1 to 5, two a pair
+    absent: int = 0  # rows with the label -1
+    seed: int = 0  # seed of all that is drawn
+    k: int = 32  # neighbours of a sentence
+    sample: int | None = None  # sentences to draw pairs from; all if None
+    # The model whose vectors say which sentences are near; ``"words"`` needs none, None is that of
+    # `condsim.construction.load_text_encoder`.
     text_encoder: str | None = None
-    answers: bool = True
+    answers: bool = True  # whether the rows have the columns ``answer1`` and ``answer2``
+    # Bounds that pairs must keep.
     filters: FilterSettings = FilterSettings(max_iou=0.3, min_length_ratio=0.6)
 
 

@@ -72,11 +72,11 @@ def text_functions() -> Iterator[LabellingFunction]:
     for name, kind in _MEASURED.items():
         yield _function(name, partial(_of_kind, kind=kind), compare_quantities, _say_quantity)
     yield _function("number", _any, compare_quantities, _say_quantity)
-    yield _function("time", _clock, compare_clocks, say_clock)
-    yield _function("date", _date, compare_dates, _say_date)
-    yield _function("year", _year, compare_years, "{:.0f}".format, family="date")
+    yield _function("time", _of_text(read_clock), compare_clocks, say_clock)
+    yield _function("date", _of_text(read_date), compare_dates, _say_date)
+    yield _function("year", _of_text(read_year), compare_years, "{:.0f}".format, family="date")
     for field in ("weekday", "month"):
-        yield _function(field, partial(_field, field=field), yes_or_no, family="date")
+        yield _function(field, _of_text(partial(read_field, field=field)), yes_or_no, family="date")
     for known in opposites().values():
         if known.name in _FORMS and known.name != "overall opinion":
             yield _side(known)
@@ -116,14 +116,14 @@ def _function(
     return built_in(name, read, compare, answer, family=family, weight=_WEIGHT)
 
 
+def _of_text(read: Callable[[str], object]) -> Reader:
+    return lambda sentence: read(sentence.text)
+
+
 def _opinion(aspect: str) -> LabellingFunction:
     aspect = re.sub(r"^(?:the|its|their) ", "", aspect)
     name = f"opinion about the {aspect}" if aspect else "overall opinion"
-    return _function(name, partial(_polarity, aspect=aspect), family="opinion")
-
-
-def _polarity(sentence: Sentence, *, aspect: str) -> str | None:
-    return polarity(sentence.text, aspect)
+    return _function(name, _of_text(partial(polarity, aspect=aspect)), family="opinion")
 
 
 def _of_kind(sentence: Sentence, *, kind: str) -> Quantity | None:
@@ -158,31 +158,11 @@ def _say_quantity(value: Quantity) -> str:
     return f"{value.number:g}"
 
 
-def _clock(sentence: Sentence) -> object:
-    return read_clock(sentence.text)
-
-
-def _date(sentence: Sentence) -> object:
-    return read_date(sentence.text)
-
-
 def _say_date(value: dict[str, str]) -> str:
     return " ".join(value.values())
 
 
-def _field(sentence: Sentence, *, field: str) -> str | None:
-    return read_field(sentence.text, field)
-
-
-def _year(sentence: Sentence) -> float | None:
-    return read_year(sentence.text)
-
-
 def _side(known: Opposites) -> LabellingFunction:
     first = {side: " ".join(words) for words, side in reversed(list(known.sides.items()))}
-    read = partial(_read_side, known=known)
+    read = _of_text(lambda text: side_of(list(words_of(text)), known.sides))
     return _function(known.name, read, answer=lambda side: first[side])
-
-
-def _read_side(sentence: Sentence, *, known: Opposites) -> int | None:
-    return side_of(list(words_of(sentence.text)), known.sides)

@@ -126,32 +126,19 @@ class CoherenceReport(Settings, allow_inf_nan=True):
     """How well the model tells sentences from their replacements, on held-out documents.
 
     As many replacements as sentences are judged, so chance is 0.5.
-
-    Attributes:
-        head: The head trained.
-        accuracy: Share judged rightly, [0, 1].
-        accuracy_document: The same where the replacement is from the same document.
-        accuracy_corpus: The same where it is from another one.
-        examples: Examples judged.
-        documents: Documents trained on.
-        held_out_documents: Documents held out.
-        steps: Training steps.
-        seconds: Time of the training.
-        tokens_per_second: Tokens trained on in a second, evaluations included.
-        evaluations: Step and accuracy of each evaluation.
     """
 
-    head: Head
-    accuracy: float
-    accuracy_document: float
-    accuracy_corpus: float
-    examples: int
-    documents: int
+    head: Head  # the head trained
+    accuracy: float  # share judged rightly, [0, 1]
+    accuracy_document: float  # the same where the replacement is from the same document
+    accuracy_corpus: float  # the same where it is from another one
+    examples: int  # examples judged
+    documents: int  # documents trained on
     held_out_documents: int
-    steps: int
-    seconds: float
-    tokens_per_second: float
-    evaluations: Evaluations
+    steps: int  # training steps
+    seconds: float  # time of the training
+    tokens_per_second: float  # tokens trained on in a second, evaluations included
+    evaluations: Evaluations  # step and accuracy of each evaluation
 
     @classmethod
     def read(cls, folder: Path) -> CoherenceReport:

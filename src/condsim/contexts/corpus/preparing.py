@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -41,15 +41,7 @@ def prepare_corpus(
     inputs: Sequence[Path],
     output: Path,
     *,
-    language: str = "en",
-    chunk_sentences: int = 10,
-    min_words: int = 3,
-    max_words: int = 60,
-    max_words_total: int | None = None,
-    seed: int = 0,
-    documents: Literal["blank-line", "file"] = "blank-line",
-    text_field: str = "text",
-    caption_field: str = "caption",
+    settings: CorpusSettings | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Corpus:
     """Makes a corpus of text files, JSONL, Parquet and captions.
@@ -70,33 +62,15 @@ def prepare_corpus(
     Args:
         inputs: Files, and folders that stand for all files in them.
         output: Folder of the corpus. One that holds this corpus already is opened at once.
-        language: See :class:`CorpusSettings`, as for all below.
-        chunk_sentences: Sentences in a chunk.
-        min_words: Fewest words of a sentence.
-        max_words: Most words of a sentence.
-        max_words_total: Words after which no more documents are taken; None for all.
-        seed: Seed of the order in which documents are then taken.
-        documents: What a document of a text file is.
-        text_field: Name of the text in JSONL and Parquet.
-        caption_field: Name of the column in TSV.
+        settings: How text becomes sentences.
         progress: Called with the bytes of text read and the total, about.
 
     Raises:
-        InputError: If an input or setting breaks a rule, no sentence is left, ``output`` holds
+        InputError: If an input breaks a rule, no sentence is left, ``output`` holds
             something else, or cannot be written.
         MissingExtraError: If the ``contexts`` extra is not installed.
     """
-    settings = CorpusSettings(
-        language=language,
-        chunk_sentences=chunk_sentences,
-        min_words=min_words,
-        max_words=max_words,
-        max_words_total=max_words_total,
-        seed=seed,
-        documents=documents,
-        text_field=text_field,
-        caption_field=caption_field,
-    )
+    settings = settings or CorpusSettings()
     files = find_inputs(inputs)
     found = read_manifest(output, what=WHAT)
     hashes = [sha256_of(file) for file in files]

@@ -20,21 +20,14 @@ sentence given the context, of its left side given the rest, and of its right si
 
 
 class Weights(Settings):
-    """λ1 to λ4 of Eq. 3; the paper does not give them, so all are 1 unless they are tuned.
-
-    Attributes:
-        coherence: λ1.
-        centre: λ2.
-        left: λ3.
-        right: λ4.
-    """
+    """λ1 to λ4 of Eq. 3; the paper does not give them, so all are 1 unless they are tuned."""
 
     what = "weights"
 
-    coherence: float = 1.0
-    centre: float = 1.0
-    left: float = 1.0
-    right: float = 1.0
+    coherence: float = 1.0  # λ1
+    centre: float = 1.0  # λ2
+    left: float = 1.0  # λ3
+    right: float = 1.0  # λ4
 
     @model_validator(mode="after")
     def _leaves_a_term(self) -> Weights:

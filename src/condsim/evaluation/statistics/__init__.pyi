@@ -2,7 +2,6 @@ from .correlation import (
     Aggregation as Aggregation,
     aggregate_spearman as aggregate_spearman,
     average_ranks as average_ranks,
-    mean_squared_error as mean_squared_error,
     partial_spearman as partial_spearman,
     pearson as pearson,
     spearman as spearman,

@@ -123,25 +123,6 @@ def partial_correlation(
     return np.where(defined, partial, np.nan)
 
 
-def mean_squared_error(scores: ArrayLike, gold: ArrayLike) -> float:
-    """Computes the mean of the squared differences; lower is better.
-
-    Args:
-        scores: Predicted similarities, ``(n,)``.
-        gold: Gold similarities on the same scale, ``(n,)``.
-
-    Returns:
-        The error, >= 0; NaN if n is 0.
-
-    Raises:
-        InputError: If the two are not one-dimensional, of one length and finite.
-    """
-    first, second = _same_length(scores, gold)
-    if first.size == 0:
-        return float("nan")
-    return float(np.mean(np.square(first - second)))
-
-
 def _unit_deviations(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Deviations from the mean, divided by the largest of them; the values must differ."""
     deviations = values - values.mean()

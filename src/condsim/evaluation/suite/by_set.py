@@ -8,8 +8,15 @@ from collections.abc import Iterator, Sequence
 from rich import box
 from rich.table import Table
 
-from condsim.evaluation.suite.figures import escaped, figure_text
-from condsim.evaluation.suite.result import AVERAGE, Column, SuiteReport, SuiteRow, group_average
+from condsim.evaluation.suite.result import (
+    AVERAGE,
+    Column,
+    SuiteReport,
+    SuiteRow,
+    escaped,
+    figure_text,
+    group_average,
+)
 
 METRICS = {"spearman": "Spearman", "pair_accuracy": "pair acc."}
 """The metrics of a set with a group, and their heads."""

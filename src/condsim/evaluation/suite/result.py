@@ -89,33 +89,22 @@ class SuiteRow:
 
 
 class SuiteReport(ResultFile):
-    """The result of an evaluation on a suite.
-
-    Attributes:
-        format: Version of the file format.
-        columns: The data sets.
-        rows: The scorers, baselines first.
-        against: Name of the scorer that the others are compared with; None without a bootstrap.
-        aggregation: How the subsets of a year became one number.
-        condition: What pairs without a condition were compared with respect to, if anything.
-        resamples: Number of bootstrap resamples; 0 for no intervals.
-        seed: Seed of the resamples and the folds.
-        versions: Version of condsim.
-        created: When, in UTC, ISO 8601.
-    """
+    """The result of an evaluation on a suite."""
 
     _kind: ClassVar[str] = "report of a suite"
 
-    format: Literal[1] = 1
-    columns: tuple[Column, ...]
-    rows: tuple[SuiteRow, ...]
+    format: Literal[1] = 1  # version of the file format
+    columns: tuple[Column, ...]  # the data sets
+    rows: tuple[SuiteRow, ...]  # the scorers, baselines first
+    # Name of the scorer that the others are compared with; None without a bootstrap.
     against: str | None
-    aggregation: Aggregation
+    aggregation: Aggregation  # how the subsets of a year became one number
+    # What pairs without a condition were compared with respect to, if anything.
     condition: str | None
-    resamples: int
-    seed: int
-    versions: Mapping[str, str]
-    created: str
+    resamples: int  # number of bootstrap resamples; 0 for no intervals
+    seed: int  # seed of the resamples and the folds
+    versions: Mapping[str, str]  # version of condsim
+    created: str  # when, in UTC, ISO 8601
 
     def main_metric(self, row: SuiteRow, key: str) -> Metric | None:
         """The metric in tables."""
@@ -161,3 +150,25 @@ class SuiteReport(ResultFile):
                         numbers += [compared.value, compared.p_value]
                     cells = ["" if math.isnan(value) else f"{value:.4f}" for value in numbers]
                     yield [row.name, key, name, *cells, *[""] * (5 - len(cells))]
+
+
+SIGNIFICANT = 0.05
+"""A mark is set where the p-value of the difference is below it."""
+
+MARK = "*"
+
+
+def figure_text(
+    metric: Metric | None, compared: Difference | None, *, digits: int, interval: str
+) -> str:
+    """A metric with its mark and its interval, which ``interval`` formats; empty if None."""
+    if metric is None:
+        return ""
+    mark = MARK if compared is not None and compared.p_value < SIGNIFICANT else ""
+    value = "-" if math.isnan(metric.value) else f"{metric.value:.{digits}f}"
+    return value + mark + ("" if math.isnan(metric.low) else interval.format(metric))
+
+
+def escaped(text: str) -> str:
+    """Text that cannot break out of a Markdown table, and no emphasis."""
+    return text.replace("|", "\\|").replace("*", "\\*").replace("\n", " ")

@@ -13,8 +13,17 @@ from rich.text import Text
 
 from condsim.errors import require
 from condsim.evaluation.suite.by_set import by_set_lines, by_set_notes, by_set_tables
-from condsim.evaluation.suite.figures import MARK, SIGNIFICANT, escaped, figure_text
-from condsim.evaluation.suite.result import AVERAGE, PUBLISHED, PublishedRow, SuiteReport, SuiteRow
+from condsim.evaluation.suite.result import (
+    AVERAGE,
+    MARK,
+    PUBLISHED,
+    SIGNIFICANT,
+    PublishedRow,
+    SuiteReport,
+    SuiteRow,
+    escaped,
+    figure_text,
+)
 from condsim.files import replacing
 
 _GREY = "bright_black"

@@ -19,7 +19,7 @@ from transformers import PreTrainedModel
 
 from condsim.encoders import build_bi_encoder, without_progress_bars
 from condsim.errors import InputError, ModelError
-from condsim.evaluation import Report, evaluate
+from condsim.evaluation import evaluate
 from condsim.files import sha256_of, write_text
 from condsim.kept import sole_process, write_manifest
 from condsim.precision import uses_bfloat16
@@ -213,7 +213,7 @@ class _Making:
         before, rehearsal = self._before(), load_rehearsal()
         run, dev = self._trained(name, rehearsal)
         after = self._exported(name, files, run, dev, before, rehearsal)
-        report = self._report(after, dev, before)
+        report = evaluate(after, replace(dev, name="rows to measure on"), against=before)
         columns = tuple(zip(*rehearsal.measured, strict=True))
         moved, most = movement(before.score(*columns), after.score(*columns))
         return Adaptation(
@@ -392,9 +392,6 @@ class _Making:
             head.save(output / "applicability.json")
         write_text(done, "{}")
         return OnnxScorer(output)
-
-    def _report(self, after: OnnxScorer, dev: Task, before: EmbeddingScorer) -> Report:
-        return evaluate(after, replace(dev, name="rows to measure on"), against=before)
 
 
 def load_encoder(folder: Path) -> EncoderScorer:
