@@ -71,7 +71,6 @@ def unknown_name(what: str, given: str, known: Iterable[str]) -> InputError:
 
     Args:
         what: What the name stands for, such as ``"recipe key"``.
-        given: The name that was given.
         known: The names that would have been accepted.
 
     Returns:

@@ -195,9 +195,6 @@ def named_scorer(name: str | None) -> NamedScorer:
     Args:
         name: See the table above; None for the model that ships.
 
-    Returns:
-        The scorer, not loaded yet.
-
     Raises:
         InputError: If nothing follows a prefix or a label.
     """

@@ -79,7 +79,6 @@ def read_rows(
     Args:
         path: File with the columns of ``kind``; formats as `condsim.tasks.iter_rows` reads them.
             Columns whose field has a default may be absent.
-        kind: The type of the rows.
         names: What a column is called in the file, by field, where it is not the field's name.
 
     Yields:
@@ -115,7 +114,6 @@ def write_rows(rows: Iterable[RowT], path: Path, *, kind: type[RowT]) -> int:
 
     Args:
         path: A ``.parquet`` or ``.csv`` file in a folder that exists.
-        kind: The type of the rows.
 
     Returns:
         Number of rows written.
@@ -167,9 +165,6 @@ def write_manifest(path: Path, content: Mapping[str, object]) -> None:
 
 def read_manifest(path: Path) -> dict[str, Any] | None:
     """Reads the manifest of a file.
-
-    Args:
-        path: The file it belongs to.
 
     Returns:
         Its content, or None if it is missing.

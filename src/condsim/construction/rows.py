@@ -127,9 +127,6 @@ def columns_of(kind: type[TableRow]) -> tuple[str, ...]:
 def pair_id_of(source: str, sentence1: str, sentence2: str) -> str:
     """Names a sentence pair by what it is, the same in every run and in either order.
 
-    Args:
-        source: Name of the collection.
-
     Returns:
         16 hexadecimal digits.
 

@@ -53,7 +53,6 @@ class OpenedRun:
         """Opens nothing yet.
 
         Args:
-            folder: Folder of the run.
             recipe: Its recipe; may differ from the one in the folder in what decides scores only.
             progress: Called while the sentence vectors are computed, which happens once.
         """

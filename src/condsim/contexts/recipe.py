@@ -146,9 +146,5 @@ def load_contexts_recipe(path: Path, *, overrides: Sequence[str] = ()) -> Contex
 
 
 def save_contexts_recipe(recipe: ContextsRecipe, path: Path) -> None:
-    """Writes a recipe so that :func:`load_contexts_recipe` gives an equal one.
-
-    Args:
-        path: The YAML file to write.
-    """
+    """Writes a recipe so that :func:`load_contexts_recipe` gives an equal one."""
     write_mapping(recipe.model_dump(), path)

@@ -85,7 +85,6 @@ class Pipeline:
         """Checks all that can be checked in advance; writes nothing.
 
         Args:
-            folder: Folder of the run.
             until: The last stage that will be asked for.
             progress: Called with each stage, what is done and the total.
 

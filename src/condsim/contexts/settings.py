@@ -184,9 +184,7 @@ class GeneratorSettings(Settings):
     copy: bool = True  # type: ignore[assignment]  # whether a target may copy given tokens
     left: AtLeast1 = 2  # sentences before the centre
     right: AtLeast1 = 2  # sentences after it
-    max_tokens: Annotated[int, Field(ge=2)] = (
-        64  # of a sentence, with its end token; the rest is cut
-    )
+    max_tokens: Annotated[int, Field(ge=2)] = 64  # of a sentence, the end token too
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1  # of the Transformer from scratch
     batch_tokens: AtLeast1 = 8_192  # given and generated, about
     epochs: AtLeast1 = 3

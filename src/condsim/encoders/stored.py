@@ -24,9 +24,6 @@ def load_tri_encoder(path: str) -> SentenceTransformer:
     ``SentenceTransformer(path)`` refuses any module that is not its own unless it may run remote
     code; this needs no such permission, for the class is here.
 
-    Args:
-        path: Folder of the saved model.
-
     Raises:
         ModelError: If the folder holds no tri-encoder.
     """

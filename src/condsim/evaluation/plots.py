@@ -26,7 +26,6 @@ def score_histogram(scores: Mapping[str, FloatArray], path: Path, *, bins: int =
 
     Args:
         scores: Scores in [0, 1] by the name of their model, ``(n,)`` each.
-        path: The PNG file to write.
         bins: Number of bars.
 
     Raises:
@@ -65,7 +64,6 @@ def predicted_against_gold(
     Args:
         scores: Raw similarities of all rows by the name of their model, ``(n,)`` each, from left to
             right.
-        path: The PNG file to write.
         margin: The margin of over-estimation, on the scale of gold, at least 0.
 
     Raises:

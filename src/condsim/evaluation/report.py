@@ -137,7 +137,6 @@ def write_json(content: Mapping[str, Any], path: Path) -> None:
 
     Args:
         content: The values; NaN is not allowed.
-        path: The file to write.
 
     Raises:
         InputError: If the folder does not exist.

@@ -181,7 +181,6 @@ class SimilarityLoss(ConditionalLoss):
 
         Args:
             similarities: Predicted similarity of each row, ``(rows,)``.
-            targets: The labels of the batch.
             options: Numbers of the objective.
 
         Returns:

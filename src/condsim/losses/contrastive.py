@@ -172,7 +172,6 @@ class BCLLoss(ProjectedLoss):
         """Makes the loss.
 
         Args:
-            model: The encoder to train.
             tau: τ, above 0; divides the cosines.
             sigma: σ in [0, 1], the label from which a row's own sentence 2 is no negative.
 

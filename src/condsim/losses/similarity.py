@@ -132,7 +132,6 @@ class SoftmaxLoss(LibrarySoftmaxLoss):
         """Makes the loss with a fresh classifier.
 
         Args:
-            model: The encoder to train.
             classes: Number of classes, at least 2.
 
         Raises:
@@ -178,7 +177,6 @@ class TripletLoss(LibraryTripletLoss):
         """Makes the loss.
 
         Args:
-            model: The encoder to train.
             margin: How much further the negative is to be, at least 0.
 
         Raises:

@@ -36,7 +36,6 @@ class WeightedSumLoss(nn.Module):
         """Makes the loss.
 
         Args:
-            model: The encoder to train.
             weights: Weight of each objective by its name in ``OBJECTIVES``, at least 0. An
                 objective of weight 0 is not computed.
             options: Numbers of the objectives.

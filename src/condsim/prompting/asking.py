@@ -113,9 +113,6 @@ class Asker:
 
         Args:
             prompt_of: Gives the prompt of a row.
-
-        Returns:
-            Tokens of all prompts together.
         """
         return sum(self.backend.count_tokens(prompt_of(row)) for row in rows)
 

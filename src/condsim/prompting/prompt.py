@@ -159,7 +159,6 @@ def parse_score(text: str, *, parsing: Parsing = "strict") -> float | None:
     scale.
 
     Args:
-        text: What the model wrote.
         parsing: See `Parsing`.
 
     Returns:

@@ -31,9 +31,6 @@ from condsim.types import BoolArray, FloatArray
 def likert_range(*, conditional: bool) -> tuple[float, float]:
     """Gives the scale that the instructions name.
 
-    Args:
-        conditional: Whether the rows have conditions.
-
     Returns:
         Lowest and highest score: (1, 5) with conditions, (0, 5) without.
     """

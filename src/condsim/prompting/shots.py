@@ -69,10 +69,6 @@ class Shots:
     def for_query(self, sentence1: str, sentence2: str) -> list[Example]:
         """Gives the examples of a query.
 
-        Args:
-            sentence1: First sentence of the query.
-            sentence2: Second sentence of the query.
-
         Returns:
             The examples, none of which has these two sentences in either order, ``count`` of them.
         """

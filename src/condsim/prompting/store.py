@@ -33,9 +33,6 @@ _ASKED_AT_ONCE = 500  # keys in one query; SQLite allows more
 def answer_key(prompt: str, identity: Mapping[str, str]) -> bytes:
     """Hashes what decides an answer.
 
-    Args:
-        identity: That of the back end.
-
     Returns:
         32 bytes.
     """
@@ -94,7 +91,6 @@ class AnswerStore(Closing):
 
         Args:
             key: What `answer_key` gives for the prompt and the identity.
-            identity: That of the back end.
 
         Raises:
             InputError: If the file cannot be written, on a full disk for example.

@@ -111,7 +111,6 @@ class ApplicabilityHead:
 
         Args:
             probe: The model's embedding of `PROBE`.
-            model: Name of the model.
 
         Raises:
             ModelError: If the embeddings differ from those of the head.

@@ -57,9 +57,6 @@ def held_out_texts(paths: Sequence[Path]) -> HeldOutTexts:
             ``text``, ``text1``, ``text2``, ``sentence`` and ``caption`` are read; or ``.sha256``
             files with a `text_digest` in hexadecimal on each line.
 
-    Returns:
-        The texts of all files.
-
     Raises:
         InputError: If a file cannot be read, has none of these columns, or a line is no SHA-256.
         MissingExtraError: If a file is Parquet and pyarrow is not installed.

@@ -239,7 +239,6 @@ def join_tasks(tasks: Sequence[Task], *, name: str) -> Task:
 
     Args:
         tasks: One or more, all on one scale, all with conditions or all without.
-        name: Name of the result.
 
     Returns:
         Their rows; the revision is made of theirs.

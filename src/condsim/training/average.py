@@ -71,9 +71,6 @@ def average_models(
             runs if None, which may be a run itself.
         float16: Whether the weights are stored in half the bytes (and used as float32 still).
 
-    Returns:
-        The evaluation on the dev file.
-
     Raises:
         InputError: If a folder is no finished run, or the runs differ in what they would score.
     """

@@ -49,9 +49,7 @@ class SourceBatchSampler(DefaultBatchSampler):
         """Makes the sampler.
 
         Args:
-            mixture: What is drawn from.
             batch_size: Distinct inputs of a batch, on average.
-            batches: Batches of an epoch.
             seed: Seed of the order.
         """
         super().__init__(range(len(mixture)), batch_size=batch_size, drop_last=False)

@@ -102,7 +102,6 @@ class MaskedScorer:
 
         Args:
             scorer: A scorer with the option ``scale``; not copied.
-            inputs: What it is given.
         """
         self.name = scorer.name
         self.calibration = getattr(scorer, "calibration", None)

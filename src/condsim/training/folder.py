@@ -45,9 +45,6 @@ class FinishedRun:
 def finished_run(folder: Path) -> FinishedRun | None:
     """Reads a finished run; needs neither torch nor the model.
 
-    Args:
-        folder: The folder of the run.
-
     Returns:
         The run, or None if there is none or it is unfinished.
 
@@ -91,7 +88,6 @@ def prepare_output(output: Path, recipe: Recipe, *, resume: bool) -> None:
     """Makes the output folder, or checks that it holds an unfinished run of the same recipe.
 
     Args:
-        output: The folder of the run.
         recipe: The recipe about to be run.
         resume: Whether to go on with what the folder holds.
 

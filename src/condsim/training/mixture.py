@@ -141,8 +141,6 @@ def read_mixture(train: Task, recipe: Recipe, *, dimension: int | None) -> Mixtu
     """Reads the sources of a recipe and joins them with its training data.
 
     Args:
-        train: The training file, as loaded.
-        recipe: A recipe with sources.
         dimension: That of the encoder's embeddings, which decides what a source with vectors is
             trained on by default.
 

@@ -355,9 +355,5 @@ def load_recipe(path: Path, *, overrides: Sequence[str] = ()) -> Recipe:
 
 
 def save_recipe(recipe: Recipe, path: Path) -> None:
-    """Writes a recipe so that :func:`load_recipe` gives an equal one.
-
-    Args:
-        path: The YAML file to write.
-    """
+    """Writes a recipe so that :func:`load_recipe` gives an equal one."""
     write_mapping(recipe.model_dump(), path)

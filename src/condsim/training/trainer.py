@@ -179,10 +179,6 @@ def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -
 
     Args:
         dev: The data the best epoch is chosen on.
-        output: The folder of the run.
-
-    Returns:
-        The trainer with its model.
 
     Raises:
         InputError: If the data or the backbone do not fit the recipe.

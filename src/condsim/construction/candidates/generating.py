@@ -82,7 +82,6 @@ def make_candidates(
 
     Args:
         vectors: Vectors of the items, of length 1, ``(n, width)``.
-        path: The Parquet file to write.
         cache: Folder for what is kept between runs.
         progress: Called with the stage and how far it is.
         caption_vectors: Vectors of the captions by the text encoder, of length 1, ``(m, width)``;

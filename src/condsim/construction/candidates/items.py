@@ -53,7 +53,6 @@ def read_items(
     Args:
         path: File with one row a caption; formats as `condsim.tasks.iter_rows` reads them.
         item_column: The column that names the item.
-        caption_column: The column with the caption.
         source: Name of the collection; the file's stem by default.
 
     Raises:
@@ -78,7 +77,6 @@ def read_texts(
 
     Args:
         path: File with one row a text; formats as `condsim.tasks.iter_rows` reads them.
-        text_column: The column with the text.
         source: Name of the collection; the file's stem by default.
 
     Returns:

@@ -30,9 +30,6 @@ def read_stop_words(path: Path | None = None) -> frozenset[str]:
         path: UTF-8 text, words separated by white space; an empty file means none. An English list
             if None.
 
-    Returns:
-        The words in lower case.
-
     Raises:
         InputError: If the file cannot be read.
     """

@@ -103,7 +103,6 @@ def build_criteria(
     Args:
         paths: The tables, each a set of its own; forms as `condsim.tasks.iter_criteria` reads them.
         output: A ``.csv`` or ``.parquet`` file to write; a manifest lies beside it.
-        settings: How rows are drawn.
         text: The column of texts in a table.
         criteria: The criteria to use; all if None.
         separator: What separates several values in a cell of a table.
@@ -155,7 +154,6 @@ def criteria_rows(
 
     Args:
         items: The texts or the pairs, read once and kept in memory.
-        settings: How rows are drawn.
         name: Name of the set; a part of the seed.
         held_out: Texts to leave out.
 

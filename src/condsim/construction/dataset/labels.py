@@ -201,9 +201,6 @@ class Decision:
 def decide_labels(rows: Sequence[RatedRow], rules: LabelRules) -> Decision:
     """Gives each row its label, or the reason why it has none.
 
-    Args:
-        rows: The rows with their ratings.
-
     Returns:
         The labelled and the dropped rows; together they are all rows.
     """

@@ -78,8 +78,6 @@ def build_dataset(
 
     Args:
         target: Where to write it, and what to say of it.
-        labels: How ratings become labels.
-        splits: How rows are split.
         conditions: File of all conditions: which a model proposed, and which were never rated.
         candidates: File of the candidates: which source a pair is from.
 
@@ -117,7 +115,6 @@ def split_dataset(file: Path, target: Target, *, splits: SplitRules) -> DatasetF
         file: A file as `condsim.tasks.iter_csts` reads it; columns ``pair_id`` and ``origin`` are
             kept where it has them.
         target: Where to write the data set, and what to say of it.
-        splits: How rows are split.
 
     Returns:
         What the card says; its ``summary()`` is a few lines.

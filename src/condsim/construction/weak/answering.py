@@ -105,7 +105,6 @@ class ModelAnswerer:
 
         Args:
             asker: Asks the model and stores what it answers.
-            name: Name of the model.
         """
         self.name = name
         self._asker = asker

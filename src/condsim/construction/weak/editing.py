@@ -187,7 +187,6 @@ def build_counter_edits(
     Args:
         output: A ``.csv`` or ``.parquet`` file to write; a manifest lies beside it.
         rows: Most rows, at least 2.
-        text_column: The column of the text.
         exclude: Files of texts that must not be used; see `condsim.tasks.held_out_texts`.
         functions: Files that functions of the registry are from, for the manifest.
         seed: Seed of all that is drawn.

@@ -70,10 +70,8 @@ def read_pool(
 
     Args:
         paths: Files with a row a sentence; formats as `condsim.tasks.iter_rows` reads them.
-        caption_column: The column of the sentence.
         item_column: The column that names what several sentences describe, which are not paired;
             each sentence is by itself if None.
-        exclude: Sentences to leave out.
         sample: Sentences to draw; all if None.
         seed: Seed of the draw.
 

@@ -62,7 +62,6 @@ def prepare_corpus(
     Args:
         inputs: Files, and folders that stand for all files in them.
         output: Folder of the corpus. One that holds this corpus already is opened at once.
-        settings: How text becomes sentences.
         progress: Called with the bytes of text read and the total, about.
 
     Raises:

@@ -225,7 +225,6 @@ class CorpusTokens:
         """Reads consecutive sentences as one run of tokens.
 
         Args:
-            first: Row of the first sentence.
             last: Row after the last one.
 
         Returns:

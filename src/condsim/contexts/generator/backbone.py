@@ -27,9 +27,6 @@ def new_generator(settings: GeneratorSettings, vocabulary: Vocabulary) -> Contex
         settings: What to make; its seed decides random weights.
         vocabulary: The tokenizer of the corpus, or of the backbone.
 
-    Returns:
-        The generator, on the processor.
-
     Raises:
         InputError: If the backbone cannot be loaded, or its logits are not what its output
             embeddings make of its decoder states.

@@ -42,8 +42,6 @@ class GeneratorScorer:
 
         Args:
             models: The model of each task; one and the same, or three.
-            corpus: The corpus of the contexts.
-            settings: What the models are.
             memory_gb: Gigabytes of encoder states that are kept, of all models together.
         """
         self._models, self._vocabulary = models, vocabulary

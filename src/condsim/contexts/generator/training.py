@@ -210,12 +210,6 @@ class GeneratorReport(_DocumentCounts):
     def read(cls, folder: Path) -> GeneratorReport:
         """Reads the reports of a finished training.
 
-        Args:
-            folder: The folder of the models.
-
-        Returns:
-            The reports of those that are trained.
-
         Raises:
             InputError: If there is none, or one is damaged.
         """

@@ -33,7 +33,6 @@ class RayEngine:
             address: Address of the cluster (``"auto"``: the one this machine is part of); a local
                 one is started if None.
             workers: Workers that each hold the models; as many as fit by default.
-            cpus: Cores of a worker.
             gpus: Accelerators of a worker; Ray hides them from one that asks for none.
 
         Raises:

@@ -124,7 +124,6 @@ class TfidfIndex:
         chunk beside the index.
 
         Args:
-            folder: Folder of the index.
             min_df: Fewest chunks of a term. With 1 the index is about twice as large, for terms
                 that find one chunk each.
             may_be_empty: Whether an index in which nothing can be found is allowed.

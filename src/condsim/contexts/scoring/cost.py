@@ -57,7 +57,6 @@ def cost_of(
     Args:
         sentences: Distinct sentences among the pairs.
         corpus: Sentences of the corpus, which bounds the contexts there are.
-        selection: How context sets are made.
         weights: λ of Eq. 3: terms of weight 0 cost nothing.
         center: What is taken off the scores (`condsim.contexts.Center`).
         references: Sentences or contexts that a mean is taken over.
@@ -89,10 +88,6 @@ def cost_of(
 
 def expected_distinct(draws: int, *, of: int) -> int:
     """How many different ones there are among some drawn at random, on average.
-
-    Args:
-        draws: How many are drawn.
-        of: What they are drawn from.
 
     Returns:
         ``of * (1 - (1 - 1 / of) ** draws)``, rounded.

@@ -117,7 +117,6 @@ def similarity(pair: PairTerms, *, weights: Weights, center: Center) -> float:
     """Equation 4: the cosine of what the contexts say of two sentences.
 
     Args:
-        pair: The terms of a pair.
         weights: λ of Eq. 3.
         center: See `Center`.
 

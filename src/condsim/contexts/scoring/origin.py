@@ -73,7 +73,6 @@ class OriginScorer(PairScorer):
             references: Contexts of the corpus that a sentence's mean term is taken over, and
                 sentences that a context's is.
             batch_size: Pairs scored together; encoder states are shared among them.
-            name: Name of the scorer.
             revision: Stands for all that decides a score: corpus, models and settings. Without it
                 nobody keeps the scores, as one that is given may be taken for another.
             kept: Where :meth:`score` looks pairs up and keeps them when there is more than a batch

@@ -194,7 +194,6 @@ def heat_map(report: SuiteReport, path: Path, *, published: bool = False) -> Non
     Of a suite with groups it is the other way round, and the metric is Spearman.
 
     Args:
-        path: The PNG file to write.
         published: Whether the published rows are drawn below ours, where they can be compared.
 
     Raises:

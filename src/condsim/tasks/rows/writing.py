@@ -21,9 +21,6 @@ _JSON = (".jsonl", ".ndjson")
 def is_table(output: Path) -> bool:
     """Detects whether a file to write is a table, in which all rows have the same columns.
 
-    Args:
-        output: The file to write.
-
     Returns:
         True for ``.csv`` and ``.tsv``, False for ``.jsonl`` and ``.ndjson``.
 

@@ -61,7 +61,6 @@ def read_labelled(path: Path | str, *, fewest: int = FEWEST) -> list[LabelledRow
             a format that `condsim.tasks.iter_rows` reads. Labels are numbers from 1 to 5, numbers
             from 0 to 1, or the words ``alike`` and ``different``; rows labelled -1 are left out.
             Rows of a column ``group`` stay together, as `condsim.training.Recipe` says.
-        fewest: Rows that are needed.
 
     Returns:
         The rows, with labels from 1 to 5.

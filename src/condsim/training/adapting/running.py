@@ -110,7 +110,6 @@ def adapt(
         model: ``default``, a folder that ``condsim export`` or this function wrote, or a folder of
             a bi-encoder with mean pooling.
         dev: Labelled pairs to measure on; a share of ``labelled`` if None.
-        settings: How it is adapted.
         force: Whether to write a model that does not do better on the rows to measure on.
 
     Returns:
