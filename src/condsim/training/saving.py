@@ -79,45 +79,19 @@ def model_card(
         },
         sort_keys=False,
     )
-    return f"""---
-{front}---
-
-# {recipe.name}
-
-How similar are two texts, *with respect to a condition*? A {recipe.encoder} made with
-condsim. It takes {inputs}.
-{average}
-
-```python
-import condsim
-
-model = condsim.load("path/of/this/folder")
-model.score("A man throws a ball.", "A girl kicks a ball.", "the sport")
-```
-
-## Data
-
-Trained on `{train.name}` (revision {train.revision}, {rows} labelled rows{others}); the
-epoch was chosen, and the scores calibrated to [0, 1] (0.5 is Likert 3), on `{report.task}`
-(revision {report.task_revision}).
-
-## Scores on the dev data
-
-{to_markdown(report)}
-
-These are the figures the epoch was chosen by, so they flatter the model a little. The
-condition-only line never sees the sentences: what a model is worth is its distance from there.
-
-## Recipe
-
-```yaml
-{yaml.safe_dump(recipe.model_dump(), sort_keys=False)}```
-
-## Limits
-
-It has learnt from short English image captions and the aspects people name there. Elsewhere,
-measure it on rows of your own (`condsim evaluate`) before trusting it.
-"""
+    card = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
+    return card.format(
+        front=front,
+        recipe=recipe,
+        inputs=inputs,
+        average=average,
+        train=train,
+        rows=rows,
+        others=others,
+        report=report,
+        table=to_markdown(report),
+        keys=yaml.safe_dump(recipe.model_dump(), sort_keys=False),
+    )
 
 
 def write_model(

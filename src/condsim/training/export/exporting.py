@@ -325,26 +325,5 @@ def _card(settings: Settings) -> str:
     first, second = "condition", "sentence"
     if settings.order == "sentence-first":
         first, second = second, first
-    return f"""# {settings.name}
-
-How similar are two texts, *with respect to a condition*? A bi-encoder exported by condsim
-{settings.condsim} to ONNX; scoring needs neither torch nor a network.
-
-```python
-import condsim
-
-model = condsim.load("path/of/this/folder")
-model.score("A man throws a ball.", "A girl kicks a ball.", "the sport")
-```
-
-| | |
-|---|---|
-| dimension | {settings.dimension} |
-| longest input | {settings.max_seq_length} tokens |
-{facts}
-
-Input: the tokens of the pair ({first}, {second}) as `input_ids`, `attention_mask` and, where the
-model has them, `token_type_ids` (int64, batch by tokens). Output: `embedding` (float32, batch by
-dimension, of length 1). The raw score of two sentences is the dot product of their embeddings under
-the same condition; `condsim.json` has the monotone map from there to [0, 1], where 0.5 is Likert 3.
-"""
+    card = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
+    return card.format(settings=settings, facts=facts, first=first, second=second)
