@@ -33,6 +33,7 @@ class Name(StrEnum):
     ENCODE_SPEED = "encode_speed"
     SUITE_MTEB = "suite_mteb"
     SERVE = "serve"
+    DEDUPE = "dedupe"
 
 
 _WITH_PEER_MODEL = (Name.SCORE_ONE, Name.SCORE_MANY, Name.ENCODE_SPEED, Name.SERVE)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     app: typer.Typer
 
 _COMMANDS = (
-    "score explain encode cluster serve train adapt average sweep evaluate predict prompt export "
-    "info robustness"
+    "score explain encode cluster dedupe threshold serve train adapt average sweep evaluate "
+    "predict prompt export info robustness"
 ).split()
 _GROUPS = {
     "applicability": "Predict whether a condition applies to two sentences.",

@@ -49,6 +49,7 @@ from .inputs import (
     Texts as Texts,
     check_rows as check_rows,
     check_scale as check_scale,
+    check_threshold as check_threshold,
     distinct as distinct,
     rescaled as rescaled,
     token_batches as token_batches,

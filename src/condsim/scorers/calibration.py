@@ -55,6 +55,25 @@ class Calibration:
         """
         return np.interp(np.asarray(raw, np.float64), self.raw, self.score).astype(np.float32)
 
+    def lowest_raw(self, score: float) -> float:
+        """Finds where on the raw scale a threshold on the score is.
+
+        Args:
+            score: The threshold, rounded to float32 as scores are.
+
+        Returns:
+            The lowest raw similarity between the outer knots whose score is at least this, to the
+            last bit of a float64; infinity if none is.
+        """
+        low, high, wanted = self.raw[0], self.raw[-1], np.float32(score)
+        if self.apply(high) < wanted:
+            return float("inf")
+        if self.apply(low) >= wanted:
+            return low
+        while low < (middle := (low + high) / 2) < high:
+            low, high = (low, middle) if self.apply(middle) >= wanted else (middle, high)
+        return high
+
     def to_dict(self) -> dict[str, list[float]]:
         """The form in which ``condsim.json`` holds it."""
         return {"raw": list(self.raw), "score": list(self.score)}

@@ -17,7 +17,7 @@ from condsim.errors import InputError, unknown_name
 from condsim.scorers.calibration import Calibration
 from condsim.scorers.explaining import Occlusion, Reader, check_explained, explanation_of
 from condsim.scorers.explanation import Explanation
-from condsim.types import FloatArray, IntArray
+from condsim.types import BoolArray, FloatArray, IntArray
 
 Scale = Literal["unit", "likert", "raw"]
 """``unit``: calibrated, in [0, 1], 0.5 is Likert 3; ``likert``: the same on 1 to 5; ``raw``: what
@@ -281,6 +281,72 @@ class PairScorer(ABC):
         values1 = self.score(first.texts, second.text, condition, scale=scale)
         values2 = self.score(first.text, second.texts, condition, scale=scale)
         return values1, values2, None
+
+    @overload
+    def same(  # type: ignore[overload-overlap]  # a str is a sequence of str, too
+        self, sentences1: str, sentences2: str, conditions: Texts, *, at_least: float
+    ) -> bool: ...
+
+    @overload
+    def same(
+        self, sentences1: Texts, sentences2: Texts, conditions: Texts, *, at_least: float
+    ) -> BoolArray: ...
+
+    def same(
+        self, sentences1: Texts, sentences2: Texts, conditions: Texts, *, at_least: float
+    ) -> bool | BoolArray:
+        """Says whether two texts are the same in every one of some respects.
+
+        A gate for caches and routers: a text that differs in one condition does not pass, however
+        alike the texts are in the others.
+
+        Args:
+            sentences1: First sentences, length n, or one.
+            sentences2: Second sentences, length n, or one.
+            conditions: One condition or several, each for all rows.
+            at_least: The calibrated score that every condition must reach, in [0, 1];
+                `condsim.search.find_threshold` finds one from labelled rows.
+
+        Returns:
+            A bool for single texts, else ``(n,)``.
+
+        Raises:
+            InputError: If there is no condition, the threshold is out of its range, a text is empty
+                or no str, or lengths differ.
+
+        Example:
+            >>> import condsim
+            >>> model = condsim.load()
+            >>> model.same("A dog runs.", "A dog runs.", ["the animal", "the act"], at_least=0.7)
+            True
+        """
+        check_threshold(at_least)
+        wanted = np.float32(at_least)
+        rows = check_rows(None, sentences1=sentences1, sentences2=sentences2)
+        named = _column("conditions", conditions)
+        if not named:
+            raise InputError(
+                "The 'conditions' must be one or more, such as ['the action', 'the object']. Got "
+                "none."
+            )
+        one, two = rows.sentences
+        if rows.single:
+            return bool((self.score(one[0], two[0], list(named)) >= wanted).all())
+        same = np.ones(len(rows), dtype=np.bool_)
+        for condition in named:  # only rows that are still the same are scored
+            left = np.flatnonzero(same).tolist()
+            columns = [one[row] for row in left], [two[row] for row in left]
+            same[left] = self.score(*columns, condition) >= wanted
+        return same
+
+
+def check_threshold(at_least: float) -> None:
+    """Refuses a threshold that is no calibrated score with an `InputError`."""
+    if not 0 <= at_least <= 1:
+        raise InputError(
+            f"'at_least' must be a score from 0 to 1. Got {at_least} instead; 0.5 is the middle of "
+            "the scale."
+        )
 
 
 def token_batches(lengths: IntArray, *, tokens: int) -> Iterator[IntArray]:

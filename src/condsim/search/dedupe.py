@@ -1,0 +1,254 @@
+"""Duplicates under a condition: near texts are found, grouped, and one of each group is kept."""
+
+from __future__ import annotations
+
+import tempfile
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
+from itertools import compress, islice
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condsim.errors import InputError, ModelError
+from condsim.progress import Progress, silent
+from condsim.scorers import EmbeddingScorer, check_threshold, rescaled
+from condsim.search.components import StoredVectors, components
+from condsim.types import BoolArray, FloatArray, IntArray, Scorer
+
+Keep = Literal["first", "longest"] | Sequence[float]
+"""Which text of a group is kept: the first, the longest, or that of the highest number."""
+
+_BLOCK = 4096  # texts encoded, or pairs scored, at once: what bounds the memory
+
+
+@dataclass(frozen=True, eq=False)
+class Duplicates:
+    """Which texts stand for which.
+
+    Attributes:
+        kept_row: Row of the text that is kept in place of each, ``(n,)``; its own if it is kept.
+        score: Score of each text against the one that is kept, ``(n,)``; 1 for the same text. It
+            may be below the threshold where a third text links the two.
+        cosine: The raw similarity that the threshold on the score stands for.
+    """
+
+    kept_row: IntArray
+    score: FloatArray
+    cosine: float
+
+    @property
+    def kept(self) -> BoolArray:
+        """Which texts are kept, ``(n,)``."""
+        kept: BoolArray = self.kept_row == np.arange(len(self.kept_row))
+        return kept
+
+    @property
+    def sizes(self) -> IntArray:
+        """Number of texts that each stands for, itself included, ``(n,)``; 0 if it is not kept."""
+        return np.bincount(self.kept_row, minlength=len(self.kept_row))
+
+
+def find_duplicates(
+    texts: Iterable[str],
+    scorer: Scorer,
+    condition: str,
+    *,
+    at_least: float,
+    keep_if_differs: Sequence[str] = (),
+    keep: Keep = "first",
+    folder: Path | None = None,
+    progress: Progress = silent,
+) -> Duplicates:
+    """Finds texts that say the same with respect to a condition.
+
+    Two texts are duplicates if their score reaches the threshold, under the condition and under
+    each one of ``keep_if_differs``. Groups are connected components: what is a duplicate of a
+    duplicate is in the group as well. Among more than 8,192 distinct texts, only near neighbours
+    are compared (FAISS), which may miss a pair with a cosine far below 0.9.
+
+    Each distinct text is encoded once, and its vector kept on disk (float32, 1.5 kB for the model
+    that ships); in memory are about 100 bytes a text.
+
+    Args:
+        texts: The texts, n; iterated over twice or more, so that they need not be in memory.
+        scorer: A bi- or tri-encoder.
+        condition: What duplicates have in common.
+        at_least: The calibrated score from which two texts are the same, in [0, 1].
+        keep_if_differs: Conditions under which duplicates must be the same as well.
+        keep: Which text of a group is kept: ``"first"``, ``"longest"`` (in characters), or the one
+            with the highest of n numbers, such as dates. Of equal ones, the first.
+        folder: Where vectors lie during the work; the system's temporary folder if None.
+        progress: Called with the stage, what is done and what there is.
+
+    Returns:
+        Which text stands for each.
+
+    Raises:
+        InputError: If the input breaks a rule, or the vectors do not fit on the disk.
+        ModelError: If the scorer has no embeddings.
+        MissingExtraError: If the ``search`` extra is not installed.
+
+    Example:
+        >>> import condsim
+        >>> texts = ["A dog runs.", "A cat sleeps.", "A dog runs."]
+        >>> find_duplicates(texts, condsim.load(), "the animal", at_least=0.9).kept.tolist()
+        [True, True, False]
+    """
+    check_threshold(at_least)
+    if not isinstance(scorer, EmbeddingScorer):
+        raise ModelError(f"{scorer.name} gives scores only; this needs a bi- or tri-encoder.")
+    if iter(texts) is texts:
+        raise InputError("The 'texts' are iterated over twice; give a list, not an iterator.")
+    cosine = at_least if scorer.calibration is None else scorer.calibration.lowest_raw(at_least)
+    if cosine == np.inf:
+        highest = scorer.calibration.score[-1] if scorer.calibration else 1.0
+        raise InputError(
+            f"No pair reaches a score of {at_least}: {scorer.name!r} gives {highest:.4f} at most. "
+            "Lower 'at_least'."
+        )
+    others = (keep_if_differs,) if isinstance(keep_if_differs, str) else tuple(keep_if_differs)
+    read = _Texts(texts, progress)
+    ranks = _ranks(keep, read)
+    try:
+        with tempfile.TemporaryDirectory(prefix="condsim-", dir=folder) as temporary:
+            work = _Work(read, scorer, Path(temporary), progress)
+            group = work.groups(condition, others, cosine=cosine)[read.text_of]  # (n,)
+            kept_row = _kept_rows(group, ranks)
+            score = work.scores(kept_row)
+    except OSError as error:
+        size = (1 + len(others)) * len(read.first) * scorer.dimension * 4 >> 20
+        raise InputError(
+            f"Cannot keep the vectors in {folder or tempfile.gettempdir()}: "
+            f"{error.strerror or error}. Up to {size + 1:,} MiB are needed there."
+        ) from error
+    return Duplicates(kept_row, score, cosine)
+
+
+class _Texts:
+    """Which texts are the same, by a hash of 64 bits: two of a million collide once in 4e7 files.
+
+    Attributes:
+        text_of: Number of the distinct text of each row, in the order of the rows, (n,).
+        first: Row in which each distinct text is first, (m,).
+        lengths: Characters of each row, (n,).
+    """
+
+    def __init__(self, texts: Iterable[str], progress: Progress) -> None:
+        self.texts = texts
+        digests, lengths = array("Q"), array("q")
+        for row, text in enumerate(texts, start=1):
+            if not isinstance(text, str) or not text.strip():
+                raise InputError(f"Text {row} must be a str with text. Got {text!r} instead.")
+            hashed = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+            digests.append(int.from_bytes(hashed))
+            lengths.append(len(text))
+            if row % _BLOCK == 0:
+                progress("read", row, 0)
+        if not lengths:
+            raise InputError("There are no texts. Give one or more.")
+        _, first, inverse = np.unique(
+            np.array(digests, np.uint64), return_index=True, return_inverse=True
+        )
+        number = np.argsort(np.argsort(first))  # by first occurrence
+        self.text_of: IntArray = number[inverse]
+        self.first: IntArray = np.sort(first)
+        self.lengths = np.array(lengths, np.float64)
+
+    def distinct(self, chosen: IntArray | slice = slice(None)) -> Iterator[list[str]]:
+        """Reads the distinct texts, or some of them in their order, block by block."""
+        rows = self.first[chosen]
+        wanted = np.zeros(len(self.lengths), np.bool_)
+        wanted[rows] = True
+        texts = compress(self.texts, wanted)
+        read = 0
+        while block := list(islice(texts, _BLOCK)):
+            read += len(block)
+            yield block
+        if read != len(rows):
+            raise InputError(f"The texts changed while they were read: {len(rows)}, then {read}.")
+
+
+class _Work:
+    """Vectors of the distinct texts in a folder."""
+
+    def __init__(
+        self, texts: _Texts, scorer: EmbeddingScorer, folder: Path, progress: Progress
+    ) -> None:
+        self._texts, self._scorer, self._folder = texts, scorer, folder
+        self._progress = progress
+        self._vectors = StoredVectors(folder / "0", scorer.dimension)
+
+    def groups(self, condition: str, others: Sequence[str], *, cosine: float) -> IntArray:
+        """The lowest number in the group of each distinct text, (m,)."""
+        count = len(self._texts.first)
+        self._encode(self._vectors.path, condition, slice(None), count)
+        group = components([self._vectors], count, cosine=cosine, progress=self._progress)
+        near = np.flatnonzero(np.bincount(group, minlength=count)[group] > 1)
+        if not others or not near.size:
+            return group
+        sets = [self._vectors._replace(rows=near)]  # what is alone stays alone
+        for number, other in enumerate(others, start=1):
+            sets.append(StoredVectors(self._folder / str(number), self._scorer.dimension))
+            self._encode(sets[-1].path, other, near, len(near))
+        group = np.arange(count)
+        found = components(sets, len(near), cosine=cosine, progress=self._progress)
+        group[near] = near[found]
+        return group
+
+    def _encode(self, path: Path, condition: str, chosen: IntArray | slice, count: int) -> None:
+        """Writes vectors of length 1 under a condition, (count, dimension)."""
+        done = 0
+        tell = partial(self._progress, f"encoded under {condition!r}")
+        with path.open("wb") as stream:
+            for block in self._texts.distinct(chosen):
+                vectors = self._scorer.encode(block, condition)
+                stream.write(np.ascontiguousarray(vectors, np.float32).tobytes())
+                done += len(block)
+                tell(done, count)
+
+    def scores(self, kept_row: IntArray) -> FloatArray:
+        """Scores of each row against the one kept in its place, (n,)."""
+        text_of = self._texts.text_of
+        ones, twos = text_of, text_of[kept_row]
+        raw = np.ones(len(kept_row), np.float32)
+        differ = np.flatnonzero(ones != twos)
+        for start in range(0, len(differ), _BLOCK):
+            part = differ[start : start + _BLOCK]
+            left, right = self._vectors.take(ones[part]), self._vectors.take(twos[part])
+            raw[part] = np.clip(np.einsum("nd,nd->n", left, right), -1, 1)
+        scores = rescaled(raw, self._scorer.calibration, "unit")
+        scores[ones == twos] = 1.0
+        return scores
+
+
+def _ranks(keep: Keep, texts: _Texts) -> NDArray[np.float64]:
+    """What decides which row of a group is kept, ``(n,)``: the highest."""
+    if isinstance(keep, str):
+        if keep not in ("first", "longest"):
+            raise InputError(
+                f"'keep' must be 'first', 'longest' or a number for each text. Got {keep!r} "
+                "instead."
+            )
+        return texts.lengths if keep == "longest" else np.zeros(len(texts.lengths))
+    ranks = np.asarray(keep, np.float64)
+    if ranks.shape != texts.lengths.shape or np.isnan(ranks).any():
+        raise InputError(
+            f"'keep' must have a number for each of the {len(texts.lengths)} texts. Got the shape "
+            f"{ranks.shape} and {int(np.isnan(ranks).sum())} that are no numbers."
+        )
+    return ranks
+
+
+def _kept_rows(group: IntArray, ranks: NDArray[np.float64]) -> IntArray:
+    """The row kept of the group of each row, ``(n,)``."""
+    order = np.lexsort((np.arange(len(group)), -ranks, group))
+    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+    kept_row = np.empty_like(order)
+    kept_row[order] = np.repeat(order[starts], np.diff(starts, append=len(order)))
+    return kept_row

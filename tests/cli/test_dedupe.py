@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from condsim.cli.dedupe import dedupe
+from condsim.errors import InputError
+
+APP = typer.Typer(rich_markup_mode="markdown")
+APP.command()(dedupe)
+
+TEXTS = """text,date,score
+A dog runs.,2026-01-01,3
+A train is late.,,4
+A dog runs.,2026-03-01,5
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_text(TEXTS, "utf-8")
+    return path
+
+
+def invoke(file, output, *options):
+    words = [file, "--condition", "the animal", "--at-least", "0.95", "--output", output, *options]
+    return CliRunner().invoke(APP, [str(word) for word in words])
+
+
+def test_dedupe_keeps_all_columns_and_shows_groups(file, tmp_path):
+    groups = tmp_path / "groups.csv"
+    result = invoke(file, tmp_path / "out.csv", "--keep", "newest:date", "--groups", groups)
+    assert result.exit_code == 0, result.exception
+    assert "2 of 3 rows kept; groups of duplicates: 1, the largest of 2 rows" in result.stderr
+    lines = TEXTS.splitlines()
+    assert (tmp_path / "out.csv").read_text().splitlines() == [lines[0], *lines[2:]]
+    with groups.open(newline="") as stream:
+        rows = [list(row.values()) for row in csv.DictReader(stream)]
+    assert rows == [
+        ["1", "3", "true", "1.0", "A dog runs.", "2026-03-01", "5"],
+        ["1", "1", "false", "1.0", "A dog runs.", "2026-01-01", "3"],
+    ]
+
+
+def test_dedupe_jsonl_rows_of_different_columns_fit_a_table(tmp_path):
+    file = tmp_path / "in.jsonl"
+    rows = [{"text": "A dog runs.", "note": "x"}, {"text": "A train is late.", "year": 7}]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    invoke(file, tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text().splitlines() == [
+        "text,note,year",
+        "A dog runs.,x,",
+        "A train is late.,,7",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--keep", "last"], "--keep must be first, longest or newest:COLUMN"),
+        (["--keep", "newest:"], "--keep must be first"),
+        (["--keep", "newest:year"], "column 'year' is missing"),
+        (["--keep", "newest:text"], "column 'text': must be a number or a date"),
+        (["--column", "body"], "column 'body' is missing"),
+        (["--at-least", "90"], "from 0 to 1"),
+        (["--groups", "out.txt"], "the suffix decides the format"),
+    ],
+)
+def test_dedupe_bad_option_is_one_line_and_nothing_is_written(file, tmp_path, options, message):
+    error = invoke(file, tmp_path / "out.csv", *options).exception
+    assert isinstance(error, InputError)
+    assert message in str(error)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv"]
+
+
+def test_dedupe_dates_and_numbers_mixed_are_refused(file, tmp_path):
+    file.write_text(TEXTS.replace("2026-03-01", "17"))
+    error = invoke(file, tmp_path / "out.csv", "--keep", "newest:date").exception
+    assert "row 3 (line 4), column 'date': is a number, while rows before have a date" in str(error)
+
+
+def test_dedupe_output_over_the_input_is_refused(file):
+    assert "is the input itself" in str(invoke(file, file).exception)

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from condsim.cli import threshold as module
+from condsim.cli.threshold import threshold
+from condsim.errors import InputError
+
+APP = typer.Typer(rich_markup_mode="markdown")
+APP.command()(threshold)
+
+
+class NumberScorer:
+    """Scores by the second sentence."""
+
+    def score(self, sentences1, sentences2, conditions):
+        return np.asarray(sentences2, np.float32)
+
+
+@pytest.fixture(autouse=True)
+def _numbers(monkeypatch):
+    monkeypatch.setattr(module, "load_scorer", lambda model: NumberScorer())
+
+
+def invoke(path, labels, *options):
+    rows = [f"A lamp.,{row / 1000},the use,{label}" for row, label in enumerate(labels)]
+    path.write_text("\n".join(["sentence1,sentence2,condition,label", *rows, ""]))
+    return CliRunner().invoke(APP, [str(path), *options])
+
+
+def test_threshold_is_printed_alone_with_its_figures_on_stderr(tmp_path):
+    result = invoke(tmp_path / "in.csv", [-1] * 50 + [3] * 200 + [4] * 300, "--precision", "0.9")
+    assert result.exit_code == 0, result.exception
+    value = float(result.stdout)
+    assert 0.2 < value < 0.25
+    reached = 550 - round(value * 1000)
+    assert f"recall 1.000: {reached} of 500 rows reach it, and 300" in result.stderr
+
+
+def test_threshold_positive_says_what_is_alike(tmp_path):
+    result = invoke(tmp_path / "in.csv", [0] * 100 + [1] * 200, "--positive", "1")
+    assert 0.09 < float(result.stdout) <= 0.1
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "message"),
+    [
+        ([5] * 10, (), "takes at least 103 positive ones"),
+        ([1] * 10, (), "none of them positive"),
+        ([7] * 10, (), "must be a number from -1 to 5"),
+        ([5] * 10, ("--precision", "95"), "above 0 and below 1"),
+    ],
+)
+def test_threshold_bad_input_is_one_line(tmp_path, labels, options, message):
+    error = invoke(tmp_path / "in.csv", labels, *options).exception
+    assert isinstance(error, InputError)
+    assert message in str(error)
