@@ -34,6 +34,7 @@ class Name(StrEnum):
     SUITE_MTEB = "suite_mteb"
     SERVE = "serve"
     DEDUPE = "dedupe"
+    SEARCH = "search"
 
 
 _WITH_PEER_MODEL = (Name.SCORE_ONE, Name.SCORE_MANY, Name.ENCODE_SPEED, Name.SERVE)

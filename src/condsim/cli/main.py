@@ -15,14 +15,15 @@ if TYPE_CHECKING:
     app: typer.Typer
 
 _COMMANDS = (
-    "score explain encode cluster dedupe threshold serve train adapt average sweep evaluate "
-    "predict prompt export info robustness"
+    "score explain encode search cluster dedupe threshold serve train adapt average sweep "
+    "evaluate predict prompt export info robustness"
 ).split()
 _GROUPS = {
     "applicability": "Predict whether a condition applies to two sentences.",
     "build": "Build your own data set for conditional similarity.",
     "contexts": "Learn similarity from raw text, without labels.",
     "data": "Check data files.",
+    "index": "Keep texts to search them under any condition.",
 }
 
 

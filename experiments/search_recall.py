@@ -1,0 +1,166 @@
+"""What a search in two stages misses: recall against the bi-encoder over everything.
+
+For each set of texts and condition, some texts are queries. The best ten and hundred by the model
+under the condition, over all texts, are what a search should find. Compared are the two stages and
+the first stage alone, which is a search by plain vectors. Run it as
+``python -m experiments.search_recall``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from condsim.cli.running import run_app
+from condsim.errors import InputError
+from condsim.files import write_text
+from condsim.loading import load_scorer
+from condsim.scorers import EmbeddingScorer
+from condsim.search import Index
+from condsim.tasks import CriteriaText, iter_criteria
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+CAPTION_CONDITIONS = ("the activity", "the place", "the people", "the clothes", "the animals")
+
+_DEPTHS = (10, 100)
+
+app = typer.Typer(pretty_exceptions_enable=False)
+
+
+@dataclass(frozen=True)
+class Recall:
+    """Recall on one set under one condition.
+
+    Attributes:
+        name: The set.
+        condition: The condition.
+        texts: How many texts were searched.
+        queries: How many queries were asked.
+        rescore: How many texts the second stage scored.
+        two_stages: Recall of the two stages, by depth.
+        plain: Recall of the first stage alone, by depth.
+    """
+
+    name: str
+    condition: str
+    texts: int
+    queries: int
+    rescore: int
+    two_stages: dict[int, float]
+    plain: dict[int, float]
+
+
+def captions(file: Path, count: int) -> list[str]:
+    """Draws distinct captions of Flickr30k."""
+    if not file.is_file():
+        raise InputError(f"{file} is missing; give the folder of the data with --data.")
+    with gzip.open(file, "rt", encoding="utf-8") as stream:
+        next(stream)
+        texts = sorted({line.rstrip("\n").split("\t")[-1].strip() for line in stream})
+    random.Random(0).shuffle(texts)
+    return texts[:count]
+
+
+def criteria_sets(folder: Path, count: int) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Name, texts and criteria of each set of labelled texts."""
+    for file in sorted(folder.glob("*/train.jsonl.gz")):
+        texts: dict[str, None] = {}
+        criteria: dict[str, None] = {}
+        for row in iter_criteria(file):
+            if isinstance(row, CriteriaText):
+                texts[row.text] = None
+                criteria |= dict.fromkeys(row.attributes)
+            if len(texts) == count:
+                break
+        if len(texts) < _DEPTHS[-1] * 2:
+            continue
+        yield file.parent.name, list(texts), list(criteria)
+
+
+def recall(
+    name: str,
+    texts: Sequence[str],
+    condition: str,
+    scorer: EmbeddingScorer,
+    index: Index,
+    *,
+    queries: int,
+    rescore: int,
+) -> Recall:
+    """Compares the searches on one set under one condition."""
+    under = scorer.encode(texts, condition)  # (n, d)
+    plain = scorer.encode(texts)
+    drawn = random.Random(1).sample(range(len(texts)), min(queries, len(texts)))
+    found: dict[str, dict[int, list[float]]] = {
+        side: {depth: [] for depth in _DEPTHS} for side in ("two", "plain")
+    }
+    for query in drawn:
+        best = np.argsort(-(under @ under[query]), kind="stable")
+        near = np.argsort(-(plain @ plain[query]), kind="stable")
+        hits = index.search(texts[query], condition, top=_DEPTHS[-1], rescore=rescore)
+        two = np.array([int(hit.key) - 1 for hit in hits])
+        for side, order in (("two", two), ("plain", near)):
+            for depth in _DEPTHS:
+                share = len(np.intersect1d(best[:depth], order[:depth])) / min(depth, len(texts))
+                found[side][depth].append(share)
+    means = {
+        side: {depth: float(np.mean(values)) for depth, values in by.items()}
+        for side, by in found.items()
+    }
+    return Recall(name, condition, len(texts), len(drawn), rescore, means["two"], means["plain"])
+
+
+@app.command()
+def run(
+    output: Annotated[Path, typer.Option(help="JSON file to write.")],
+    data: Annotated[Path, typer.Option(help="Folder with captions/ and criteria/.")] = DATA,
+    texts: Annotated[int, typer.Option(min=200, help="Most texts of a set.")] = 50_000,
+    queries: Annotated[int, typer.Option(min=1, help="Queries of a set and condition.")] = 200,
+    rescore: Annotated[int, typer.Option(min=1, help="Texts scored in the second stage.")] = 200,
+    conditions: Annotated[int, typer.Option(min=1, help="Most conditions of a set.")] = 5,
+    only: Annotated[list[str] | None, typer.Option(help="Set to measure. Repeatable.")] = None,
+    model: Annotated[str | None, typer.Option(help="Model folder.", show_default=False)] = None,
+) -> None:
+    """Measure the recall of searches in two stages, on captions and on labelled texts."""
+    scorer = load_scorer(model)
+    if not isinstance(scorer, EmbeddingScorer):
+        raise InputError(f"{scorer.name} gives scores only; give a bi-encoder.")
+    drawn = captions(data / "captions" / "flickr30k_multi30k.tsv.gz", texts)
+    results: list[Recall] = []
+    sets = chain(
+        [("captions", drawn, list(CAPTION_CONDITIONS))], criteria_sets(data / "criteria", texts)
+    )
+    for name, found, criteria in sets:
+        if only and name not in only:
+            continue
+        with tempfile.TemporaryDirectory(prefix="condsim-recall-") as folder:
+            index = Index.build([{"text": text} for text in found], folder, model=model)
+            for condition in criteria[:conditions]:
+                result = recall(
+                    name, found, condition, scorer, index, queries=queries, rescore=rescore
+                )
+                results.append(result)
+                typer.echo(_line(result))
+                write_text(output, json.dumps([asdict(one) for one in results], indent=2) + "\n")
+
+
+def _line(result: Recall) -> str:
+    shares = "  ".join(
+        f"@{depth} {result.two_stages[depth]:.3f} (plain {result.plain[depth]:.3f})"
+        for depth in _DEPTHS
+    )
+    return f"{result.name}, {result.condition}, {result.texts:,} texts: {shares}"
+
+
+if __name__ == "__main__":
+    run_app(app)

@@ -1,0 +1,225 @@
+"""``condsim index``: builds an index of texts and changes it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from condsim.cli.running import long_work
+from condsim.errors import InputError
+
+if TYPE_CHECKING:
+    from condsim.search import Added
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
+
+Folder = Annotated[
+    str, typer.Argument(help="Folder of the index, or an address such as s3://…", metavar="DIR")
+]
+File = Annotated[
+    Path, typer.Argument(help="CSV, TSV, JSONL or Parquet, perhaps gzipped.", show_default=False)
+]
+ModelOption = Annotated[
+    str | None, typer.Option(help="Model folder or Hub name.", show_default="that of the index")
+]
+ConditionOption = Annotated[
+    list[str] | None,
+    typer.Option("--condition", help="Condition to prepare. Repeatable.", show_default=False),
+]
+
+
+@app.callback()
+def index() -> None:
+    """Keep texts and their vectors, to search them under any condition."""
+
+
+@app.command()
+def build(
+    file: File,
+    output: Annotated[str, typer.Option(help="Folder or address to make the index in.")],
+    column: Annotated[str, typer.Option(help="Column of the texts.")] = "text",
+    key: Annotated[
+        str | None,
+        typer.Option(
+            help="Column that tells rows apart; rows can be updated by it.",
+            show_default="the number of the row",
+        ),
+    ] = None,
+    condition: ConditionOption = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Model folder or Hub name.", show_default="the model that ships"),
+    ] = None,
+) -> None:
+    """Encode the texts of a file and keep them with all their columns.
+
+    Files can have any size. A build that was stopped goes on with the same command.
+
+    **Examples**
+
+    `condsim index build tickets.csv --output tickets.index`
+
+    `condsim index build tickets.csv --output tickets.index --key id --condition "the complaint"`
+    """
+    from condsim.search import Index
+
+    with long_work(log=None) as progress:
+        made = Index.build(
+            file,
+            output,
+            text=column,
+            key=key,
+            conditions=condition or (),
+            model=model,
+            progress=progress,
+        )
+    typer.echo(f"{output}: {len(made):,} texts", err=True)
+
+
+@app.command()
+def add(
+    folder: Folder,
+    file: File,
+    update: Annotated[
+        bool, typer.Option("--update", help="Replace rows whose key is there already.")
+    ] = False,
+    model: ModelOption = None,
+) -> None:
+    """Add the rows of a file; a row whose key is there is left out, or replaced.
+
+    **Examples**
+
+    `condsim index add tickets.index june.csv`
+
+    `condsim index add tickets.index corrected.csv --update`
+    """
+    from condsim.search import Index
+
+    with long_work(log=None) as progress:
+        opened = Index.open(folder, model=model)
+        change = opened.update if update else opened.add
+        found = change(file, progress=progress)
+    typer.echo(f"{folder}: {_counted(found)}; {len(opened):,} texts", err=True)
+
+
+def _counted(found: Added) -> str:
+    text = f"{found.added:,} rows added"
+    if found.replaced:
+        text += f", {found.replaced:,} replaced"
+    return f"{text}, {found.present:,} were there" if found.present else text
+
+
+@app.command()
+def delete(
+    folder: Folder,
+    key: Annotated[
+        list[str] | None, typer.Option(help="Key of a row. Repeatable.", show_default=False)
+    ] = None,
+    where: Annotated[str | None, typer.Option(help="Filter in SQL.", show_default=False)] = None,
+) -> None:
+    """Delete rows by key, or those that a filter names.
+
+    **Example**
+
+    `condsim index delete tickets.index --where "year < 2015"`
+    """
+    from condsim.search import Index
+
+    opened = Index.open(folder)
+    found = opened.delete(key or (), where=where)
+    typer.echo(f"{folder}: {found:,} rows deleted; {len(opened):,} texts", err=True)
+
+
+@app.command()
+def info(folder: Folder) -> None:
+    """Show what an index holds, as JSON.
+
+    **Example**
+
+    `condsim index info tickets.index`
+    """
+    from condsim.search import Index
+
+    opened = Index.open(folder)
+    about = opened.about
+    content = {
+        "rows": len(opened),
+        "model": about.model,
+        "revision": about.revision,
+        "format": about.format,
+        "condsim": about.condsim,
+        "text": about.text,
+        "key": about.key,
+        "columns": about.columns,
+        "prepared": opened.prepared(),
+        "approximate": opened.is_approximate,
+    }
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+
+
+@app.command()
+def prepare(
+    folder: Folder,
+    condition: Annotated[
+        list[str], typer.Option(help="Condition to prepare. Repeatable.", show_default=False)
+    ],
+    engine: Annotated[
+        Literal["local", "ray"], typer.Option(help="Encode in this process or on a Ray cluster.")
+    ] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option(help="Address of the Ray cluster.", show_default="one on this machine"),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Ray workers.", show_default="as many as fit")
+    ] = None,
+    model: ModelOption = None,
+) -> None:
+    """Encode all texts under a condition: searches under it are exact and fast after that.
+
+    A command that was stopped goes on where it was.
+
+    **Examples**
+
+    `condsim index prepare tickets.index --condition "the complaint"`
+
+    `condsim index prepare tickets.index --condition "the complaint" --engine ray --address auto`
+    """
+    from condsim.search import Index
+
+    if engine == "local" and (address is not None or workers is not None):
+        raise InputError(
+            "--address and --workers are for --engine ray. Add that, or leave them out."
+        )
+    with long_work(log=None) as progress:
+        opened = Index.open(folder, model=model)
+        encoding = None
+        if engine == "ray":
+            from condsim.search import RayEncoding
+
+            encoding = RayEncoding(model or opened.about.model, address=address, workers=workers)
+        for one in condition:
+            found = opened.prepare(one, encoding=encoding, progress=progress)
+            progress.say(f"{one}: {found:,} texts encoded")
+
+
+@app.command()
+def approximate(folder: Folder) -> None:
+    """Make an approximate index of the vectors, for more texts than fit in memory.
+
+    Run it again after many rows were added.
+
+    **Example**
+
+    `condsim index approximate tickets.index`
+    """
+    from condsim.search import Index
+
+    with long_work(log=None) as progress:
+        opened = Index.open(folder)
+        progress("indexing the vectors", 0, 0)
+        opened.approximate()
+    typer.echo(f"{folder}: {len(opened):,} vectors indexed", err=True)

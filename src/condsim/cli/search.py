@@ -1,0 +1,84 @@
+"""``condsim search``: finds texts of an index under conditions."""
+
+from __future__ import annotations
+
+import json as formats
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from condsim.errors import InputError
+
+if TYPE_CHECKING:
+    from condsim.search import Hit
+
+
+def search(
+    folder: Annotated[
+        str, typer.Argument(help="Folder or address of an index; see condsim index.", metavar="DIR")
+    ],
+    query: Annotated[str, typer.Argument(help="Text to compare with.", show_default=False)],
+    condition: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="In which respect texts must be similar. Repeatable.",
+            show_default="the prepared one",
+        ),
+    ] = None,
+    weight: Annotated[
+        list[float] | None,
+        typer.Option(help="Weight of each condition, in their order.", show_default="equal"),
+    ] = None,
+    where: Annotated[
+        str | None,
+        typer.Option(help='Filter in SQL, such as "year > 2020".', show_default=False),
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="Most texts to find.")] = 10,
+    at_least: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Lowest score.", show_default=False)
+    ] = None,
+    rescore: Annotated[
+        int, typer.Option(min=1, help="Texts that are scored under the conditions.")
+    ] = 200,
+    json: Annotated[bool, typer.Option("--json", help="Print all columns as JSON.")] = False,
+    model: Annotated[
+        str | None, typer.Option(help="Model folder or Hub name.", show_default="that of the index")
+    ] = None,
+) -> None:
+    """Find the texts most similar to a query with respect to a condition.
+
+    Prints the score, the key and the text of each, best first.
+
+    **Examples**
+
+    `condsim search tickets.index "It came two weeks late." --condition "the complaint"`
+
+    `condsim search tickets.index "It came late." --condition "the complaint" --condition "the
+    product" --weight 0.7 --weight 0.3 --where "year > 2020" --at-least 0.7 --json`
+    """
+    from condsim.search import Index
+
+    chosen: Sequence[str] | dict[str, float] | None = condition
+    if weight:
+        if len(weight) != len(condition or ()):
+            raise InputError(
+                f"Give one --weight for each --condition. Got {len(weight)} for "
+                f"{len(condition or ())}."
+            )
+        chosen = dict(zip(condition or (), weight, strict=True))
+    hits = Index.open(folder, model=model).search(
+        query, chosen, where=where, top=top, at_least=at_least, rescore=rescore
+    )
+    if json:
+        typer.echo(formats.dumps([asdict(hit) for hit in hits], indent=2, ensure_ascii=False))
+        return
+    for hit in hits:
+        typer.echo(_line(hit))
+    if not hits:
+        typer.echo("Nothing was found.", err=True)
+
+
+def _line(hit: Hit) -> str:
+    return f"{hit.score:.2f}\t{hit.key}\t{' '.join(hit.text.split())}"

@@ -1,0 +1,243 @@
+"""Search in two stages, or exactly under conditions that are prepared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from condsim.errors import InputError
+from condsim.kept import digest
+from condsim.scorers import EmbeddingScorer, check_rows, rescaled
+from condsim.search.first_stage import FirstStage, Vectors
+from condsim.search.rows import KEY, NUMBER, VECTOR, read_record
+from condsim.search.store import ROWS, About, Store
+from condsim.types import FloatArray, IntArray
+
+Conditions = str | Sequence[str] | Mapping[str, float]
+"""One condition, several of equal weight, or several with their weights."""
+
+_PROBES, _REFINE = 64, 5  # of an approximate index: parts looked at, and how many times too many
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A text that was found.
+
+    Attributes:
+        key: Its key; without a key column the number of its row, from 1.
+        text: The text.
+        score: Its score, in [0, 1]; with several conditions their weighted mean.
+        scores: Its score under each condition.
+        columns: All columns of its row.
+    """
+
+    key: str
+    text: str
+    score: float
+    scores: Mapping[str, float]
+    columns: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A checked query: weights sum to 1."""
+
+    text: str
+    weights: Mapping[str, float]
+    where: str | None
+    top: int
+    at_least: float
+    rescore: int
+
+    @property
+    def conditions(self) -> list[str]:
+        """The conditions, in their order."""
+        return list(self.weights)
+
+
+def check_query(
+    query: str,
+    condition: Conditions | None,
+    *,
+    where: str | None,
+    top: int,
+    at_least: float | None,
+    rescore: int,
+    prepared: Sequence[str],
+) -> Asked:
+    """Checks a query; see `Index.search`."""
+    if not isinstance(query, str) or not query.strip():
+        raise InputError(f"The query must be a text that is not empty. Got {query!r}.")
+    weights = _weights(condition, prepared)
+    check_rows(list(weights), query=query)
+    if top < 1 or rescore < 1:
+        raise InputError(f"'top' and 'rescore' must be 1 or more. Got {top} and {rescore}.")
+    if at_least is not None and not 0 <= at_least <= 1:
+        raise InputError(f"'at_least' must be a score from 0 to 1. Got {at_least!r}.")
+    return Asked(query, weights, where, top, at_least or 0.0, max(top, rescore))
+
+
+def _weights(condition: Conditions | None, prepared: Sequence[str]) -> dict[str, float]:
+    """Weights that sum to 1, by condition."""
+    if condition is None:
+        if len(prepared) != 1:
+            known = f" This index is prepared for: {', '.join(prepared)}." if prepared else ""
+            raise InputError(
+                "A search needs a condition, which says in which respect texts must be similar, "
+                f"such as --condition 'the topic'.{known}"
+            )
+        condition = prepared[0]
+    if isinstance(condition, str):
+        condition = [condition]
+    if not isinstance(condition, Mapping):
+        condition = dict.fromkeys(condition, 1.0)
+    if not condition:
+        raise InputError("A search needs at least one condition. Got none.")
+    for name, weight in condition.items():
+        if not (isinstance(weight, int | float) and math.isfinite(weight) and weight > 0):
+            raise InputError(f"The weight of {name!r} must be a number above 0. Got {weight!r}.")
+    total = math.fsum(condition.values())
+    return {name: weight / total for name, weight in condition.items()}
+
+
+def prepared_table(condition: str) -> str:
+    """Name of the table of vectors under a condition."""
+    return f"prepared_{digest({'condition': condition})[:16]}"
+
+
+class Searcher:
+    """Searches the tables of an index; what it read is kept as long as they do not change."""
+
+    def __init__(self, store: Store, scorer: EmbeddingScorer, stage: FirstStage) -> None:
+        """Reads nothing yet."""
+        self._store = store
+        self._scorer = scorer
+        self._stage = stage
+        self._vectors: dict[str, Vectors] = {}
+        self._places: tuple[int, IntArray, IntArray] | None = None
+
+    def search(self, asked: Asked, about: About) -> list[Hit]:
+        """Finds texts, best first."""
+        self._store.refresh()
+        if asked.where is not None:
+            self._store.check_filter(asked.where, about.columns)
+        allowed = self._allowed(asked.where)
+        tables = [about.prepared.get(one) for one in asked.conditions]
+        known = [table for table in tables if table is not None]
+        if len(known) == len(tables) and not any(len(self.unprepared(one)) for one in known):
+            return self._exact(asked, about, known, allowed)
+        numbers = self._candidates(asked, allowed)
+        return self._rescored(asked, about, numbers) if len(numbers) else []
+
+    def places(self) -> tuple[IntArray, IntArray]:
+        """Numbers of all rows, sorted, and where LanceDB has them, ``(n,)`` each."""
+        version = self._store.table(ROWS).version
+        if self._places is None or self._places[0] != version:
+            found = self._store.column(ROWS, [NUMBER])
+            numbers = found[NUMBER].to_numpy()
+            order = np.argsort(numbers)
+            self._places = version, numbers[order], found["_rowid"].to_numpy()[order]
+        return self._places[1:]
+
+    def rows(self, numbers: IntArray, columns: Sequence[str]) -> list[dict[str, Any]]:
+        """Reads rows by their numbers, in that order."""
+        known, ids = self.places()
+        wanted = ids[np.searchsorted(known, numbers)].tolist()
+        query = self._store.table(ROWS).take_row_ids(wanted).select([*columns, NUMBER])
+        with self._store.told("read"):
+            found = {record[NUMBER]: record for record in query.to_arrow().to_pylist()}
+        return [found[number] for number in numbers.tolist()]
+
+    def unprepared(self, table: str) -> IntArray:
+        """Numbers of the rows that have no vector in a table."""
+        return np.setdiff1d(
+            self.places()[0], self._store.numbers(table), assume_unique=True
+        ).astype(np.int64)
+
+    def _allowed(self, where: str | None) -> IntArray | None:
+        """Numbers of the rows that a filter lets through, sorted."""
+        if where is None:
+            return None
+        found: IntArray = np.sort(self._store.column(ROWS, [NUMBER], where)[NUMBER].to_numpy())
+        return found
+
+    def _of(self, table: str) -> Vectors:
+        if table not in self._vectors:
+            self._vectors = {table: Vectors(self._store, table)}  # those of one table in memory
+        return self._vectors[table]
+
+    def _candidates(self, asked: Asked, allowed: IntArray | None) -> IntArray:
+        """The first stage: numbers of the rows to score."""
+        parts = [
+            weight * self._stage.query(asked.text, condition)
+            for condition, weight in asked.weights.items()
+        ]
+        vector = np.sum(np.stack(parts), axis=0)  # (d,)
+        table = self._store.table(ROWS)
+        if not self._store.is_approximate():
+            return self._of(ROWS).best(vector, asked.rescore, allowed=allowed)[0]
+        query = table.search(vector, vector_column_name=VECTOR).distance_type("dot")
+        query = query.nprobes(_PROBES).refine_factor(_REFINE).limit(asked.rescore)
+        query = query.select([NUMBER, "_distance"])
+        with self._store.told("read"):
+            found = (query if asked.where is None else query.where(asked.where)).to_arrow()
+        numbers: IntArray = found[NUMBER].to_numpy()
+        return numbers
+
+    def _rescored(self, asked: Asked, about: About, numbers: IntArray) -> list[Hit]:
+        """The second stage: scores candidates under each condition, and keeps the best."""
+        found = self.rows(numbers, [about.text])
+        texts = [record[about.text] for record in found]
+        scores = np.stack(
+            [self._scorer.score([asked.text] * len(texts), texts, one) for one in asked.conditions]
+        )  # (k, m)
+        return self._hits(asked, about, numbers, scores)
+
+    def _exact(
+        self, asked: Asked, about: About, tables: Sequence[str], allowed: IntArray | None
+    ) -> list[Hit]:
+        """Compares vectors under the conditions of all rows."""
+        queries = self._scorer.encode([asked.text] * len(tables), asked.conditions)  # (k, d)
+        rows = self.places()[0]
+        if len(tables) == 1:
+            stale = len(self._store.numbers(tables[0])) > len(rows)  # rows deleted since
+            allowed = rows if stale and allowed is None else allowed
+            numbers, cosines = self._of(tables[0]).best(queries[0], asked.top, allowed=allowed)
+            return self._hits(asked, about, numbers, self._calibrated(cosines)[None])
+        wanted = rows if allowed is None else allowed
+        scores = np.zeros((len(tables), len(wanted)), np.float32)
+        for vectors, query, table in zip(scores, queries, tables, strict=True):
+            numbers, cosines = self._of(table).best(query, len(wanted), allowed=wanted)
+            vectors[np.searchsorted(wanted, numbers)] = self._calibrated(cosines)
+        best = np.argsort(-self._combined(asked, scores), kind="stable")[: asked.top]
+        return self._hits(asked, about, wanted[best], scores[:, best])
+
+    def _calibrated(self, cosines: FloatArray) -> FloatArray:
+        return rescaled(np.clip(cosines, -1, 1), self._scorer.calibration, "unit")
+
+    def _combined(self, asked: Asked, scores: FloatArray) -> FloatArray:
+        """Weighted mean over the conditions: ``(k, m)`` to ``(m,)``."""
+        weights = np.array(list(asked.weights.values()), np.float32)
+        combined: FloatArray = weights @ scores
+        return combined
+
+    def _hits(self, asked: Asked, about: About, numbers: IntArray, scores: FloatArray) -> list[Hit]:
+        """Reads the columns of the best rows, given their scores under each condition."""
+        combined = self._combined(asked, scores)
+        order = np.lexsort((numbers, -combined))[: asked.top]
+        order = order[combined[order] >= asked.at_least]
+        records = self.rows(numbers[order], [*about.columns, KEY]) if len(order) else []
+        return [
+            Hit(
+                key=record[KEY],
+                text=record[about.text],
+                score=float(combined[place]),
+                scores=dict(zip(asked.conditions, map(float, scores[:, place]), strict=True)),
+                columns=read_record(record, about.columns),
+            )
+            for place, record in zip(order, records, strict=True)
+        ]

@@ -1,0 +1,301 @@
+"""The tables of an index in LanceDB, in a folder or at any address that LanceDB takes."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+from pydantic import Field, ValidationError
+
+from condsim import __version__
+from condsim.errors import CondSimError, InputError, require
+from condsim.kept import digest, locked
+from condsim.scorers import EmbeddingScorer, revision_of
+from condsim.search.rows import NUMBER, VECTOR, Kind, Source, Surveyed
+from condsim.settings import Settings
+from condsim.types import IntArray
+
+Model = str | Path | EmbeddingScorer | None
+"""A model as `condsim.load` takes it, or one that is loaded."""
+
+FORMAT = 1
+ROWS = "rows"
+_ABOUT = "about"
+_FULL = ("no space left", "disk quota", "file too large")
+_AT_ONCE = 10_000  # numbers in one filter
+
+
+class About(Settings):
+    """What an index says of itself.
+
+    Attributes:
+        format: Version of the format.
+        condsim: Version of condsim that made it.
+        model: Name of the model, as `condsim.load` takes it.
+        revision: Changes when the scores of the model may; None if unknown.
+        first_stage: Name of the stored vectors.
+        dimension: Length of a stored vector.
+        text: The column of the texts.
+        key: The column of the keys; None where rows are known by their number.
+        columns: The user's columns.
+        source: Stands for the rows it is built of.
+        complete: Whether it was built to the end.
+        prepared: Tables of vectors, by condition.
+    """
+
+    what: ClassVar[str] = "index"
+
+    format: int = FORMAT
+    condsim: str = __version__
+    model: str
+    revision: str | None
+    first_stage: str
+    dimension: int
+    text: str
+    key: str | None
+    columns: dict[str, Kind]
+    source: str
+    complete: bool = False
+    prepared: dict[str, str] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Added:
+    """What became of rows that were added.
+
+    Attributes:
+        added: New rows.
+        replaced: Rows in the place of others with their keys.
+        present: Rows that were left out, for their keys were there.
+    """
+
+    added: int = 0
+    replaced: int = 0
+    present: int = 0
+
+
+def about_of(source: Source, found: Surveyed, model: str, revision: str | None) -> About:
+    """What an index of some rows says of itself before it is built."""
+    return About(
+        model=model,
+        revision=revision,
+        first_stage="",
+        dimension=0,
+        text=source.text,
+        key=source.key,
+        columns={name: kind or "text" for name, kind in found.kinds.items()},
+        source=found.digest,
+    )
+
+
+class Store:
+    """Opens, reads and writes the tables; every error of LanceDB is one line.
+
+    Attributes:
+        uri: Where they are.
+    """
+
+    def __init__(self, uri: str | Path) -> None:
+        """Keeps the address; nothing is read or made yet."""
+        self.uri = str(uri)
+        self.folder = None if "://" in self.uri else Path(self.uri).expanduser()
+        self._tables: dict[str, Any] = {}
+        self._numbers: dict[str, tuple[int, IntArray]] = {}
+        self._opened: Any = None
+
+    @property
+    def _connection(self) -> Any:  # noqa: ANN401  (LanceDB)
+        if self._opened is None:
+            os.environ.setdefault("LANCEDB_LOG", "error")  # or it logs what is no fault
+            library = require("lancedb", extra="search")
+            self._opened = library.connect(str(self.folder or self.uri))
+        return self._opened
+
+    @contextmanager
+    def told(self, doing: str) -> Iterator[None]:
+        """Turns an error of LanceDB into one line; ``doing`` is such as ``"read"``."""
+        try:
+            yield
+        except CondSimError:
+            raise
+        except (OSError, ValueError, RuntimeError, KeyError, pa.ArrowException) as error:
+            reason = short(error)
+            if any(word in str(error).lower() for word in _FULL):
+                raise InputError(
+                    f"No space is left for the index {self.uri}. What was written before is whole; "
+                    "make room and run the same command again."
+                ) from error
+            raise InputError(
+                f"The index {self.uri} cannot be {doing} ({reason}). If files of it are missing or "
+                "damaged, build it anew in another folder."
+            ) from error
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Keeps other processes of this machine from writing.
+
+        Raises:
+            InputError: If another one writes.
+        """
+        if self.folder is None:
+            lock = Path(tempfile.gettempdir(), f"condsim-{digest({'uri': self.uri})}.lock")
+        else:
+            folder = self.folder.absolute()
+            if folder.exists() and not folder.is_dir():
+                raise InputError(f"{self.folder} is a file; an index is a folder.")
+            lock = folder.with_name(f"{folder.name}.lock")
+        busy = f"Another process writes the index {self.uri}. Run the command again when it ended."
+        with locked(lock, busy=busy):
+            yield
+
+    def find(self) -> About | None:
+        """Reads what the index says of itself; None if there is none.
+
+        Raises:
+            InputError: If something else is there, or it is damaged or of another format.
+        """
+        if self.folder is not None:
+            if self.folder.is_file():
+                raise InputError(f"{self.folder} is a file; an index is a folder.")
+            if not self.folder.is_dir() or not any(self.folder.iterdir()):
+                return None
+            if not (self.folder / f"{_ABOUT}.lance").is_dir():
+                raise InputError(
+                    f"{self.folder} is not empty and holds no index; give another folder."
+                )
+        with self.told("read"):
+            connection = self._connection
+            if self.folder is None and not _has_table(connection, _ABOUT):
+                return None
+            (content,) = connection.open_table(_ABOUT).to_arrow()["json"].to_pylist()
+            return self._about(content)
+
+    def _about(self, content: str) -> About:
+        try:
+            return About.model_validate_json(content)
+        except ValidationError as error:
+            raise InputError(
+                f"The index {self.uri} was made by another version of condsim (format {FORMAT} is "
+                "needed); build it anew."
+            ) from error
+
+    def about(self) -> About:
+        """As `find`; raises `InputError` if there is none."""
+        about = self.find()
+        if about is None:
+            raise InputError(
+                f"There is no index in {self.uri}; make one with condsim index build FILE --output."
+            )
+        if about.format != FORMAT:
+            raise InputError(
+                f"The index {self.uri} has format {about.format}; this condsim reads {FORMAT}. "
+                f"Build it anew, or install condsim {about.condsim}."
+            )
+        return about
+
+    def keep(self, about: About) -> None:
+        """Writes what the index says of itself, in one step."""
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        with self.told("written"):
+            table = pa.table({"json": [about.model_dump_json()]})
+            self._connection.create_table(_ABOUT, table, mode="overwrite")
+
+    def table(self, name: str, schema: pa.Schema | None = None) -> Any:  # noqa: ANN401  (LanceDB)
+        """Opens a table; makes it where a schema is given and it is missing."""
+        if name not in self._tables:
+            with self.told("read"):
+                made = {} if schema is None else {"schema": schema, "exist_ok": True}
+                self._tables[name] = (
+                    self._connection.create_table(name, **made)
+                    if made
+                    else self._connection.open_table(name)
+                )
+        return self._tables[name]
+
+    def drop(self, name: str) -> None:
+        """Removes a table, if it is there."""
+        self._tables.pop(name, None)
+        with self.told("written"):
+            self._connection.drop_table(name, ignore_missing=True)
+
+    def column(self, name: str, columns: Sequence[str], where: str | None = None) -> pa.Table:
+        """Reads some columns of all rows of a table, and their ``_rowid``."""
+        query = self.table(name).search().select(list(columns)).with_row_id(True)
+        with self.told("read"):
+            return (query if where is None else query.where(where)).to_arrow()
+
+    def numbers(self, name: str) -> IntArray:
+        """Reads the numbers of the rows of a table; they are kept until it changes."""
+        version = self.table(name).version
+        if self._numbers.get(name, (-1,))[0] != version:
+            self._numbers[name] = version, self.column(name, [NUMBER])[NUMBER].to_numpy()
+        return self._numbers[name][1]
+
+    def refresh(self) -> None:
+        """Goes on to what other processes have written."""
+        with self.told("read"):
+            for table in self._tables.values():
+                table.checkout_latest()
+
+    def is_approximate(self) -> bool:
+        """Whether LanceDB has an index of the stored vectors."""
+        with self.told("read"):
+            return any(one.columns == [VECTOR] for one in self.table(ROWS).list_indices())
+
+    def check_filter(self, where: str, columns: Mapping[str, Kind]) -> None:
+        """Refuses a filter that is no SQL, or names a column that there is not."""
+        rows = self.table(ROWS)
+        try:
+            rows.search().where(where).explain_plan()
+        except (ValueError, RuntimeError) as error:
+            known = ", ".join(columns)
+            raise InputError(
+                f"The filter {where!r} cannot be used: {short(error)}. It must be a condition in "
+                f"SQL, such as \"year > 2020 AND kind = 'review'\", on the columns {known}."
+            ) from None
+
+    def remove(self, name: str, numbers: IntArray) -> None:
+        """Deletes rows of a table by their numbers."""
+        with self.told("written"):
+            for start in range(0, len(numbers), _AT_ONCE):
+                some = ",".join(map(str, numbers[start : start + _AT_ONCE].tolist()))
+                self.table(name).delete(f"{NUMBER} IN ({some})")
+
+
+def _has_table(connection: Any, name: str) -> bool:  # noqa: ANN401  (LanceDB)
+    return name in connection.list_tables().tables
+
+
+def short(error: BaseException) -> str:
+    """The first words of an error of LanceDB, without the places in its source."""
+    text = str(error).split(", /root/")[0].split(", /home/")[0]
+    text = " ".join(text.removeprefix("Invalid input, ").split()).rstrip(".")
+    return text if len(text) <= 160 else f"{text[:157]}..."
+
+
+def named(model: Model) -> tuple[str, str | None]:
+    """Name and revision of a model; a loaded one has a name only."""
+    if isinstance(model, EmbeddingScorer):
+        return model.name, None
+    name = "default" if model is None else str(model)
+    return name, revision_of(name)
+
+
+def check_model(store: Store, about: About, model: Model) -> None:
+    """Raises `InputError` for a model that is not the one of an index."""
+    name, revision = named(model)
+    known = revision is not None and about.revision is not None
+    if revision == about.revision if known else name == about.model:
+        return
+    raise InputError(
+        f"The index {store.uri} holds vectors of the model {about.model!r} (revision "
+        f"{about.revision}), not of {name!r} ({revision}). Give that model, or build the index "
+        "anew."
+    )

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from condsim.cli.main import app
+from condsim.errors import InputError
+
+pytest.importorskip("lancedb")
+
+ROWS = """text,id,year
+The parcel came two weeks late.,p1,2020
+The app crashes when I log in.,p2,2021
+Delivery took a whole month.,p3,2022
+"""
+
+
+def invoke(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    file = tmp_path / "tickets.csv"
+    file.write_text(ROWS, "utf-8")
+    words = ("index", "build", file, "--output", tmp_path / "made", "--key", "id")
+    result = invoke(*words, "--condition", "the complaint")
+    assert result.exit_code == 0, result.exception
+    assert "made: 3 texts" in result.stderr
+    return tmp_path / "made"
+
+
+def test_search_prints_score_key_and_text(folder):
+    result = invoke("search", folder, "It came late.", "--where", "year > 2020", "--top", 1)
+    score, key, text = result.stdout.rstrip("\n").split("\t")
+    assert 0 <= float(score) <= 1
+    assert (key, text) in (
+        ("p2", "The app crashes when I log in."),
+        ("p3", "Delivery took a whole month."),
+    )
+
+
+def test_search_json_has_all_columns_and_each_score(folder):
+    words = ("--condition", "the topic", "--condition", "the tone", "--weight", 3, "--weight", 1)
+    result = invoke("search", folder, "It came late.", *words, "--json")
+    hits = json.loads(result.stdout)
+    assert len(hits) == 3
+    assert set(hits[0]["scores"]) == {"the topic", "the tone"}
+    assert set(hits[0]["columns"]) == {"text", "id", "year"}
+
+
+def test_search_nothing_found_says_so(folder):
+    result = invoke("search", folder, "It came late.", "--where", "year > 3000")
+    assert (result.stdout, result.stderr) == ("", "Nothing was found.\n")
+
+
+def test_search_weights_of_other_number_raises(folder):
+    error = invoke("search", folder, "late", "--condition", "a", "--weight", 1, "--weight", 2)
+    assert isinstance(error.exception, InputError)
+    assert "one --weight for each --condition. Got 2 for 1" in str(error.exception)
+
+
+def test_index_add_update_delete_info(folder, tmp_path):
+    more = tmp_path / "more.jsonl"
+    more.write_text('{"text": "It broke.", "id": "p4"}\n{"text": "Late.", "id": "p1"}\n', "utf-8")
+    result = invoke("index", "add", folder, more)
+    assert "1 rows added, 1 were there; 4 texts" in result.stderr
+    result = invoke("index", "add", folder, more, "--update")
+    assert "0 rows added, 2 replaced; 4 texts" in result.stderr
+    result = invoke("index", "delete", folder, "--key", "p2", "--key", "p3")
+    assert "2 rows deleted; 2 texts" in result.stderr
+    told = json.loads(invoke("index", "info", folder).stdout)
+    assert (told["rows"], told["prepared"]) == (2, {"the complaint": 2})
+    assert told["columns"] == {"text": "text", "id": "text", "year": "int"}
+
+
+def test_index_prepare_says_how_many_it_encoded(folder):
+    result = invoke("index", "prepare", folder, "--condition", "the topic")
+    assert "the topic: 3 texts encoded" in result.stderr
+    error = invoke("index", "prepare", folder, "--condition", "x", "--workers", 2).exception
+    assert "are for --engine ray" in str(error)
+
+
+def test_index_approximate_of_few_rows_raises(folder):
+    error = invoke("index", "approximate", folder).exception
+    assert isinstance(error, InputError)
+
+
+@pytest.mark.slow
+def test_index_prepare_on_ray_encodes_the_same(folder):
+    pytest.importorskip("ray")
+    words = ("--condition", "the topic", "--engine", "ray", "--workers", 1)
+    result = invoke("index", "prepare", folder, *words)
+    assert result.exit_code == 0, result.exception
+    here = invoke("index", "prepare", folder, "--condition", "the topic")
+    assert "the topic: 0 texts encoded" in here.stderr

@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from condsim.errors import InputError
+from condsim.kept import locked
+from condsim.search import Added, Index, index as module, rows as rows_module
+
+
+@pytest.fixture
+def made(rows, scorer, tmp_path) -> Index:
+    return Index.build(rows, tmp_path / "made", key="id", model=scorer)
+
+
+def keys(hits) -> list[str]:
+    return [hit.key for hit in hits]
+
+
+def test_build_keeps_all_columns_with_their_values(made, rows):
+    hits = made.search("A boat", "r", top=9)
+    found = {hit.key: hit.columns for hit in hits}
+    assert found["a"] == rows[0]
+    assert found["d"] == rows[3] | {"tags": None}
+    assert found["e"]["year"] is None
+    assert {hit.key: hit.text for hit in hits}["b"] == "A red car on grey road"
+
+
+def test_build_csv_finds_the_kind_of_each_column(scorer, tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_text(
+        "body,year,price,code,note,empty\n"
+        "One boat,2020,1.5,007,x,\nTwo cars,,2,12,3,\nThree dogs,2022,1e3,8,y,\n",
+        "utf-8",
+    )
+    index = Index.build(path, tmp_path / "made", text="body", model=scorer)
+    kinds = {"body": "text", "year": "int", "price": "float"}
+    assert index.about.columns == kinds | {"code": "text", "note": "text", "empty": "text"}
+    (hit,) = index.search("cars", "r", where="price > 1.7 AND year IS NULL")
+    assert hit.key == "2"
+    assert hit.columns["code"] == "12"
+    assert hit.columns["year"] is None
+
+
+def test_build_again_changes_nothing(made, rows, scorer, tmp_path):
+    before = scorer.encoded
+    again = Index.build(rows, tmp_path / "made", key="id", model=scorer)
+    assert (len(again), scorer.encoded) == (5, before)
+
+
+def test_build_killed_goes_on_with_nothing_twice(scorer, tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_text("text\n" + "".join(f"word{n} and more\n" for n in range(40)), "utf-8")
+    work = f"""
+import sys, time
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from conftest import WordsScorer
+from condsim.search import Index, index, rows
+rows.BATCH = 10
+def progress(stage, done, total):
+    if stage == "encoding":
+        print(done, flush=True)
+        time.sleep(0.5)
+Index.build({str(path)!r}, {str(tmp_path / "made")!r}, model=WordsScorer(), progress=progress)
+"""
+    process = subprocess.Popen([sys.executable, "-c", work], stdout=subprocess.PIPE, text=True)
+    for line in process.stdout:
+        if int(line) >= 20:
+            break
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    with pytest.raises(InputError, match=r"was not built to the end\. Run the command"):
+        Index.open(tmp_path / "made")
+    rest = subprocess.run([sys.executable, "-c", work], capture_output=True, text=True, check=True)
+    assert int(rest.stdout.split()[0]) >= 20
+    index = Index.open(tmp_path / "made", model=scorer)
+    hits = index.search("word7", "x", top=100)
+    assert sorted(map(int, keys(hits))) == list(range(1, 41))
+
+
+def test_build_of_other_rows_or_options_raises(made, rows, scorer, tmp_path):
+    with pytest.raises(InputError, match="holds an index of other rows"):
+        Index.build(rows[:3], tmp_path / "made", key="id", model=scorer)
+    with pytest.raises(InputError, match=r"key is 'id', not None\. Give another folder"):
+        Index.build(rows, tmp_path / "made", model=scorer)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"id": "z"}, r"rows, row 2, column 'text': must not be empty"),
+        ({"id": "z", "text": "x", "a.b": 1}, r"without a dot .* Got 'a\.b'"),
+        ({"id": "z", "text": "x", "condsim_key": 1}, r"Got 'condsim_key'; rename"),
+        ({"id": "a", "text": "x"}, r"each key must occur once\. Got 'a' again"),
+        ({"text": "x"}, r"row 2, column 'id': must not be empty"),
+    ],
+)
+def test_build_bad_row_raises_before_anything_is_written(row, message, rows, scorer, tmp_path):
+    with pytest.raises(InputError, match=message):
+        Index.build([rows[0], row], tmp_path / "made", key="id", model=scorer)
+    assert not (tmp_path / "made").exists()
+
+
+def test_build_in_a_folder_of_something_else_raises(rows, scorer, tmp_path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").write_text("x", "utf-8")
+    with pytest.raises(InputError, match="is not empty and holds no index"):
+        Index.build(rows, tmp_path / "other", model=scorer)
+
+
+def test_open_missing_or_other_model_raises(made, scorer, tmp_path):
+    with pytest.raises(InputError, match=r"There is no index in .*make one with condsim index"):
+        Index.open(tmp_path / "none")
+    with pytest.raises(InputError, match=r"of the model 'words' .*not of 'default'"):
+        Index.open(tmp_path / "made", model="default")
+
+
+def test_open_other_format_raises(made, scorer, tmp_path):
+    made._change(format=2)
+    with pytest.raises(InputError, match=r"has format 2; this condsim reads 1\. Build it anew"):
+        Index.open(tmp_path / "made", model=scorer)
+
+
+def test_open_damaged_raises_one_line(made, scorer, tmp_path):
+    for path in (tmp_path / "made" / "rows.lance" / "data").iterdir():
+        path.write_bytes(b"damaged")
+    with pytest.raises(InputError, match=r"cannot be read .*build it anew") as error:
+        Index.open(tmp_path / "made", model=scorer).search("A boat", "r")
+    assert "\n" not in str(error.value)
+    shutil.rmtree(tmp_path / "made" / "rows.lance")
+    with pytest.raises(InputError, match=r"cannot be read .*build it anew"):
+        Index.open(tmp_path / "made", model=scorer)
+
+
+def test_add_leaves_out_known_keys_and_extends_conditions(made, rows):
+    made.prepare("r")
+    new = {"id": "f", "text": "A yellow boat", "year": 2023}
+    assert made.add([new, rows[0]]) == Added(added=1, present=1)
+    assert made.prepared() == {"r": 6}
+    assert keys(made.search("A yellow boat", "r", top=1)) == ["f"]
+
+
+def test_update_replaces_text_columns_and_vectors(made):
+    made.prepare("r")
+    assert made.update([{"id": "a", "text": "Many birds sing", "year": 1}]) == Added(replaced=1)
+    (hit,) = made.search("Many birds sing", "r", top=1)
+    assert (hit.key, hit.columns["year"], len(made)) == ("a", 1, 5)
+    assert hit.score == pytest.approx(1, abs=1e-3)
+    assert not made.search("A red boat on blue water", "r", at_least=0.99)
+
+
+def test_add_without_keys_numbers_the_rows_on(rows, scorer, tmp_path):
+    index = Index.build(rows, tmp_path / "made", model=scorer)
+    assert index.add([{"id": "z", "text": "Many birds sing"}]) == Added(added=1)
+    assert keys(index.search("Many birds sing", "x", top=1)) == ["6"]
+    with pytest.raises(InputError, match=r"has no keys, so rows cannot be updated"):
+        index.update(rows)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"id": "z", "text": "x", "yeer": 1}, r"Unknown column 'yeer'\. Did you mean 'year'"),
+        ({"id": "z", "text": "x", "year": "soon"}, r"'year' must hold values of kind int.*text"),
+    ],
+)
+def test_add_column_that_does_not_fit_raises(row, message, made):
+    with pytest.raises(InputError, match=message):
+        made.add([row])
+    assert len(made) == 5
+
+
+def test_delete_by_key_and_filter(made):
+    made.prepare("r")
+    assert made.delete(["a", "none"]) == 1
+    assert made.delete(where="year >= 2021") == 2
+    assert keys(made.search("dogs", "r", top=9)) == ["e", "b"]
+    assert made.prepared() == {"r": 2}
+    with pytest.raises(InputError, match="Give either keys or a filter"):
+        made.delete()
+
+
+def test_two_writers_at_once_raises(made, tmp_path):
+    with (
+        locked(tmp_path / "made.lock"),
+        pytest.raises(InputError, match="Another process writes the index"),
+    ):
+        made.delete(["a"])
+
+
+def test_full_disk_says_so_and_keeps_what_was_written(rows, scorer, tmp_path, monkeypatch):
+    monkeypatch.setattr(rows_module, "BATCH", 2)
+    index = Index.build(rows[:1], tmp_path / "made", key="id", model=scorer)
+    table, calls = index._store.table("rows"), []
+
+    class Full:
+        def add(self, data):
+            if calls:
+                raise OSError("lance error: No space left on device (os error 28), rs:1")
+            calls.append(1)
+            table.add(data)
+
+        def __getattr__(self, name):
+            return getattr(table, name)
+
+    index._store._tables["rows"] = Full()
+    with pytest.raises(InputError, match=r"No space is left .*run the same command again"):
+        index.add(rows)
+    index = Index.open(tmp_path / "made", model=scorer)
+    assert index.add(rows) == Added(added=3, present=2)
+    assert len(index) == 5
+
+
+def test_prepare_stopped_goes_on(made, scorer, monkeypatch):
+    monkeypatch.setattr(module, "BATCH", 2)
+
+    class StoppedError(Exception):
+        pass
+
+    def stop(stage, done, total):
+        if done >= 2:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        made.prepare("r", progress=stop)
+    assert made.prepared() == {"r": 2}
+    assert len(made.search("A boat", "r")) == 5  # in two stages
+    before = scorer.encoded
+    assert made.prepare("r") == 3
+    assert (made.prepared(), scorer.encoded - before) == ({"r": 5}, 3)
+    assert made.prepare("r") == 0
+
+
+def test_vectors_are_those_under_the_condition(made, rows, scorer):
+    with pytest.raises(InputError, match=r"is not prepared for 'r'\. Run condsim index prepare"):
+        next(made.vectors("r"))
+    made.prepare("r")
+    ((found, vectors),) = made.vectors("r")
+    assert sorted(found) == list("abcde")
+    texts = {row["id"]: row["text"] for row in rows}
+    expected = scorer.encode([texts[key] for key in found], "r")
+    np.testing.assert_allclose(vectors, expected, atol=1e-3)
+
+
+def test_open_sees_what_another_process_wrote(made, rows, scorer, tmp_path):
+    other = Index.open(tmp_path / "made", model=scorer)
+    assert len(other.search("A boat", "r")) == 5
+    made.add([{"id": "f", "text": "A yellow boat"}])
+    time.sleep(0.01)
+    assert len(other.search("A boat", "r")) == 6

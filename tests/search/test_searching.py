@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from condsim.errors import InputError
+from condsim.search import Index, first_stage
+
+
+@pytest.fixture
+def made(rows, scorer, tmp_path) -> Index:
+    return Index.build(rows, tmp_path / "made", key="id", model=scorer)
+
+
+def test_search_scores_are_calibrated_scores_of_the_model(made, rows, scorer):
+    hits = made.search("A red car", "d")
+    texts = {row["id"]: row["text"] for row in rows}
+    for hit in hits:
+        assert hit.score == pytest.approx(scorer.score("A red car", texts[hit.key], "d"), abs=1e-6)
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert hits[0].key == "a"  # "road" counts as much as "red" in b
+
+
+def test_search_rescore_bounds_the_second_stage(made, scorer):
+    made.search("warm up", "d")
+    before = scorer.encoded
+    hits = made.search("A red boat on blue water", "d", top=2, rescore=3)
+    assert len(hits) == 2
+    assert scorer.encoded - before == 4  # query; the query again is one of the 3 texts, + 2
+
+
+def test_search_weights_are_normalised_and_combined(made):
+    hits = made.search("A red car", {"d": 3, "r": 1})
+    for hit in hits:
+        assert hit.score == pytest.approx(0.75 * hit.scores["d"] + 0.25 * hit.scores["r"], abs=1e-6)
+    same = made.search("A red car", ["d", "r"])
+    assert same[0].score == pytest.approx(np.mean(list(same[0].scores.values())), abs=1e-6)
+
+
+@pytest.mark.parametrize("condition", ["d", {"d": 0.7, "r": 0.3}])
+@pytest.mark.parametrize("where", [None, "year >= 2020"])
+def test_search_prepared_equals_the_two_stages_over_everything(made, condition, where):
+    two = made.search("A red car", condition, where=where)
+    for one in ("d", "r"):
+        made.prepare(one)
+    exact = made.search("A red car", condition, where=where)
+    assert [hit.key for hit in exact] == [hit.key for hit in two]
+    for first, second in zip(exact, two, strict=True):
+        assert first.score == pytest.approx(second.score, abs=2e-3)  # float16
+
+
+def test_search_no_condition_takes_the_only_prepared_one(made):
+    with pytest.raises(InputError, match="A search needs a condition, which says"):
+        made.search("A boat")
+    made.prepare("d")
+    assert set(made.search("A boat")[0].scores) == {"d"}
+    made.prepare("r")
+    with pytest.raises(InputError, match="prepared for: d, r"):
+        made.search("A boat")
+
+
+def test_search_at_least_leaves_lower_scores_out(made):
+    scores = [hit.score for hit in made.search("A red car", "d")]
+    assert len(made.search("A red car", "d", at_least=scores[1])) == 2
+    assert made.search("A red car", "d", at_least=1.0) == []
+
+
+def test_search_where_that_nothing_fits_finds_nothing(made):
+    assert made.search("A boat", "d", where="year > 3000") == []
+    made.prepare("d")
+    assert made.search("A boat", "d", where="year > 3000") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"query": " ", "condition": "d"}, r"query must be a text that is not empty"),
+        ({"condition": ""}, r"Each of the 'conditions' must have text"),
+        ({"condition": {}}, r"needs at least one condition"),
+        ({"condition": {"d": 0}}, r"weight of 'd' must be a number above 0\. Got 0"),
+        ({"condition": "d", "top": 0}, r"'top' and 'rescore' must be 1 or more"),
+        ({"condition": "d", "at_least": 2}, r"'at_least' must be a score from 0 to 1\. Got 2"),
+        ({"condition": "d", "where": "yeer > 3"}, r"'yeer > 3' cannot be used: .*yeer.*SQL"),
+        ({"condition": "d", "where": "year >"}, r"'year >' cannot be used: .*on the columns id"),
+    ],
+)
+def test_search_bad_argument_raises_one_line(arguments, message, made):
+    with pytest.raises(InputError, match=message) as error:
+        made.search(**{"query": "A boat"} | arguments)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("most", [1 << 30, 0])
+def test_vectors_best_in_blocks_equals_one_product(most, scorer, tmp_path, monkeypatch):
+    monkeypatch.setattr(first_stage, "_BLOCK", 7)
+    monkeypatch.setattr(first_stage, "_MOST", most)
+    texts = [f"word{n % 13} word{n % 7} word{n}" for n in range(40)]
+    rows = [{"text": text} for text in texts]
+    index = Index.build(rows, tmp_path / "made", model=scorer)
+    vectors = first_stage.Vectors(index._store, "rows")
+    query = scorer.encode("word3 word5")
+    expected = scorer.encode(texts) @ query
+    for _ in range(2):
+        numbers, scores = vectors.best(query, 12)
+        np.testing.assert_allclose(scores, np.sort(expected)[::-1][:12], atol=1e-3)
+        np.testing.assert_allclose(scores, expected[numbers - 1], atol=1e-3)
+    allowed = np.array([2, 9, 31], np.int64)
+    numbers, _ = vectors.best(query, 12, allowed=allowed)
+    assert sorted(numbers) == allowed.tolist()
+
+
+@pytest.mark.slow
+def test_approximate_index_finds_the_nearest(scorer, tmp_path, monkeypatch):
+    monkeypatch.setattr("condsim.search.index._FEWEST", 1000)
+    random = np.random.default_rng(0)
+    texts = [" ".join(f"w{n}" for n in row) for row in random.integers(200, size=(2000, 5))]
+    index = Index.build([{"text": text} for text in texts], tmp_path / "made", model=scorer)
+    exact = index.search(texts[7], "x", top=5)
+    index.approximate()
+    assert index.is_approximate
+    assert index.search(texts[7], "x", top=1) == exact[:1]
+    assert index.search(texts[7], "x", where="text = 'none'") == []
+
+
+def test_approximate_index_of_few_rows_raises(made):
+    with pytest.raises(InputError, match=r"needs at least 10,000 rows\. .* has 5"):
+        made.approximate()
