@@ -33,7 +33,7 @@ PACKAGES = {
     "applicability": "Training applicability heads. Needs `condsim[train]`.",
     "serving": "The HTTP server as an ASGI app. Needs `condsim[serve]`.",
     "mteb_bridge": "condsim and mteb. Needs `condsim[mteb]`.",
-    "search": "Search, clusters, duplicates and thresholds under a condition. Needs `condsim[search]`.",
+    "search": "Search, clusters, duplicates, thresholds. Needs `condsim[search]`.",
     "integrations": "condsim in other libraries. Each needs the extra of its name.",
 }
 START = """# Python names
