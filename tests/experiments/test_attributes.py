@@ -10,7 +10,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "data" / "attributes"
 
 def test_published_attributes_have_criteria_with_two_values_of_two_texts_each():
     files = sorted(FOLDER.glob("*.jsonl"))
-    assert len(files) == 100
+    assert len(files) == 246
     seen: set[bytes] = set()
     for file in files:
         values: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -21,4 +21,4 @@ def test_published_attributes_have_criteria_with_two_values_of_two_texts_each():
                 values[criterion].update(found)
         usable = [name for name, count in values.items() if sum(n > 1 for n in count.values()) > 1]
         assert len(usable) >= 4, file.name
-    assert len(seen) == 5162
+    assert len(seen) == 12_491

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -84,3 +86,22 @@ def fit_interrupted() -> Callable[..., None]:
             fit(recipe, output)
 
     return interrupted
+
+
+@pytest.fixture
+def train_apart() -> Callable[..., subprocess.Popen[bytes]]:
+    """Starts a training in a process of its own, on one thread.
+
+    Sums of two threads differ run by run, and libraries that other tests load may change how this
+    process rounds.
+    """
+
+    def start(recipe: Path, output: Path, *words: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "condsim", "train", recipe, "--output", output, *words],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+
+    return start

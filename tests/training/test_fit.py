@@ -83,14 +83,12 @@ def test_fit_card_names_data_recipe_scores_and_quotes_no_row(tmp_path, tiny_reci
             assert sentence not in path.read_text()
 
 
-def test_fit_killed_and_resumed_ends_bit_equal(tmp_path, tiny_recipe, weights_of):
+def test_fit_killed_and_resumed_ends_bit_equal(tmp_path, tiny_recipe, weights_of, train_apart):
     recipe = tiny_recipe.replaced(epochs=10, checkpoint_steps=5, dropout=0.1)
     save_recipe(recipe, tmp_path / "recipe.yaml")
-    fit(recipe, tmp_path / "whole")
+    assert train_apart(tmp_path / "recipe.yaml", tmp_path / "whole").wait() == 0
     run = tmp_path / "killed"
-    process = subprocess.Popen(
-        command(tmp_path / "recipe.yaml", run), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    process = train_apart(tmp_path / "recipe.yaml", run)
     # 9 batches an epoch: checkpoints 5, 9, 10, 15 ...; kill in the middle of the second epoch
     deadline = time.monotonic() + 120
     while not any((run / "checkpoints").glob("checkpoint-1[05]/trainer_state.json")):
@@ -100,8 +98,7 @@ def test_fit_killed_and_resumed_ends_bit_equal(tmp_path, tiny_recipe, weights_of
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert not (run / "report.json").exists()
-    resumed = fit(recipe, run, resume=True)
-    assert resumed is not None
+    assert train_apart(tmp_path / "recipe.yaml", run, "--resume").wait() == 0
     assert weights_of(run) == weights_of(tmp_path / "whole")
 
 

@@ -156,17 +156,12 @@ def test_fit_interrupted_and_resumed_ends_bit_equal(
 
 
 @pytest.mark.slow
-def test_fit_softmax_killed_and_resumed_ends_bit_equal(tmp_path, recipes, weights_of):
+def test_fit_softmax_killed_and_resumed_ends_bit_equal(tmp_path, recipes, weights_of, train_apart):
     recipe = recipes["softmax"].replaced(epochs=10, checkpoint_steps=5, dropout=0.1)
     save_recipe(recipe, tmp_path / "recipe.yaml")
-    fit(recipe, tmp_path / "whole")
+    assert train_apart(tmp_path / "recipe.yaml", tmp_path / "whole").wait() == 0
     run = tmp_path / "killed"
-    words = ["train", str(tmp_path / "recipe.yaml"), "--output", str(run)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "condsim", *words],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    process = train_apart(tmp_path / "recipe.yaml", run)
     # 8 batches an epoch: checkpoints 5, 8, 10, 15 ...; kill in the middle of the second epoch
     deadline = time.monotonic() + 120
     while not any((run / "checkpoints").glob("checkpoint-1[05]/trainer_state.json")):
@@ -176,7 +171,7 @@ def test_fit_softmax_killed_and_resumed_ends_bit_equal(tmp_path, recipes, weight
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert not (run / "report.json").exists()
-    assert fit(recipe, run, resume=True) is not None
+    assert train_apart(tmp_path / "recipe.yaml", run, "--resume").wait() == 0
     assert weights_of(run) == weights_of(tmp_path / "whole")
 
 

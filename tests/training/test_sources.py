@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from itertools import combinations, islice
 
@@ -250,7 +247,9 @@ def test_collator_sub_batches_hold_inputs_of_similar_length(recipe, tmp_path):
     assert sum(mask.numel() for mask in masks) < 0.75 * together
 
 
-def test_fit_three_sources_killed_and_resumed_ends_bit_equal(tmp_path, recipe, weights_of):
+def test_fit_three_sources_killed_and_resumed_ends_bit_equal(
+    tmp_path, recipe, weights_of, train_apart
+):
     recipe = recipe.replaced(
         steps=24,
         epochs=3,
@@ -262,12 +261,8 @@ def test_fit_three_sources_killed_and_resumed_ends_bit_equal(tmp_path, recipe, w
     )
     save_recipe(recipe, tmp_path / "recipe.yaml")
     run, whole = tmp_path / "killed", tmp_path / "whole"
-    # All in processes of their own: sums of two threads differ run by run, and libraries that
-    # other tests load may change how this process rounds.
-    alone = {"env": {**os.environ, "OMP_NUM_THREADS": "1"}, "stderr": subprocess.DEVNULL}
-    command = [sys.executable, "-m", "condsim", "train", tmp_path / "recipe.yaml", "--output"]
-    subprocess.run([*command, whole], check=True, **alone)
-    process = subprocess.Popen([*command, run], **alone)
+    assert train_apart(tmp_path / "recipe.yaml", whole).wait() == 0
+    process = train_apart(tmp_path / "recipe.yaml", run)
     deadline = time.monotonic() + 120
     # An epoch has 8 steps: killed in the middle of the second
     while not any((run / "checkpoints").glob("checkpoint-1[25]/trainer_state.json")):
@@ -276,7 +271,7 @@ def test_fit_three_sources_killed_and_resumed_ends_bit_equal(tmp_path, recipe, w
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    subprocess.run([*command, run, "--resume"], check=True, **alone)
+    assert train_apart(tmp_path / "recipe.yaml", run, "--resume").wait() == 0
     assert weights_of(run) == weights_of(whole)
     history = json.loads((run / "training.json").read_text())
     assert list(history["sources"]) == ["train", "groups", "plain", "teacher"]
