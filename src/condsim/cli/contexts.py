@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from condsim.cli.options import RayAddress, RayWorkers
 from condsim.cli.running import long_work
 from condsim.errors import InputError, require
 
@@ -45,13 +46,8 @@ def run(
     engine: Annotated[
         EngineName, typer.Option(help="Harvest in this process or on a Ray cluster.")
     ] = "local",
-    address: Annotated[
-        str | None,
-        typer.Option(help="Address of the Ray cluster.", show_default="one on this machine"),
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Ray workers.", show_default="as many as fit")
-    ] = None,
+    address: RayAddress = None,
+    workers: RayWorkers = None,
     worker_gpus: Annotated[
         float, typer.Option(min=0, help="Accelerators of a Ray worker; may be a fraction.")
     ] = 0,

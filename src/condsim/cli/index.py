@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from condsim.cli.options import RayAddress, RayWorkers
 from condsim.cli.running import long_work
 from condsim.errors import InputError
 
@@ -169,13 +170,8 @@ def prepare(
     engine: Annotated[
         Literal["local", "ray"], typer.Option(help="Encode in this process or on a Ray cluster.")
     ] = "local",
-    address: Annotated[
-        str | None,
-        typer.Option(help="Address of the Ray cluster.", show_default="one on this machine"),
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Ray workers.", show_default="as many as fit")
-    ] = None,
+    address: RayAddress = None,
+    workers: RayWorkers = None,
     model: ModelOption = None,
 ) -> None:
     """Encode all texts under a condition: searches under it are exact and fast after that.

@@ -29,6 +29,13 @@ Device: TypeAlias = Annotated[
     str | None,
     typer.Option(help="Where torch runs, such as cpu or cuda.", show_default="torch chooses"),
 ]
+RayAddress: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="Address of the Ray cluster.", show_default="one on this machine"),
+]
+RayWorkers: TypeAlias = Annotated[
+    int | None, typer.Option(min=1, help="Ray workers.", show_default="as many as fit")
+]
 JsonFile: TypeAlias = Annotated[
     Path | None, typer.Option("--json", help="Also write the report as JSON.")
 ]
