@@ -12,7 +12,6 @@ from pathlib import Path
 
 import mteb
 import numpy as np
-import torch
 from mteb.abstasks import AbsTaskSTS
 from mteb.models import SentenceTransformerEncoderWrapper
 from sentence_transformers import SentenceTransformer
@@ -25,7 +24,7 @@ from condsim.encoders import resolve_backbone
 from condsim.errors import ModelError
 from condsim.evaluation import SuiteTask, evaluate_suite, load_suite
 from condsim.mteb_bridge import local_task
-from condsim.scorers import EncoderScorer, Precision, numbers_on
+from condsim.scorers import EncoderScorer, Precision
 from condsim.types import Task
 
 __all__ = ["BAR", "DATA", "TOLERANCE", "run", "suite_tasks"]
@@ -110,10 +109,9 @@ def _result(precision: Precision, ours: _Side, theirs: _Side, *, tasks: int, not
     alone = usable_cores() == 1  # the two clocks differ by what other processes took
     (mine, other), rest = (processors, walls) if alone else (walls, processors)
     which, also = ("processor time", "clock") if alone else ("clock", "processor time")
-    numbers = numbers_on(torch.device("cpu"), precision)
     return Result(
         benchmark="suite_mteb",
-        measured=f"{tasks} STS data sets, all-MiniLM-L6-v2, {numbers}, cores: {usable_cores()}",
+        measured=f"{tasks} STS data sets, all-MiniLM-L6-v2, {precision}, cores: {usable_cores()}",
         peer=f"{version_of('mteb')}, {version_of('sentence-transformers')}",
         unit="s",
         ours=mine,
@@ -121,8 +119,8 @@ def _result(precision: Precision, ours: _Side, theirs: _Side, *, tasks: int, not
         ratio=other / mine,
         bar=BAR if precision == "auto" else None,
         notes=(
-            f"{numbers}: seconds by the {which}; by the {also} {rest[1] / rest[0]:.2f}x; Spearman "
-            f"x 100 differs by {difference:.4f} at most; {note}",
+            f"{precision}: seconds by the {which}; by the {also} {rest[1] / rest[0]:.2f}x; "
+            f"Spearman x 100 differs by {difference:.4f} at most; {note}",
         ),
     )
 

@@ -161,7 +161,7 @@ def _compare(
         task,
         batch_size=recipe.batch_size,
         learning_rate=recipe.learning_rate,
-        max_grad_norm=recipe.max_grad_norm,
+        max_grad_norm=recipe.max_grad_norm or float("inf"),
         seed=recipe.seed,
     )
     if len(task) < 2 * _TURN * recipe.batch_size:

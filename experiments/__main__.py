@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast, get_args
 
 import typer
 
 from condsim.cli.running import long_work, run_app
-from condsim.errors import InputError
+from condsim.errors import InputError, unknown_name
 from condsim.prompting import Scoring
 from experiments.catalogue import Experiment, load_experiment, names
 from experiments.columns import resolve_backbones, resolve_models
@@ -26,6 +27,7 @@ _LANGUAGE_MODELS = (
     "--max-requests",
     "--max-tokens",
     "--unlisted",
+    "--rows",
 )
 _EVERYWHERE = ("name", "--list", "--data", "--runs", "--output")
 _REPORTING = ("--dry-run", "--report-only")
@@ -54,7 +56,7 @@ def main(
         list[str] | None,
         typer.Option(
             help="Language model, for the tables of prompting: google/flan-t5-small, another Hub "
-            "name, a folder or a server's name for it. Repeatable.",
+            "name, a folder, a GGUF file or a server's name for it. Repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -67,10 +69,10 @@ def main(
         ),
     ] = None,
     scoring: Annotated[
-        Scoring | None,
+        list[str] | None,
         typer.Option(
             help="text: the number in the answer. expected: the mean over the numbers the model "
-            "might have said.",
+            "might have said. Repeatable: each further one has columns of its own.",
             show_default="text",
         ),
     ] = None,
@@ -112,7 +114,7 @@ def main(
         int | None,
         typer.Option(
             min=3,
-            help="For ssbc-...: use at most this many rows of a test set.",
+            help="For ssbc-... and language models: use at most this many rows of a test set.",
             show_default="all",
         ),
     ] = None,
@@ -196,7 +198,8 @@ def main(
     prompts = PromptOptions(
         models=resolve_models(model or ()),
         base_url=base_url,
-        scoring=scoring or "text",
+        scoring=_scorings(scoring or ("text",)),
+        rows=rows if experiment.kind == "prompting" else None,
         max_requests=max_requests,
         max_tokens=max_tokens,
         unlisted=unlisted,
@@ -209,7 +212,9 @@ def main(
         seeds=seeds,
         full=full,
         prompts=prompts,
-        contexts=ContextsOptions(recipe, tuple(on) if on else None, rows),
+        contexts=ContextsOptions(
+            recipe, tuple(on) if on else None, rows if experiment.from_contexts else None
+        ),
     )
     if dry_run:
         _print_plan(experiment, options)
@@ -217,6 +222,13 @@ def main(
     with long_work(log=None if report_only else "condsim") as progress:
         written = reproduce(experiment, options, output, report_only=report_only, progress=progress)
     typer.echo(f"{written.page}: {written.finished} of {written.planned} runs finished")
+
+
+def _scorings(given: Sequence[str]) -> tuple[Scoring, ...]:
+    for name in given:
+        if name not in get_args(Scoring):
+            raise unknown_name("scoring", name, get_args(Scoring))
+    return tuple(dict.fromkeys(cast(Sequence[Scoring], given)))
 
 
 def _print_names() -> None:

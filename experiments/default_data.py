@@ -153,11 +153,11 @@ def _texts(path: Path, columns: tuple[str, ...], exclude: HeldOutTexts) -> list[
     return sorted(text for text in texts if len(text) in _PLAIN_LENGTHS and text not in exclude)
 
 
-def write_absent(files: Sequence[Path], output: Path, *, rows: int, exclude: HeldOutTexts) -> None:
+def write_absent(files: Sequence[Path], output: Path, *, rows: int, exclude: HeldOutTexts) -> int:
     """Writes pairs with criteria that both texts tell of, and with some that one does not.
 
     Of each criterion there are as many rows of one kind as of the other. A criterion that most
-    texts of a file tell of is left out.
+    texts of a file tell of is left out. Returns the number of rows.
     """
     draw = random.Random(0)
     each = max(2, rows // max(1, 2 * len(files)))
@@ -182,4 +182,4 @@ def write_absent(files: Sequence[Path], output: Path, *, rows: int, exclude: Hel
                 draw.shuffle(sides)
                 yield Applies(sides[0], sides[1], criterion, _ABSENT)
 
-    write_rows(made(), output, kind=Applies)
+    return write_rows(made(), output, kind=Applies)

@@ -9,6 +9,8 @@ attributes, written pairs ┤         │   with dev rows
 plain texts' vectors ─────┘         └─► one run a fold of dev: the figure out of fold
 ```
 
+A tenth of every mean are the weights of the backbone, also in the models that are only measured.
+
 Each step is kept in the folder and skipped where it is finished; a killed training goes on. No row
 holds a text that is held out. ``docs/experiments.md`` says what each step brings.
 """
@@ -76,6 +78,7 @@ from experiments.default_data import (
 from experiments.naming import recipe_file
 from experiments.options import Options, data_files, data_path
 from experiments.relabelled import CAPTION_LABELS, LABELS
+from experiments.wordings import write_wordings
 
 WEAK = WeakSettings(
     rows=60_000, absent=10_000, k=24, sample=60_000, text_encoder="words", answers=False
@@ -100,6 +103,7 @@ _ALSO = (
     "criteria; pairs and texts written for condsim"
 )
 _EXTRA = 10_000  # rows the applicability head is fitted on, of captions and of criteria each
+_WORDINGS = 24_000  # rows whose conditions are worded anew
 _FOLDS = 5
 
 
@@ -194,7 +198,8 @@ def make_default_model(
     """Makes the model, or goes on with it.
 
     The folder ``exported`` is what ships inside the package, ``mean`` its float32 form;
-    ``out-of-fold.json`` is the report on dev rows that each run had not seen.
+    ``out-of-fold.json`` is the report on dev rows that each run had not seen, ``without-dev.json``
+    that of the first stage, which saw none; both of int8 models.
     """
     _begin(files, work, weak)
     making = _Making(files, work, progress)
@@ -202,6 +207,7 @@ def make_default_model(
     sources = making.sources(weak_rows)
     mixed = making.recipe("minilm/mixed", sources, train=str(sources["csts"]))
     first = making.run("first", mixed.replaced(backbone=files.backbone))
+    making.without_dev(first)
     tuned = making.recipe("minilm/tuned", sources, backbone=str(first), train=str(files.dev))
     fold_rows = making.out_of_fold(tuned, folds=folds)
     runs = [making.run(f"tuned-{seed}", tuned.replaced(seed=seed)) for seed in files.seeds]
@@ -218,7 +224,7 @@ class _Making:
     work: Path
     progress: Progress = silent
 
-    def step(self, name: str, make: Callable[[Path], None]) -> Path:
+    def step(self, name: str, make: Callable[[Path], object]) -> Path:
         output = self.work / name
         if not output.is_file():
             _LOGGER.info("%s", name)
@@ -261,6 +267,10 @@ class _Making:
         def sentences(output: Path) -> None:
             write_plain(files.nli, files.captions, sets, output, exclude=held_out)
 
+        def reworded(output: Path) -> None:
+            labelled = (self.work / "csts.csv", self.work / "captions.csv", files.written)
+            write_wordings(labelled, output, rows=_WORDINGS, exclude=held_out)
+
         found = trainable_sets(files.criteria)
         sets, opinions = [*found.values()], [found[name] for name in _OPINIONS if name in found]
         plain = self.step("plain.csv", sentences)
@@ -272,6 +282,7 @@ class _Making:
             "criteria": drawn("criteria.csv", sets, CRITERIA),
             "opinions": drawn("opinions.csv", opinions or sets, OPINIONS),
             "attributes": drawn("attributes.csv", files.tables, ATTRIBUTES),
+            "wordings": self.step("wordings.csv", reworded),
             "plain": plain,
             "vectors": self.step("plain.npy", lambda output: self.encode(plain, output)),
         }
@@ -309,22 +320,50 @@ class _Making:
         for number, (train, own) in enumerate(write_folds(self.files.dev, self.work, folds=folds)):
             run = self.run(f"fold-{number}", tuned.replaced(train=str(train), dev=str(own)))
             task = load_csts(own)
-            scorer = load_scorer(str(run))
             parts.append(task)
-            cosines.append(
-                scorer.score(task.sentences1, task.sentences2, task.conditions, scale="raw")
-            )
+            cosines.append(self.cosines(run, task))
         task = join_tasks(parts, name=f"{self.files.dev.stem}, out of fold")
         raw = np.concatenate(cosines)
         report = measure(Scores(_NAME, raw), task)
         report.to_json(self.work / "out-of-fold.json")
         return task, raw
 
-    def mean(self, runs: Sequence[Path]) -> Path:
-        mean, partial = self.work / "mean", self.work / "mean.partial"
+    def without_dev(self, first: Path) -> None:
+        """Measures the model that has seen no dev row."""
+        output = self.work / "without-dev.json"
+        if not output.is_file():
+            task = load_csts(self.files.dev)
+            measure(Scores(_NAME, self.cosines(first, task)), task).to_json(output)
+
+    def cosines(self, run: Path, task: Task) -> FloatArray:
+        """Cosines of the rows, by a model as it would ship."""
+        folder, partial = (run.with_name(f"{run.name}-int8{end}") for end in ("", ".partial"))
+        if not folder.is_dir():
+            mean = self.mean([run], f"{run.name}-mean")
+            export_onnx(mean, partial, samples=self.samples())
+            partial.rename(folder)
+        return OnnxScorer(folder).score(
+            task.sentences1, task.sentences2, task.conditions, scale="raw"
+        )
+
+    def samples(self) -> list[tuple[str, str]]:
+        """Texts and conditions as the model will see them."""
+        names = ("csts", "criteria", "attributes")
+        return [pair for name in names for pair in samples_of(self.work / f"{name}.csv")]
+
+    def mean(self, runs: Sequence[Path], name: str = "mean") -> Path:
+        """The mean of runs and the backbone."""
+        mean, partial = self.work / name, self.work / f"{name}.partial"
         if not mean.is_dir():
             shutil.rmtree(partial, ignore_errors=True)
-            average_models(runs, partial, name=_NAME, base_model=self.files.backbone, float16=True)
+            average_models(
+                runs,
+                partial,
+                name=_NAME,
+                base_model=self.files.backbone,
+                pretrained=self.files.backbone,
+                float16=True,
+            )
             partial.rename(mean)
         return mean
 
@@ -352,15 +391,12 @@ class _Making:
             "also_trained_on": _ALSO,
             "criteria_sets": ", ".join(trainable_sets(self.files.criteria)),
         }
-        samples = [
-            pair
-            for name in ("csts", "criteria", "attributes")
-            for pair in samples_of(sources[name])
-        ]
+        out_of_fold = Report.from_json(self.work / "out-of-fold.json").model
+        facts["dev_spearman_out_of_fold"] = f"{out_of_fold.metrics['spearman'].value:.1f}"
         export_onnx(
             mean,
             output,
-            samples=samples,
+            samples=self.samples(),
             facts=facts,
             calibration=self.calibration(mean, fold_rows),
         )

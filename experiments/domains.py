@@ -69,8 +69,7 @@ def calibration(scorer: EmbeddingScorer, tasks: Iterable[SuiteTask]) -> Iterator
         task = one.task.labelled()
         if one.averaged and len(task):
             score = scorer.score(task.sentences1, task.sentences2, task.conditions)
-            low, high = task.label_range
-            parts.append((one.title, score, (task.gold - low) / (high - low)))
+            parts.append((one.title, score, task.gold))
     scores = np.concatenate([score for _, score, _ in parts])
     labels = np.concatenate([gold for *_, gold in parts])
     for title, score, gold in (*parts, ("**all**", scores, labels)):
@@ -84,10 +83,9 @@ def applicability(scorer: EmbeddingScorer, files: Sequence[Path], work: Path) ->
     yield "|---|---:|---:|"
     for path in files:
         drawn = work / f"applies-{path.parent.name}.csv"
-        write_absent([path], drawn, rows=_APPLIES, exclude=held_out_texts([]))
-        task = load_applicability(drawn, require_both=False)
-        if not len(task):
+        if not write_absent([path], drawn, rows=_APPLIES, exclude=held_out_texts([])):
             continue
+        task = load_applicability(drawn, require_both=False)
         chance = scorer.applicability(task.sentences1, task.sentences2, task.conditions or "")
         area = auroc(chance, task.labels > 0, np.arange(len(task)))
         yield f"| {path.parent.name} | {len(task)} | {area.value:.2f} |"

@@ -95,15 +95,22 @@ def deciding(settings: PromptSettings) -> dict[str, Any]:
 
 
 def prompt_folder(
-    runs: Path, settings: PromptSettings, *, train_revision: str, dev_revision: str
+    runs: Path,
+    settings: PromptSettings,
+    *,
+    train_revision: str,
+    dev_revision: str,
+    rows: int | None = None,
 ) -> Path:
     """Names the folder of a prompted model: ``runs/flan-t5-small-short-4-shot-s0-1a2b3c4d``."""
     default = deciding(PromptSettings(model=""))
     chosen = {key: value for key, value in deciding(settings).items() if value != default[key]}
     where = {"base_url": settings.base_url} if settings.base_url else {}
     model = {"weights": _weights(Path(settings.model))} if settings.backend == "local" else {}
-    data = {"train": train_revision, "dev": dev_revision}
-    code = digest({"prompt": chosen, **data, **where, **model})
+    data: dict[str, Any] = {"train": train_revision, "dev": dev_revision}
+    drawn = {"rows": rows} if rows else {}
+    examples = {"examples": "of each query"} if settings.shots else {}  # once: of all queries
+    code = digest({"prompt": chosen, **data, **drawn, **examples, **where, **model})
     shown = "" if settings.scoring == "text" else f"-{settings.scoring}"
     name = f"{slug(settings.model)}-{settings.instruction}-{settings.shots}-shot{shown}"
     return runs / f"{name}-s{settings.seed}-{code}"
@@ -111,5 +118,8 @@ def prompt_folder(
 
 def _weights(model: Path) -> str:
     """Hashes the weights in a folder, which may be trained further; empty for a Hub name."""
-    files = sorted(model.expanduser().glob("*.safetensors"))
+    model = model.expanduser()
+    patterns = ("*.safetensors", "*.gguf")
+    found = (file for pattern in patterns for file in model.glob(pattern))
+    files = [model] if model.is_file() else sorted(found)
     return digest({file.name: sha256_of(file) for file in files}) if files else ""

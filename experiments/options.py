@@ -34,7 +34,8 @@ class PromptOptions:
 
     models: tuple[Column, ...] = ()
     base_url: str | None = None
-    scoring: Scoring = "text"
+    scoring: tuple[Scoring, ...] = ("text",)  # each after the first has columns of its own
+    rows: int | None = None  # of the dev file at most, drawn with a fixed seed; None: all
     max_requests: int | None = None
     max_tokens: int | None = None  # of prompts and answers
     unlisted: bool = False  # whether to use a model that the server does not list
@@ -71,6 +72,15 @@ class DataFiles:
     dev: Path
     train_revision: str
     dev_revision: str
+    rows: int | None = None  # of the dev file that are measured on; None: all
+
+    def dev_task(self) -> Task:
+        """Reads the labelled rows of the dev file, or those drawn; more rows hold all of fewer."""
+        task = load_task(self.dev, require_labels=True).labelled()
+        if self.rows is None:
+            return task
+        order = np.random.default_rng(_SEED).permutation(len(task))
+        return task.take(np.sort(order[: self.rows]).astype(np.int64))
 
 
 def data_path(options: Options, relative: str) -> Path:
@@ -86,7 +96,8 @@ def data_path(options: Options, relative: str) -> Path:
 def data_files(task: str, options: Options) -> DataFiles:
     """Finds the files of ``c-sts`` or ``sts-b``."""
     train, dev = (data_path(options, name) for name in _FILES[task])
-    return DataFiles(train, dev, sha256_of(train)[:12], sha256_of(dev)[:12])
+    revisions = sha256_of(train)[:12], sha256_of(dev)[:12]
+    return DataFiles(train, dev, *revisions, options.prompts.rows)
 
 
 @dataclass(frozen=True, eq=False)

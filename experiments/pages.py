@@ -10,7 +10,7 @@ from pathlib import Path
 from condsim.errors import InputError
 from condsim.files import replacing
 from experiments.catalogue import Experiment
-from experiments.provenance import BASELINE, TASKS, baseline_text, facts
+from experiments.provenance import TASKS, facts, report_text
 from experiments.results import Difference, Line, OverSeeds, Results
 
 MARKER = "<!-- notes -->"
@@ -122,14 +122,13 @@ def write_csv(results: Results, path: Path) -> None:
                 if metric in line.paper or line.planned or line.status:
                     writer.writerow({model: line.column.label, **_record(line, metric)})
         for measured in results.measured:
-            for metric in results.experiment.metrics:
-                found = measured.baseline.model.metrics.get(metric) if measured.baseline else None
-                if found is not None:
-                    writer.writerow(
-                        {heads[0]: "condition-only baseline", "metric": metric}
-                        | {"ours": _decimal(found.value), "low": _decimal(found.low)}
-                        | {"high": _decimal(found.high)}
-                    )
+            for name, report in measured.beside.items():
+                for metric in results.experiment.metrics:
+                    if found := report.model.metrics.get(metric):
+                        writer.writerow(
+                            {heads[0]: name, "metric": metric, "ours": _decimal(found.value)}
+                            | {"low": _decimal(found.low), "high": _decimal(found.high)}
+                        )
 
 
 def _record(line: Line, metric: str) -> dict[str, str]:
@@ -178,10 +177,11 @@ def _cells(results: Results, metric: str) -> tuple[list[str], list[list[str]]]:
             + [_cell(by_column.get(key), what, metric) for key, what in shown]
         )
     rows += [
-        [f"{BASELINE}, {TASKS[measured.task]}", *[""] * (len(heads) - 1)]
-        + [baseline_text(measured, metric) if what == "ours" else "-" for _, what in shown]
+        [f"{name}, {TASKS[measured.task]}", *[""] * (len(heads) - 1)]
+        + [report_text(report, metric) if what == "ours" else "-" for _, what in shown]
         for measured in results.measured
-        if measured.baseline is not None and metric in measured.baseline.model.metrics
+        for name, report in measured.beside.items()
+        if metric in report.model.metrics
     ]
     return [*heads, *(f"{labels[key]}, {what}" for key, what in shown)], rows
 

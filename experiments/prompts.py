@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -17,6 +17,7 @@ from condsim.prompting import (
     Budget,
     PromptScorer,
     PromptSettings,
+    Scoring,
     Shots,
     Usage,
     scorer as open_prompt,
@@ -29,7 +30,7 @@ from experiments.columns import PAPER_MODELS, Column
 from experiments.naming import deciding, prompt_folder
 from experiments.options import DataFiles, Options, data_files
 from experiments.plots import plot_results
-from experiments.results import Line, Results, line_of, measured_on
+from experiments.results import Line, Results, default_model, line_of, measured_on
 
 _ANSWERS = "answers.sqlite"
 _REPORT = "report.json"
@@ -96,6 +97,8 @@ class Prompts:
         self.lines = plan_prompts(experiment, options)
         runs = [line.run for line in self.lines if line.run is not None]
         models = dict.fromkeys(run.settings.model for run in runs)
+        # Answers that were asked for with probabilities serve the scoring by text too.
+        runs.sort(key=lambda run: run.settings.scoring != "expected")
         self.runs = tuple(run for name in models for run in runs if run.settings.model == name)
         self.spent = Usage()
         self._waiting: list[PromptRun] = []
@@ -169,7 +172,11 @@ class Prompts:
         tasks = {line.row.task: line.run for line in self.lines if line.run is not None}
         found = [report.report for report in reports.values() if report is not None]
         measured = tuple(
-            measured_on(task, run.data, found, self._options) for task, run in tasks.items()
+            replace(
+                measured_on(task, run.data, found, self._options),
+                default=default_model(run.data, self._options),
+            )
+            for task, run in tasks.items()
         )
         return Results(self._experiment, self._options, lines, measured=measured)
 
@@ -229,14 +236,19 @@ def plan_prompts(experiment: Experiment, options: Options) -> tuple[PromptLine, 
     for row in experiment.rows.values():
         for model in {**PAPER_MODELS, **asked}.values():
             if model.key in asked and row.prompt is not None:
-                run = _run(row.prompt, model, options, data[row.task])
-                lines.append(PromptLine(row, model, run))
+                for number, scoring in enumerate(options.prompts.scoring):
+                    run = _run(row.prompt, model, scoring, options, data[row.task])
+                    named = f"{model.label}, {scoring} value"
+                    own = replace(model, key=f"{model.key}, {scoring}", label=named)
+                    lines.append(PromptLine(row, own if number else model, run))
             elif experiment.has_number(row.key, model.key):
                 lines.append(PromptLine(row, model))
     return tuple(lines)
 
 
-def _run(how: Prompting, model: Column, options: Options, data: DataFiles) -> PromptRun:
+def _run(
+    how: Prompting, model: Column, scoring: Scoring, options: Options, data: DataFiles
+) -> PromptRun:
     chosen = options.prompts
     behind: Literal["local", "server"] = (
         "server" if chosen.base_url is not None or model.hosted else "local"
@@ -248,7 +260,7 @@ def _run(how: Prompting, model: Column, options: Options, data: DataFiles) -> Pr
         instruction=how.instruction,
         shots=how.shots,
         train=str(data.train),
-        scoring=chosen.scoring,
+        scoring=scoring,
         answers=str(options.runs / _ANSWERS),
         unlisted=chosen.unlisted,
     )
@@ -257,13 +269,14 @@ def _run(how: Prompting, model: Column, options: Options, data: DataFiles) -> Pr
         settings,
         train_revision=data.train_revision,
         dev_revision=data.dev_revision,
+        rows=data.rows,
     )
     return PromptRun(folder, settings, data)
 
 
 def _read(data: DataFiles) -> _Data:
     train = load_task(data.train, require_labels=True)
-    dev = load_task(data.dev, require_labels=True).labelled()
+    dev = data.dev_task()
     conditional = dev.conditions is not None
     return _Data(train, dev, ConditionOnlyScorer().fit_task(train) if conditional else None)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from condsim.evaluation import Report
 from experiments.columns import DEFAULT_BACKBONE
 from experiments.options import Options
-from experiments.results import Measured, Results
+from experiments.results import BASELINE, Results
 
-BASELINE = "condition-only baseline"
 TASKS = {"c-sts": "C-STS", "sts-b": "STS-B"}
 
 
@@ -17,19 +17,24 @@ def facts(results: Results, command_text: str) -> Iterator[str]:
     """Where the numbers come from, one text for each fact."""
     if results.experiment.kind in ("runs", "over-estimation") and results.measured:
         yield "Ours is measured on the dev file, which also chose the best epoch of each run."
+        if any(line.column.in_papers and line.planned for line in results.lines):
+            yield "Recipes of C-STS keep the last epoch instead, as its released code does."
+        if "pearson" in results.experiment.metrics:
+            yield "Pearson is that of the raw similarities, which no calibration has changed."
     prompting = results.experiment.kind == "prompting"
     use = "examples drawn from" if prompting else "fitted on"
     for measured in results.measured:
         rows = "?" if measured.valid_rows is None else f"{measured.valid_rows:,}"
+        drawn = ", drawn with seed 0" if measured.valid_rows == measured.data.rows else ""
         yield (
             f"{TASKS[measured.task]}: {use} {measured.data.train.name} (revision "
             f"{measured.data.train_revision}), measured on {rows} labelled rows of "
-            f"{measured.data.dev.name} (revision {measured.data.dev_revision})."
+            f"{measured.data.dev.name} (revision {measured.data.dev_revision}){drawn}."
         )
         if measured.baseline is None:
             yield f"{TASKS[measured.task]} has no conditions, so no {BASELINE}."
         elif not {"spearman", "pearson"} & set(results.experiment.metrics):
-            yield f"{BASELINE}: Spearman {baseline_text(measured, 'spearman')}."
+            yield f"{BASELINE}: Spearman {report_text(measured.baseline, 'spearman')}."
         if "over_estimated" in results.experiment.metrics and measured.baseline is not None:
             pairs = measured.baseline.contrasting_pairs
             yield f"Counted among the {pairs} pairs with unlike labels."
@@ -57,7 +62,8 @@ def _language_models(results: Results) -> Iterator[str]:
     """What was asked, and how its answers were read."""
     chosen = results.options.prompts
     for model in chosen.models:
-        lines = [line for line in results.lines if line.column == model]
+        same = [line for line in results.lines if line.column.model == model.model]
+        lines = [line for line in same if line.planned]
         done = sum(bool(line.seeds) for line in lines)
         seeds = {seed for line in lines for seed in line.planned}
         where = "behind a server" if chosen.base_url or model.hosted else "on this machine"
@@ -68,9 +74,10 @@ def _language_models(results: Results) -> Iterator[str]:
         )
     if not chosen.models:
         yield "No language model was asked: name one with `--model`."
-    elif chosen.scoring == "expected":
+    elif "expected" in chosen.scoring:
+        where = "The score is" if len(chosen.scoring) == 1 else "Where the head says so, it is"
         yield (
-            "The score is the expected value over the numbers a model might have said; where it "
+            f"{where} the expected value over the numbers a model might have said; where it "
             "gives no probabilities, the number it said."
         )
 
@@ -86,8 +93,10 @@ def command(name: str, options: Options) -> str:
     words += [f"--model {_path_or_word(model.model)}" for model in options.prompts.models]
     if options.prompts.base_url is not None:
         words.append("--base-url URL")
-    if options.prompts.scoring != "text":
-        words.append(f"--scoring {options.prompts.scoring}")
+    if options.prompts.scoring != ("text",):
+        words += [f"--scoring {scoring}" for scoring in options.prompts.scoring]
+    if options.prompts.rows is not None:
+        words.append(f"--rows {options.prompts.rows}")
     if options.contexts.recipe is not None:
         words.append(f"--recipe {_path_or_word(str(options.contexts.recipe))}")
     words += [f"--on {key}" for key in options.contexts.only or ()]
@@ -105,9 +114,7 @@ def _path_or_word(text: str) -> str:
     return "FOLDER" if Path(text).is_absolute() else text
 
 
-def baseline_text(measured: Measured, metric: str) -> str:
-    """A metric of the condition-only baseline, such as ``30.1 [26.0, 34.0]``; ``-`` without."""
-    found = measured.baseline.model.metrics.get(metric) if measured.baseline else None
-    if found is None:
-        return "-"
+def report_text(report: Report, metric: str) -> str:
+    """A metric of the model of a report, such as ``30.1 [26.0, 34.0]``."""
+    found = report.model.metrics[metric]
     return f"{found.value:.1f} [{found.low:.1f}, {found.high:.1f}]"

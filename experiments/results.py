@@ -14,6 +14,7 @@ from experiments.columns import Column
 from experiments.naming import digest
 from experiments.options import DataFiles, Options
 
+BASELINE = "condition-only baseline"
 NOT_RUN = "not run"
 DOES_NOT_APPLY = "does not apply"
 
@@ -76,6 +77,14 @@ class Measured:
     data: DataFiles
     baseline: Report | None  # condition-only; None where there are no conditions
     valid_rows: int | None  # rows with a label; None if no report is there to tell
+    default: Report | None = None  # of the model that ships; None where it is not asked for
+
+    @property
+    def beside(self) -> dict[str, Report]:
+        """What stands below the rows of a table, by its name."""
+        seen = ", which learned from this file" if self.task == "c-sts" else ""
+        found = {BASELINE: self.baseline, f"condsim's default model{seen}": self.default}
+        return {name: report for name, report in found.items() if report is not None}
 
 
 @dataclass(frozen=True)
@@ -177,18 +186,47 @@ def measured_on(
 
 def condition_only(data: DataFiles, options: Options) -> Report:
     """Measures the condition-only baseline, fitted on the training file, or reads its report."""
-    code = digest({"train": data.train_revision, "dev": data.dev_revision})
-    folder = options.runs / f"condition-only-{code}"
-    path = folder / "report.json"
+
+    def measure() -> Report:
+        from condsim.evaluation import evaluate
+        from condsim.scorers import ConditionOnlyScorer
+        from condsim.tasks import load_csts
+
+        scorer = ConditionOnlyScorer().fit_task(load_csts(data.train, require_labels=True))
+        return evaluate(scorer, data.dev_task(), condition_only=scorer)
+
+    return _kept("condition-only", {"train": data.train_revision}, data, options, measure)
+
+
+def default_model(data: DataFiles, options: Options) -> Report:
+    """Measures the model that ships, or reads its report."""
+    from condsim.scorers import DEFAULT_FOLDER, revision_of
+
+    def measure() -> Report:
+        from condsim.evaluation import evaluate
+        from condsim.loading import load_scorer
+
+        return evaluate(load_scorer(), data.dev_task())
+
+    of = {"model": revision_of(str(DEFAULT_FOLDER))}
+    return _kept("default-model", of, data, options, measure)
+
+
+def _kept(
+    name: str,
+    of: Mapping[str, str | None],
+    data: DataFiles,
+    options: Options,
+    measure: Callable[[], Report],
+) -> Report:
+    """Reads the report of a scorer on a dev file; measures it if there is none."""
+    drawn = {"rows": data.rows} if data.rows else {}
+    code = digest({**of, "dev": data.dev_revision, **drawn})
+    path = options.runs / f"{name}-{code}" / "report.json"
     if path.is_file():
         return Report.from_json(path)
-    from condsim.evaluation import evaluate
-    from condsim.scorers import ConditionOnlyScorer
-    from condsim.tasks import load_csts
-
-    scorer = ConditionOnlyScorer().fit_task(load_csts(data.train, require_labels=True))
-    report = evaluate(scorer, load_csts(data.dev), condition_only=scorer)
-    folder.mkdir(parents=True, exist_ok=True)
+    report = measure()
+    path.parent.mkdir(parents=True, exist_ok=True)
     report.to_json(path)
     return report
 

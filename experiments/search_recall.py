@@ -9,11 +9,10 @@ the first stage alone, which is a search by plain vectors. Run it as
 from __future__ import annotations
 
 import gzip
-import json
 import random
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -30,6 +29,7 @@ from condsim.search import Index
 from condsim.tasks import CriteriaText, iter_criteria
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "search.md"
 CAPTION_CONDITIONS = ("the activity", "the place", "the people", "the clothes", "the animals")
 
 _DEPTHS = (10, 100)
@@ -48,7 +48,8 @@ class Recall:
         queries: How many queries were asked.
         rescore: How many texts the second stage scored.
         two_stages: Recall of the two stages, by depth.
-        plain: Recall of the first stage alone, by depth.
+        plain: Recall of plain vectors with as many texts scored, by depth.
+        unscored: Recall of plain vectors alone, by depth.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Recall:
     rescore: int
     two_stages: dict[int, float]
     plain: dict[int, float]
+    unscored: dict[int, float]
 
 
 def captions(file: Path, count: int) -> list[str]:
@@ -102,14 +104,16 @@ def recall(
     plain = scorer.encode(texts)
     drawn = random.Random(1).sample(range(len(texts)), min(queries, len(texts)))
     found: dict[str, dict[int, list[float]]] = {
-        side: {depth: [] for depth in _DEPTHS} for side in ("two", "plain")
+        side: {depth: [] for depth in _DEPTHS} for side in ("two_stages", "plain", "unscored")
     }
     for query in drawn:
         best = np.argsort(-(under @ under[query]), kind="stable")
         near = np.argsort(-(plain @ plain[query]), kind="stable")
         hits = index.search(texts[query], condition, top=_DEPTHS[-1], rescore=rescore)
         two = np.array([int(hit.key) - 1 for hit in hits])
-        for side, order in (("two", two), ("plain", near)):
+        chosen = near[:rescore]
+        scored = chosen[np.argsort(-(under[chosen] @ under[query]), kind="stable")]
+        for side, order in (("two_stages", two), ("plain", scored), ("unscored", near)):
             for depth in _DEPTHS:
                 share = len(np.intersect1d(best[:depth], order[:depth])) / min(depth, len(texts))
                 found[side][depth].append(share)
@@ -117,12 +121,12 @@ def recall(
         side: {depth: float(np.mean(values)) for depth, values in by.items()}
         for side, by in found.items()
     }
-    return Recall(name, condition, len(texts), len(drawn), rescore, means["two"], means["plain"])
+    return Recall(name, condition, len(texts), len(drawn), rescore, **means)
 
 
 @app.command()
 def run(
-    output: Annotated[Path, typer.Option(help="JSON file to write.")],
+    output: Annotated[Path, typer.Option(help="The page to write.")] = PAGE,
     data: Annotated[Path, typer.Option(help="Folder with captions/ and criteria/.")] = DATA,
     texts: Annotated[int, typer.Option(min=200, help="Most texts of a set.")] = 50_000,
     queries: Annotated[int, typer.Option(min=1, help="Queries of a set and condition.")] = 200,
@@ -150,16 +154,57 @@ def run(
                     name, found, condition, scorer, index, queries=queries, rescore=rescore
                 )
                 results.append(result)
-                typer.echo(_line(result))
-                write_text(output, json.dumps([asdict(one) for one in results], indent=2) + "\n")
+                typer.echo(_row(result))
+                write_text(output, _page(results))
 
 
-def _line(result: Recall) -> str:
-    shares = "  ".join(
-        f"@{depth} {result.two_stages[depth]:.3f} (plain {result.plain[depth]:.3f})"
-        for depth in _DEPTHS
-    )
-    return f"{result.name}, {result.condition}, {result.texts:,} texts: {shares}"
+def _row(result: Recall) -> str:
+    sides = (result.two_stages, result.plain, result.unscored)
+    shares = (f"{100 * side[depth]:.1f}" for depth in _DEPTHS for side in sides)
+    return f"| {result.name}, {result.condition} | {result.texts:,} | {' | '.join(shares)} |"
+
+
+def _page(results: Sequence[Recall]) -> str:
+    rows = [_row(one) for one in results]
+    for what, chosen in (
+        ("captions", [one for one in results if one.name == "captions"]),
+        ("other sets", [one for one in results if one.name != "captions"]),
+    ):
+        if chosen:
+            two, plain, unscored = (
+                {d: float(np.mean([getattr(one, side)[d] for one in chosen])) for d in _DEPTHS}
+                for side in ("two_stages", "plain", "unscored")
+            )
+            mean = replace(
+                chosen[0],
+                name=f"**mean of {len(chosen)}, {what}**",
+                two_stages=two,
+                plain=plain,
+                unscored=unscored,
+            )
+            rows.append(_row(mean).replace(f", {chosen[0].condition} | {mean.texts:,}", " | "))
+    first = results[0]
+    return PAGE_TEXT.format(queries=first.queries, rescore=first.rescore, rows="\n".join(rows))
+
+
+PAGE_TEXT = """# Search
+
+Of the best 10 and 100 texts that the model finds when it reads every text under the condition, how
+many `index.search` finds, in %. At most {queries} texts of a set are queries, each of them among
+the texts; {rescore} texts are scored in the second stage.
+
+- **Two stages**: what `condsim search` does: a map learned from 1,024 texts under the condition.
+- **Plain**: stored vectors without a condition choose as many texts to score, without that map.
+- **Plain alone**: stored vectors without a condition and no second stage.
+
+| texts | number | @10: two stages | plain | plain alone | @100: two stages | plain | plain alone |
+|---|---:|---:|---:|---:|---:|---:|---:|
+{rows}
+
+Where thousands of texts are alike in the respect, as in "whether it is family-friendly", the best
+ten differ by rounding, and recall says little. `python -m experiments.search_recall` makes this
+page.
+"""
 
 
 if __name__ == "__main__":

@@ -106,6 +106,7 @@ class FakeBackend:
     name = "fake"
     max_new_tokens = 20
     longest_prompt: int | None = None
+    answer_gap = " "
     notes: tuple[str, ...] = ()
 
     def __init__(self, reply: Callable[[str], Answer], *, fail_after: int | None = None) -> None:

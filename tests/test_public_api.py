@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import doctest
+import os
 import subprocess
 import sys
 import tomllib
@@ -21,6 +22,20 @@ def modules_after(code):
         [sys.executable, "-c", script], check=True, capture_output=True, text=True, cwd=PROJECT
     )
     return set(done.stdout.splitlines()[-1].split())
+
+
+def test_scoring_looks_nothing_up_and_keeps_nothing(tmp_path):
+    script = (
+        "import sys, condsim\n"
+        "def seen(event, _):\n    assert not event.startswith('socket.'), event\n"
+        "sys.addaudithook(seen)\n"
+        "condsim.load().score('A dog.', 'A cat.', 'the animal')"
+    )
+    # ONNX Runtime keeps what it reports of its use below this folder, before it sends it.
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    environment.pop("ORT_DISABLE_TELEMETRY", None)
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=PROJECT, env=environment)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
 def test_public_names_are_pinned():

@@ -29,6 +29,7 @@ from experiments.naming import digest, recipe_file
 from experiments.options import GoldSet, Options, data_path, load_gold_set
 
 _RECIPE = "contexts/openstax.yaml"
+_FOR_ALL = {"selection.candidates"}  # rows of counts have their own unless all are changed
 _UNBOUNDED = 10**12  # sentences of a corpus that is not known yet
 _PARTS: dict[str | None, Part] = {
     "origin": "origin",
@@ -180,7 +181,7 @@ def _recipe(row: Row, options: Options) -> ContextsRecipe:
 
 def _check_overrides(experiment: Experiment, overrides: Sequence[str]) -> None:
     """Refuses to change for all rows what they differ in."""
-    taken = {key for row in experiment.rows.values() for key in row.set}
+    taken = {key for row in experiment.rows.values() for key in row.set} - _FOR_ALL
     for text in overrides:
         key = text.partition("=")[0].strip()
         for other in taken:

@@ -53,6 +53,8 @@ from experiments.results import Difference, Interval, Line, Results, differences
 _LOGGER = logging.getLogger("condsim")
 _COUNTS = "counts.json"
 _SEED = 0
+_ON_DEV = ", its settings (λ, copying, |C_s|) chosen on *labelled* pairs of STS-B dev"
+_TUNED = {"openstax": _ON_DEV, "captions": _ON_DEV}  # recipes whose files say the same
 
 
 @dataclass(frozen=True)
@@ -268,8 +270,8 @@ class FromContextsWork:
             scoring, chosen = recipes[name].scoring, recipes[name].selection
             weights = ", ".join(f"{value:g}" for value in scoring.weights.values)
             yield (
-                f"Recipe `{name}`, which says what its settings were chosen on; no label was seen "
-                "by any model. Where no row says otherwise: λ of coherence, centre, left and right "
+                f"Recipe `{name}`{_TUNED.get(name, '')}; no label was seen by any model. Where no "
+                "row says otherwise: λ of coherence, centre, left and right "
                 f"{weights}; centring `{scoring.center}`; |C_s| = {chosen.size}, chosen from "
                 f"{round(chosen.candidates * chosen.size)} in {chosen.chunks} chunks."
             )

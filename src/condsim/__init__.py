@@ -14,6 +14,7 @@ Example:
 from __future__ import annotations
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+# Released ONNX Runtimes report their use over the network unless told otherwise before they load.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 _LAZY = {
     "CondSimError": ("condsim.errors", "CondSimError"),

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import platform
+import re
 import secrets
+import stat
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -13,16 +17,19 @@ from typing import Self
 
 from condsim.errors import InputError
 
+_PARTIAL = ".partial"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Gives a temporary path beside ``path`` and renames it over ``path`` on success.
 
-    On an error the temporary file is removed and ``path`` is as it was. A device or a pipe is
-    written itself.
+    On an error the temporary file is removed and ``path`` is as it was; one that a killed process
+    left is removed by the next that writes the same file. A link is followed, a mode is kept, and a
+    device or a pipe is written itself.
     """
-    # A name of its own, or two processes that write the same file would take it from each other.
-    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
+    target, partial = path, None
     try:
         if path.is_dir():
             raise InputError(f"{path} is a folder; give the name of a file to write.")
@@ -31,15 +38,44 @@ def replacing(path: Path) -> Iterator[Path]:
         if path.exists() and not path.is_file():
             yield path
             return
+        target = path.resolve()
+        partial = _temporary(target)
         yield partial
-        partial.replace(path)
+        if target.exists():
+            partial.chmod(stat.S_IMODE(target.stat().st_mode))
+        partial.replace(target)
     except OSError as error:
-        if error.filename not in (None, str(partial), str(path)):
+        if error.filename not in (None, str(partial), str(path), str(target)):
             raise  # about another file
-        raise InputError(f"{path} cannot be written: {error}.") from error
+        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from error
     finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
+        if partial is not None:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+
+
+def _temporary(path: Path) -> Path:
+    """Names a temporary file of this process, once what dead ones left is removed."""
+    # A name of its own, or two processes that write the same file would take it from each other.
+    host = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
+    ours = f"{path.name}.{host}-"
+    for left in path.parent.iterdir():
+        if left.name.startswith(ours) and left.name.endswith(_PARTIAL):
+            number = left.name.removeprefix(ours).split("-")[0]
+            if number.isdecimal() and not _runs(int(number)):
+                with suppress(OSError):
+                    left.unlink()
+    return path.with_name(f"{ours}{os.getpid()}-{secrets.token_hex(4)}{_PARTIAL}")
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
 
 
 def write_text(path: Path, text: str) -> None:
@@ -48,11 +84,26 @@ def write_text(path: Path, text: str) -> None:
         partial.write_text(text, encoding="utf-8")
 
 
+def printable(text: str) -> str:
+    """Shows characters that steer a terminal, such as escapes and line ends, as codes."""
+    return _CONTROL.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+
+
 def check_not_input(output: Path, file: Path, *, option: str = "output") -> None:
     """Refuses to write a file over the one that is read; ``option`` names what must change."""
     with suppress(OSError):  # whoever reads or writes a bad path says what is wrong with it
         if output.is_file() and file.is_file() and output.samefile(file):
             raise InputError(f"{output} is the input itself. Give another {option}.")
+
+
+def check_folder(folder: Path, *, what: str, own: Iterable[str]) -> None:
+    """Refuses a file, and a folder that holds something but none of the files of ``what``."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; a {what} is a folder.")
+    # What a kill left half-written does not count.
+    found = folder.is_dir() and any(path.suffix != ".partial" for path in folder.iterdir())
+    if found and not any((folder / name).exists() for name in own):
+        raise InputError(f"{folder} is not empty and holds no {what}; give another folder.")
 
 
 def sha256_of(path: Path) -> str:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from condsim import __version__
 from condsim.errors import InputError, require
-from condsim.files import replacing, write_text
+from condsim.files import check_folder, replacing, write_text
 from condsim.types import FloatArray
 
 MANIFEST = "manifest.json"
@@ -83,13 +83,10 @@ def sole_process(folder: Path) -> Iterator[None]:
 
 def read_manifest(folder: Path, *, what: str) -> dict[str, Any] | None:
     """Reads the manifest of a folder that must hold ``what``; None if it is missing or empty."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; a {what} is a folder.")
-    if not folder.exists() or not any(folder.iterdir()):
-        return None
+    check_folder(folder, what=what, own=[MANIFEST])
     path = folder / MANIFEST
     if not path.is_file():
-        raise InputError(f"{folder} is not empty and holds no {what}; give another folder.")
+        return None
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -167,8 +164,7 @@ def kept_rows(
 
     Args:
         path: The ``.npy`` file; a ``.json`` beside it says what it holds.
-        compute: Gives the rows from a start to a stop, ``(stop - start, width)``; their type is
-            that of the array.
+        compute: Gives the rows from a start to a stop, ``(stop - start, width)``.
         rows: Number of rows, at least 1.
         inputs: What the rows are computed from; may be left out where ``path`` tells it.
         progress: Called with the rows done and their number.

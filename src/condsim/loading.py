@@ -30,6 +30,7 @@ from condsim.scorers import (
     MODEL_FILE,
     EmbeddingScorer,
     OnnxScorer,
+    PairScorer,
     Settings,
     packaged_folder,
     revision_of,
@@ -113,11 +114,11 @@ def load_scorer(model: str | Path | None = None, *, device: str | None = None) -
     return load_hub_model(model, device=device)
 
 
-def load_encoder(model: str | Path | None = None) -> EmbeddingScorer:
+def load_encoder(model: str | Path | PairScorer | None = None) -> EmbeddingScorer:
     """Loads a model that gives embeddings.
 
     Args:
-        model: As `load_scorer`.
+        model: As `load_scorer`; one that is loaded stays as it is.
 
     Returns:
         A bi- or tri-encoder.
@@ -126,7 +127,7 @@ def load_encoder(model: str | Path | None = None) -> EmbeddingScorer:
         ModelError: If there is no such model, it cannot be loaded, or gives scores only.
         MissingExtraError: As `load_scorer`.
     """
-    scorer = load_scorer(model)
+    scorer = model if isinstance(model, PairScorer) else load_scorer(model)
     if not isinstance(scorer, EmbeddingScorer):
         raise ModelError(f"{scorer.name} gives scores only; embeddings need a bi- or tri-encoder.")
     return scorer

@@ -11,6 +11,7 @@ from rich import progress as bars
 from rich.console import Console
 
 from condsim.files import Closing
+from condsim.terminal import Terminal
 
 Progress = Callable[[str, int, int], None]
 """Called with the stage, what is done and what there is (0 where unknown)."""
@@ -31,7 +32,7 @@ class ProgressDisplay(Closing):
 
     def __init__(self, console: Console | None = None) -> None:
         """Makes the display, on stderr by default; nothing is drawn before the first call."""
-        self._console = console or Console(stderr=True)
+        self._console = console or Terminal(stderr=True)
         self._bars = bars.Progress(
             bars.TextColumn("{task.description}"),
             bars.BarColumn(),

@@ -47,11 +47,7 @@ class RayWorkers:
         self._each = {"num_cpus": cpus, "num_gpus": gpus}
 
     def check(self) -> None:
-        """Connects to the cluster once, so that a mistake shows before long work.
-
-        Raises:
-            InputError: If it cannot be reached or has no room for a worker.
-        """
+        """Connects to the cluster once, so that a mistake shows before long work."""
         with _connected(self._address) as ray:
             self._room(ray)
 
@@ -66,18 +62,10 @@ class RayWorkers:
     ) -> Iterator[Any]:
         """Gives each worker the next call when it has finished one; if it dies, another takes it.
 
-        Args:
-            worker: A class with a method ``work``, which may be called twice with the same value.
-            arguments: What each worker is made of.
-            calls: Values to call ``work`` with; read as workers become free.
-            most: Most workers to start; as many as fit if None.
-            what: The error if a worker fails, with ``{}`` for the reason.
-
-        Yields:
-            What the calls return, in any order.
-
-        Raises:
-            InputError: If the cluster cannot be reached or a worker fails.
+        A ``worker`` is a class, made of ``arguments``, with a method ``work`` that may be called
+        twice with the same value. ``calls`` are read as workers become free, ``most`` bounds their
+        number, and ``what`` is the error if one fails, with ``{}`` for the reason. Results come in
+        any order.
         """
         with _connected(self._address) as ray:
             count = self._room(ray) if most is None else min(most, self._room(ray))

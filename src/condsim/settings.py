@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, get_args
@@ -74,32 +75,22 @@ class Settings(BaseModel):
             InputError: If a key is unknown or a value breaks a rule.
         """
         values = {**dict(self), **changes}
-        return validated(type(self), values, what=self.what, source=f"The {self.what}")
+        return validated(type(self), values, what=self.what)
 
 
-def validated(kind: type[Model], values: Mapping[str, Any], *, what: str, source: str) -> Model:
+def validated(
+    kind: type[Model], values: Mapping[str, Any], *, what: str, source: str = ""
+) -> Model:
     """Makes settings of plain values; the first fault is told, with ``what`` and ``source``."""
     try:
         return kind.model_validate(dict(values))
     except ValidationError as error:
-        raise _first_fault(kind, error, what=what, source=source) from error
+        fault = _first_fault(kind, error, what=what, source=source)
+        raise fault if source in str(fault) else InputError(f"{source}: {fault}") from error
 
 
 def validated_json(kind: type[Model], content: bytes, *, what: str, source: str) -> Model:
-    """Makes settings of JSON, which is never held as Python objects that are not checked.
-
-    Args:
-        kind: The settings.
-        content: A JSON object in UTF-8.
-        what: What the settings are called in errors, such as ``"request"``.
-        source: Where they come from, for errors.
-
-    Returns:
-        The settings.
-
-    Raises:
-        InputError: If it is no JSON object, a key is unknown or missing, or a value breaks a rule.
-    """
+    """As `validated`, of a JSON object in UTF-8: nothing that is not checked becomes an object."""
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
@@ -160,6 +151,20 @@ def _is_settings(kind: object) -> bool:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
+_LONGEST = 4_000_000  # characters of a file
+_ALIASES = 16
+_DEEPEST = 50
+_OPENS = (
+    yaml.FlowSequenceStartToken,
+    yaml.FlowMappingStartToken,
+    yaml.BlockSequenceStartToken,
+    yaml.BlockMappingStartToken,
+)
+_CLOSES = (yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken, yaml.BlockEndToken)
+_SHOWN = 300  # characters of a value in an error
+_NO_YAML = (yaml.YAMLError, ValueError, OverflowError, RecursionError)  # dates, digits, nesting
+
+
 class _Loader(yaml.SafeLoader):
     """Reads numbers such as ``1e-5`` as numbers, as YAML 1.2 does."""
 
@@ -169,16 +174,31 @@ _Loader.add_implicit_resolver(
 )
 
 
+def _loaded(text: str) -> object:
+    """Reads YAML of so many levels and aliases: a small file can hold values without bound."""
+    aliases = depth = 0
+    for token in yaml.scan(text, _Loader):
+        aliases += isinstance(token, yaml.AliasToken)
+        depth += isinstance(token, _OPENS) - isinstance(token, _CLOSES)
+        if aliases > _ALIASES or depth > _DEEPEST:
+            raise yaml.YAMLError(f"at most {_ALIASES} aliases and {_DEEPEST} levels are read")
+    return yaml.load(text, _Loader)
+
+
 def read_mapping(path: Path, *, what: str) -> dict[str, Any]:
     """Reads a YAML file that holds a mapping; errors call it ``what``, such as ``"recipe"``."""
     try:
-        values = yaml.load(path.read_text(encoding="utf-8"), _Loader)
+        with path.open(encoding="utf-8") as file:
+            text = file.read(_LONGEST + 1)
+        if len(text) > _LONGEST:
+            raise InputError(f"The {what} {path} must have at most {_LONGEST:,} characters.")
+        values = _loaded(text)
     except FileNotFoundError as error:
         raise InputError(f"The {what} {path} does not exist.") from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read the {what} {path}: {error}.") from error
-    except yaml.YAMLError as error:
-        where = " ".join(str(error).split())
+    except _NO_YAML as error:
+        where = " ".join(str(error).split())[:_SHOWN]
         raise InputError(f"{path} is not valid YAML: {where}") from error
     if not isinstance(values, dict):
         raise InputError(f"{path} must hold a mapping of {what} keys to values.")
@@ -202,10 +222,20 @@ def override(values: dict[str, Any], text: str) -> None:
         if not isinstance(target, dict):
             raise InputError(f"--set {text!r}: '{parent}' holds no keys of its own.")
     try:
-        target[last] = yaml.load(value, _Loader)
-    except yaml.YAMLError as error:
-        raise InputError(f"--set {text!r}: the value is not valid YAML.") from error
+        target[last] = _loaded(value)
+    except _NO_YAML as error:
+        raise InputError(f"--set {_shown(text)}: the value is not valid YAML.") from error
 
 
 def _wrong(what: str, key: str, rule: str, value: object) -> InputError:
-    return InputError(f"{what.capitalize()} key '{key}' must be {rule}. Got {value!r}.")
+    return InputError(f"{what.capitalize()} key '{key}' must be {rule}. Got {_shown(value)}.")
+
+
+def _shown(value: object) -> str:
+    """A value in at most a few lines, also where it nests or is of any size."""
+    show = reprlib.Repr()
+    show.maxstring = show.maxother = show.maxlong = _SHOWN
+    try:
+        return show.repr(value)
+    except ValueError:  # an integer of more digits than Python writes
+        return f"a {type(value).__name__}"

@@ -118,7 +118,6 @@ def test_cluster_bad_options_are_one_line(file, tmp_path):
         ([empty, "--output", output], "is empty"),
         ([tmp_path / "none.csv", "--output", output], "no such file"),
         ([file, "--output", tmp_path / "out.xlsx"], "must be one of .csv"),
-        ([file, "--output", file], "is the input itself. Give another --output"),
         ([file, "--output", output, "--plot", tmp_path / "no" / "p.png"], "--plot: the folder"),
         ([file, "--output", output, "--condition", "the animal"], "must be given once"),
         ([listed, "--output", output], "column 'tags': a list or an object"),

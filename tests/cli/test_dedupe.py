@@ -82,7 +82,3 @@ def test_dedupe_dates_and_numbers_mixed_are_refused(file, tmp_path):
     file.write_text(TEXTS.replace("2026-03-01", "17"))
     error = invoke(file, tmp_path / "out.csv", "--keep", "newest:date").exception
     assert "row 3 (line 4), column 'date': is a number, while rows before have a date" in str(error)
-
-
-def test_dedupe_output_over_the_input_is_refused(file):
-    assert "is the input itself" in str(invoke(file, file).exception)

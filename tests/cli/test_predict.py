@@ -109,13 +109,6 @@ def test_predict_output_in_a_missing_folder_is_an_error(tmp_path, scorer):
     assert scorer.blocks == []
 
 
-def test_predict_output_over_its_input_refused(tmp_path):
-    data = write(tmp_path / "test.csv", [1])
-    result = invoke("--data", data, "--output", data)
-    assert "is the input itself" in str(result.exception)
-    assert data.read_text().startswith("sentence1")
-
-
 def test_predict_unknown_scale_is_an_error(tmp_path):
     data = write(tmp_path / "test.csv", [1])
     result = invoke("--data", data, "--output", tmp_path / "out.json", "--scale", "percent")

@@ -60,7 +60,7 @@ def test_with_answers_no_answer_leaves_the_row_alone_and_no_label_leaves_it_out(
 def test_with_answers_blocks_of_any_size_give_the_same(monkeypatch):
     rows = [PEOPLE, MOOD, PEOPLE._replace(condition="The number of dogs."), PEOPLE]
     whole = list(with_answers(rows, FunctionAnswerer(), seed=3))
-    monkeypatch.setattr("condsim.construction.row_files.BLOCK", 3)
+    monkeypatch.setattr("condsim.construction.rows.BLOCK", 3)
     assert list(with_answers(rows, FunctionAnswerer(), seed=3)) == whole
 
 
@@ -161,7 +161,7 @@ def test_build_answers_command_says_what_was_added(tmp_path):
     ("options", "message"),
     [
         (["--model", "runs/bi"], "Only a language model answers in words"),
-        (["--model", "m.yaml", "--functions", "f.py"], "--functions and --model both answer"),
+        (["--model", "m.yaml", "--functions", "f.py"], "both answer: not both, give one"),
         (["--functions", "none.py"], "none.py is no file"),
     ],
 )

@@ -94,7 +94,7 @@ def make(collection, vectors, folder, settings=SETTINGS, **changes):
 
 def test_candidates_are_those_of_the_paper_by_hand(collection, vectors, tmp_path, monkeypatch):
     monkeypatch.setattr(PART, 60)  # several parts
-    monkeypatch.setattr("condsim.construction.candidates.parts._ROWS", 7)  # several row groups
+    monkeypatch.setattr("condsim.construction.candidates.generating._ROWS", 7)  # several row groups
     report = make(collection, vectors, tmp_path)
     rows = list(read_rows(tmp_path / "pairs.parquet", Candidate))
     texts = [frozenset([row.sentence1, row.sentence2]) for row in rows]
@@ -188,8 +188,8 @@ def test_candidates_stopped_half_way_go_on_from_there(collection, vectors, tmp_p
         made.append(path)
         write(self, path, start, stop)
 
-    write = importlib.import_module("condsim.construction.candidates.parts").PartMaker.write
-    monkeypatch.setattr("condsim.construction.candidates.parts.PartMaker.write", record)
+    write = importlib.import_module("condsim.construction.candidates.generating").PartMaker.write
+    monkeypatch.setattr("condsim.construction.candidates.generating.PartMaker.write", record)
     stops_after = 2
     with pytest.raises(KeyboardInterrupt):
         make(collection, vectors, tmp_path)

@@ -59,7 +59,7 @@ def test_teach_scores_off_the_scale_are_put_on_its_ends():
 
 
 def test_teach_takes_rows_block_by_block(monkeypatch):
-    monkeypatch.setattr("condsim.construction.row_files.BLOCK", 2)
+    monkeypatch.setattr("condsim.construction.rows.BLOCK", 2)
     teacher = Fixed("a", 3)
     assert len(list(teach(iter(ROWS), [teacher]))) == 3
     assert teacher.blocks == [2, 1]

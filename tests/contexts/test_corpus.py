@@ -95,8 +95,8 @@ def test_corpus_sentences_any_order_read_as_asked(small_corpus: Corpus) -> None:
 def test_corpus_many_batches_read_as_one(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("condsim.contexts.corpus.arrays.BATCH", 2)
-    monkeypatch.setattr("condsim.contexts.corpus.sentences._AT_ONCE", 3)
+    monkeypatch.setattr("condsim.contexts.corpus.stored.BATCH", 2)
+    monkeypatch.setattr("condsim.contexts.corpus.reading._AT_ONCE", 3)
     corpus = prepare_corpus(
         [write(RIVERS)], tmp_path / "corpus", settings=CorpusSettings(chunk_sentences=3)
     )
@@ -207,7 +207,7 @@ def test_corpus_killed_while_written_is_built_anew(write: Write, tmp_path: Path)
 
 
 def test_corpus_failure_leaves_nothing_behind(write: Write, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"bad\.txt, line 2: byte 0xff is not UTF-8"):
+    with pytest.raises(InputError, match=r"bad\.txt, line 2, byte 13 of the file: not valid UTF-8"):
         prepare_corpus([write(b"Fine so far.\n\xff\xfe", "bad.txt")], tmp_path / "corpus")
     assert not (tmp_path / "corpus").exists()
     assert not (tmp_path / "corpus.partial").exists()

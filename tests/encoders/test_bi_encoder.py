@@ -38,7 +38,7 @@ def test_bi_encoder_embedding_equals_naive_pooling(
             "cls": layers[-1][0, 0],
             "mean": layers[-1][0].mean(0),
             "mean_top2": (layers[-1][0].mean(0) + layers[-2][0].mean(0)) / 2,
-            "mean_first_last": (layers[-1][0].mean(0) + layers[1][0].mean(0)) / 2,
+            "mean_first_last": (layers[-1][0].mean(0) + layers[0][0].mean(0)) / 2,
         }[pooling]
         np.testing.assert_allclose(embedding, expected.numpy(), atol=1e-5)
 

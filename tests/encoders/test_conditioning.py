@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
-from condsim.encoders import conditional_sentences, cross_encoder_pairs
+from condsim.encoders import conditional_sentences, cross_encoder_inputs
 from condsim.errors import InputError
 
 
@@ -34,18 +35,34 @@ def test_conditional_sentences_single_text_raises() -> None:
         conditional_sentences(["A.", "B."], "xy", order="condition-first")
 
 
-def test_cross_encoder_pairs_default_is_sentences_then_condition() -> None:
-    assert cross_encoder_pairs(["A."], ["B."], ["x"], separator="[SEP]") == [["A.[SEP]B.", "x"]]
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, "A. | B. | x"),
+        ({"order": "condition-first"}, "x | A. | B."),
+        ({"inputs": "sentences"}, "A. | B."),
+        ({"inputs": "condition"}, "x"),
+        ({"layout": "pair"}, ["A. | B.", "x"]),
+        ({"layout": "pair", "order": "condition-first"}, ["x", "A. | B."]),
+        ({"layout": "pair", "inputs": "sentences"}, ["A.", "B."]),
+    ],
+)
+def test_cross_encoder_inputs_holds_what_is_read_and_nothing_else(
+    options: Any, expected: str | list[str]
+) -> None:
+    given = cross_encoder_inputs(["A."], ["B."], ["x"], separator=" | ", **options)
+    assert given == [expected]
 
 
-def test_cross_encoder_pairs_condition_first_is_the_mirror() -> None:
-    pairs = cross_encoder_pairs(["A."], ["B."], ["x"], separator="|", order="condition-first")
-    assert pairs == [["x", "A.|B."]]
+def test_cross_encoder_inputs_without_conditions_are_the_sentences() -> None:
+    assert cross_encoder_inputs(["A."], ["B."], None, separator=" | ") == ["A. | B."]
+    with pytest.raises(InputError, match="reads conditions only"):
+        cross_encoder_inputs(["A."], ["B."], None, separator=" | ", inputs="condition")
 
 
-def test_cross_encoder_pairs_different_lengths_raises() -> None:
+def test_cross_encoder_inputs_different_lengths_raises() -> None:
     with pytest.raises(InputError, match="Got 1 sentences1, 2 sentences2, 1 conditions"):
-        cross_encoder_pairs(["A."], ["B.", "C."], ["x"], separator="|")
+        cross_encoder_inputs(["A."], ["B.", "C."], ["x"], separator="|")
 
 
 def test_conditioning_import_needs_no_torch() -> None:

@@ -8,38 +8,48 @@ import pytest
 import torch
 from sentence_transformers import CrossEncoder
 
-from condsim.encoders import Pooling, build_cross_encoder, cross_encoder_pairs, pair_separator
+from condsim.encoders import Pooling, build_cross_encoder, cross_encoder_inputs, separator_of
 from condsim.errors import ModelError
 
 ONE, TWO, CONDITION = "a man throws a ball.", "two dogs run.", "the sport"
 
 
 @pytest.mark.parametrize(
+    ("fixture", "tokens"),
+    [
+        ("tiny_backbone", "[CLS] a ball [SEP] a dog [SEP] the sport [SEP]"),
+        ("tiny_roberta_backbone", "<s> a Ġ </s> Ġ a Ġ </s> Ġth e </s>"),
+    ],
+)
+def test_separator_of_released_gives_the_tokens_of_the_released_code(
+    fixture: str, tokens: str, request: pytest.FixtureRequest
+) -> None:
+    tokenizer = build_cross_encoder(str(request.getfixturevalue(fixture))).tokenizer
+    texts = ("a ball", "a dog", "the sport") if fixture == "tiny_backbone" else ("a", "a", "the")
+    separator = separator_of(tokenizer, "released")
+    text = cross_encoder_inputs(*([one] for one in texts), separator=separator)
+    encoding = tokenizer(text, return_token_type_ids=True)
+    assert tokenizer.convert_ids_to_tokens(encoding["input_ids"][0]) == tokens.split()
+    assert set(encoding["token_type_ids"][0]) == {0}
+
+
+@pytest.mark.parametrize(
     ("fixture", "separator"), [("tiny_backbone", "[SEP]"), ("tiny_roberta_backbone", "</s></s>")]
 )
-def test_pair_separator_gives_the_tokens_of_a_pair(
+def test_separator_of_pair_gives_the_tokens_of_a_pair(
     fixture: str, separator: str, request: pytest.FixtureRequest
 ) -> None:
     tokenizer = build_cross_encoder(str(request.getfixturevalue(fixture))).tokenizer
-    assert pair_separator(tokenizer) == separator
-    pair = cross_encoder_pairs([ONE], [TWO], [CONDITION], separator=separator)[0]
-    tokens = tokenizer.convert_ids_to_tokens(tokenizer(*pair)["input_ids"])
-    # The special tokens split the sequence into sentence1, sentence2 and condition, whole.
-    ids: list[list[int]] = [[]]
-    for token in tokens:
-        if token in tokenizer.all_special_tokens:
-            ids.append([])
-        else:
-            ids[-1].append(tokenizer.convert_tokens_to_ids(token))
-    expected = [
-        tokenizer(text, add_special_tokens=False)["input_ids"] for text in (ONE, TWO, CONDITION)
-    ]
-    assert [part for part in ids if part] == expected
+    assert separator_of(tokenizer, "pair") == separator
+    [pair] = cross_encoder_inputs([ONE], [TWO], [CONDITION], separator=separator, layout="pair")
+    assert pair == [f"{ONE}{separator}{TWO}", CONDITION]
     assert tokenizer(pair[0])["input_ids"] == tokenizer(ONE, TWO)["input_ids"]
 
 
-def test_pair_separator_none_raises() -> None:
+@pytest.mark.parametrize("layout", ["released", "pair"])
+def test_separator_of_none_raises(layout: Any) -> None:
     class Bare:
+        sep_token = None
         all_special_tokens: list[str] = []  # noqa: RUF012
 
         def __call__(self, *_: str) -> Any:
@@ -52,8 +62,8 @@ def test_pair_separator_none_raises() -> None:
         def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
             return [str(number) for number in ids]
 
-    with pytest.raises(ModelError, match="puts no separator between two texts"):
-        pair_separator(Bare())  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="has no separator to put between two texts"):
+        separator_of(Bare(), layout)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("transform", [True, False])
@@ -64,7 +74,7 @@ def test_cross_encoder_saved_and_loaded_is_equal(
     model = build_cross_encoder(
         str(tiny_backbone), pooling=pooling, transform=transform, max_seq_length=24
     )
-    pairs = cross_encoder_pairs([ONE, TWO], [TWO, ONE], [CONDITION] * 2, separator="[SEP]")
+    pairs = [[f"{ONE}[SEP]{TWO}", CONDITION], [f"{TWO}[SEP]{ONE}", CONDITION]]
     scores = model.predict(pairs)
     model.save(str(tmp_path), create_model_card=False)
     loaded = CrossEncoder(str(tmp_path))

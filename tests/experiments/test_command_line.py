@@ -191,5 +191,5 @@ def test_reproduce_contexts_dry_run_prints_parts_and_cost_and_writes_nothing(tmp
         *("corpus", "coherence", "generators", "origin")
     ]
     assert "origin on STS-B, at most: 5 pairs x 6 contexts x 3 generators" in done.stderr
-    assert "0 of 8 runs finished" in done.stderr
+    assert "0 of 9 runs finished" in done.stderr
     assert not (tmp_path / "runs").exists()

@@ -106,11 +106,19 @@ def test_plan_contexts_known_numbers_of_the_paper():
 
 def test_plan_contexts_seven_sets_or_those_asked_for(options):
     experiment = load_experiment("ssbc-table2")
-    assert len(measurements(plan_contexts(experiment, options))) == 4 * len(TEST_SETS)
+    assert len(measurements(plan_contexts(experiment, options))) == 5 * len(TEST_SETS)
     only = dataclasses.replace(options.contexts, only=("sick-r",))
     lines = plan_contexts(experiment, dataclasses.replace(options, contexts=only))
-    assert len(measurements(lines)) == 4
+    assert len(measurements(lines)) == 5
     assert {line.gold for line in lines if line.row.key == "glove"} == set(TEST_SETS)
+
+
+def test_plan_contexts_candidates_are_changed_for_counts_too(options):
+    changed = dataclasses.replace(options, overrides=("selection.candidates=3",))
+    for experiment in map(load_experiment, NAMES):
+        if "inputs" not in next(iter(experiment.rows.values())).set:
+            runs = measurements(plan_contexts(experiment, changed))
+            assert {run.recipe.selection.candidates for run in runs} == {3}
 
 
 def test_plan_contexts_of_one_scorer_come_together(options):
@@ -125,7 +133,9 @@ def test_plan_parts_come_in_the_order_they_are_made(options):
     work = open_work(load_experiment("ssbc-structures"), options)
     lines = [line for line in work.plan(work.runs)[0] if "/on-" not in line]
     kinds = [Path(line.split()[-1]).name.split("-")[1] for line in lines]
-    assert sorted(kinds, key=ORDER.index) == [*ORDER, *["surrogate"] * 3]
+    counts = ["generators", "origin"]  # of the row of counts
+    wanted = sorted([*ORDER, *["surrogate"] * 3, *counts], key=ORDER.index)
+    assert sorted(kinds, key=ORDER.index) == wanted
     assert kinds.index("generators") < kinds.index("origin") < kinds.index("surrogate")
     assert all(line.startswith("to do ") for line in lines)
 
@@ -134,7 +144,7 @@ def test_part_folder_changes_with_what_decides_it_alone(options):
     def folders(*overrides):
         changed = dataclasses.replace(options, overrides=overrides)
         lines = plan_contexts(load_experiment("ssbc-cases"), changed)
-        (recipe,) = {str(one.recipe): one.recipe for one in measurements(lines)}.values()
+        recipe = measurements(lines)[0].recipe
         return {part: part_folder(options.runs, part, recipe) for part in ORDER}
 
     base = folders()

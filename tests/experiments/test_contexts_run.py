@@ -310,7 +310,7 @@ def test_reproduce_contexts_killed_anywhere_ends_with_the_same_scores(options, d
     again = [word.replace(str(tmp_path / "runs"), str(tmp_path / "whole")) for word in command]
     subprocess.run(again, cwd=PROJECT, env=environment, check=True, timeout=300)
     kept = sorted((tmp_path / "runs").glob("*/on-*/scores.npy"))
-    assert len(kept) == 7
+    assert len(kept) == 8
     for path in kept:
         other = tmp_path / "whole" / path.relative_to(tmp_path / "runs")
         np.testing.assert_allclose(np.load(path), np.load(other), atol=1e-5)

@@ -34,7 +34,17 @@ WHAT = ("ride brown horses", "walk a black dog", "play soccer", "eat a red apple
 WHERE = ("on a beach", "in a park", "near a lake", "in a street")
 TEXTS = [f"{who} {what} {where}" for who in WHO for what in WHAT for where in WHERE]
 HELD_OUT = (TEXTS[2], TEXTS[41], TEXTS[79])
-MADE = ("csts", "captions", "weak", "absent", "plain", "criteria", "attributes", "applies")
+MADE = (
+    "csts",
+    "captions",
+    "weak",
+    "absent",
+    "plain",
+    "criteria",
+    "attributes",
+    "applies",
+    "wordings",
+)
 
 
 def texts_in(path: Path) -> set[str]:

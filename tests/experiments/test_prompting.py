@@ -145,7 +145,7 @@ def test_plan_prompts_folder_depends_on_what_decides_the_scores(options):
     assert folder(max_requests=3, max_tokens=5, unlisted=True) == folder()
     server = folder(base_url="http://localhost:1/v1")
     assert server != folder(base_url="http://localhost:2/v1")  # it may serve another model
-    expected = folder(scoring="expected")
+    expected = folder(scoring=("expected",))
     assert len({folder(), server, expected}) == 3
     assert "-4-shot-expected-s0-" in expected.name
     before = folder()
@@ -178,7 +178,7 @@ def test_reproduce_page_has_the_papers_number_beside_ours(ask, backends, options
     assert rows[5][:3] == ["short", "4-shot", "-4.29"]
     assert rows[5][-2] == "42.05"
     assert rows[5][3] == rows[5][-1]  # both are the same fake
-    assert rows[-1][0] == "condition-only baseline, C-STS"
+    assert rows[-2][0] == "condition-only baseline, C-STS"
     run = prompt_runs(planned(options, "csts-table11", "flan-t5-small"))[5]
     report = run.report()
     spearman = report.report.model.metrics["spearman"]
@@ -207,7 +207,10 @@ def test_reproduce_csv_has_paper_and_ours(ask, backends):
         ("Flan-T5 XL", "valid_spearman", ""),
     ]
     assert ours[0]["low"]
-    assert rows[-1]["instruction"] == "condition-only baseline"
+    assert [row["instruction"] for row in rows if not row["shots"]] == [
+        "condition-only baseline",
+        "condsim's default model, which learned from this file",
+    ]
     assert len([row for row in rows if row["paper"]]) == 63
 
 
@@ -262,14 +265,47 @@ def test_reproduce_mistake_is_told_before_a_page_is_written(ask, backends, optio
 
 
 def test_reproduce_expected_value_is_another_run(ask, backends):
-    ask("csts-table11", "m", scoring="expected")
-    page = ask("csts-table11", "m", scoring="expected").page.read_text()
+    ask("csts-table11", "m", scoring=("expected",))
+    page = ask("csts-table11", "m", scoring=("expected",)).page.read_text()
     assert "The score is the expected value" in page
     assert "--model m --scoring expected" in page
     assert "undefined" in page  # the fake gives all rows one expected value
     assert "one score for all rows" in page
     ask("csts-table11", "m")
     assert len(backends["m"].asked) == 9 * ROWS  # the answers are shared
+
+
+def test_reproduce_both_scorings_ask_once_and_have_a_column_each(ask, backends):
+    written = ask("csts-table11", "flan-t5-small", scoring=("text", "expected"))
+    assert (written.finished, written.planned) == (18, 18)
+    assert len(backends["google/flan-t5-small"].asked) == 9 * ROWS
+    page = written.page.read_text()
+    head = sections(page)["Spearman"][0]
+    assert head[2:4] == ["Flan-T5 small, paper", "Flan-T5 small, ours"]
+    assert head[-1] == "Flan-T5 small, expected value, ours"
+    assert "18 of 18 rows finished" in page
+    assert "--scoring text --scoring expected" in page
+
+
+def test_reproduce_drawn_rows_all_lines_are_measured_on_them(ask, backends, options):
+    page = ask("csts-table11", "m", rows=8).page.read_text()
+    few = list(backends["m"].asked)
+    assert len(few) == 9 * 8
+    assert "measured on 8 labelled rows of dev.csv (revision " in page
+    assert "), drawn with seed 0." in page
+    assert "--model m --rows 8" in page
+    ask("csts-table11", "m", rows=12)
+    assert len(backends["m"].asked) == 9 * 12  # the 8 are among the 12
+    drawn = prompt_runs(planned(options, "csts-table11", "m", rows=8))[0]
+    assert drawn.report().report.valid_rows == 8
+    assert drawn.folder != prompt_runs(planned(options, "csts-table11", "m"))[0].folder
+
+
+def test_reproduce_default_model_stands_below_the_rows(ask, backends):
+    rows = sections(ask("csts-table12", "m").page.read_text())["Spearman"]
+    assert rows[-1][0] == "condsim's default model, STS-B"
+    rows = sections(ask("csts-table11", "m").page.read_text())["Spearman"]
+    assert rows[-1][0] == "condsim's default model, which learned from this file, C-STS"
 
 
 def test_reproduce_server_leaves_its_address_out(ask, backends, options):

@@ -50,7 +50,7 @@ def documents():
 
 @pytest.mark.parametrize("kind", EMBEDDERS)
 def test_embedder_model_without_embeddings_refused(kind, ranker_only):
-    with pytest.raises(InputError, match=r"must be a bi-encoder or a tri-encoder. Got the Ranker"):
+    with pytest.raises(ModelError, match="gives scores only; embeddings need a bi- or tri-encoder"):
         kind(condition="the colour", model=ranker_only)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from condsim.errors import InputError
 from condsim.losses import (
     CrossEncoderSimilarityLoss,
     LossOptions,
+    classification_loss,
     correlation_loss,
     cosent_loss,
     mse_loss,
@@ -76,21 +78,31 @@ def test_cross_encoder_loss_quad_raises(model: CrossEncoder) -> None:
 
 def test_cross_encoder_loss_quad_of_weight_zero_is_dropped(model: CrossEncoder) -> None:
     loss = CrossEncoderSimilarityLoss(model, {"mse": 1.0, "quad": 0.0})
-    config = loss.get_config_dict()
-    assert config == {
-        "weights": {"mse": 1.0},
-        "scale": 20.0,
-        "middle_tolerance": 0.0,
-        "ranking_margin": 0.1,
-    }
+    assert loss.get_config_dict() == {"weights": {"mse": 1.0}, **asdict(LossOptions())}
 
 
-def test_cross_encoder_loss_one_column_raises(model: CrossEncoder) -> None:
-    with pytest.raises(InputError, match=r"two text columns\. Got 1"):
-        CrossEncoderSimilarityLoss(model, {"mse": 1.0})(COLUMNS[:1], GOLD)
+def test_cross_encoder_loss_column_of_pairs_is_two_columns(model: CrossEncoder) -> None:
+    loss = CrossEncoderSimilarityLoss(model, {"mse": 1.0})
+    pairs: Any = [list(pair) for pair in zip(*COLUMNS, strict=True)]
+    assert loss([pairs], GOLD)["mse"].item() == loss(COLUMNS, GOLD)["mse"].item()
 
 
-def test_cross_encoder_loss_three_outputs_raises(tiny_backbone: Path) -> None:
-    model = CrossEncoder(str(tiny_backbone), num_labels=3)
+def test_cross_encoder_loss_three_columns_raises(model: CrossEncoder) -> None:
+    with pytest.raises(InputError, match=r"one or two text columns\. Got 3"):
+        CrossEncoderSimilarityLoss(model, {"mse": 1.0})(COLUMNS + COLUMNS[:1], GOLD)
+
+
+def test_cross_encoder_loss_outputs_that_do_not_fit_raise(model: CrossEncoder) -> None:
+    three = CrossEncoder(str(model[0].model.config.name_or_path), num_labels=3)
     with pytest.raises(InputError, match=r"one output, the similarity\. Got one with 3"):
-        CrossEncoderSimilarityLoss(model, {"mse": 1.0})
+        CrossEncoderSimilarityLoss(three, {"mse": 1.0})
+    with pytest.raises(InputError, match=r"one for each label\. Got one with 1"):
+        CrossEncoderSimilarityLoss(model, {"classification": 1.0})
+
+
+def test_cross_encoder_loss_classification_equals_function_of_logits(tiny_backbone: Path) -> None:
+    model = build_cross_encoder(str(tiny_backbone), dropout=0.0, outputs=5)
+    loss = CrossEncoderSimilarityLoss(model, {"classification": 2.0})(COLUMNS, GOLD)
+    logits = model.predict(list(zip(*COLUMNS, strict=True)), convert_to_tensor=True).clone()
+    expected = 2 * classification_loss(logits, GOLD).item()
+    assert loss["classification"].item() == pytest.approx(expected, rel=1e-4)

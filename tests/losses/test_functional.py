@@ -10,6 +10,12 @@ from torch import Tensor
 
 from condsim.errors import InputError
 from condsim.losses import (
+    ACLLoss,
+    LossOptions,
+    QuadLoss,
+    Targets,
+    WACLLoss,
+    classification_loss,
     correlation_loss,
     cosent_loss,
     high_low_pairs,
@@ -104,6 +110,40 @@ def test_high_low_pairs_hand_worked_equals() -> None:
     labels = torch.tensor([0.25, 0.5, 0.0, 1.0, 0.5, 0.75])
     high, low = high_low_pairs(labels, torch.tensor([7, 2, -1, 7, 2, -1]))
     assert (high.tolist(), low.tolist()) == ([3], [0])
+
+
+def test_ties_kept_count_as_in_the_released_code_hand_worked() -> None:
+    # Pair 0 has the labels 0.75 and 0.25 and the cosines 0.8 and 0.1; pair 1 is a tie, whose first
+    # row (0.3) is the positive and whose second (0.7) the negative.
+    similarities = torch.tensor([0.1, 0.3, 0.8, 0.7])
+    targets = Targets(torch.tensor([0.25, 0.5, 0.75, 0.5]), torch.tensor([0, 1, 0, 1]))
+    expected = {
+        # Quad: 1 + 0.1 - 0.8 = 0.3 of pair 0, 1 + 0.7 - 0.3 = 1.4 of pair 1
+        QuadLoss: {"dropped": 0.3, "kept": (0.3 + 1.4) / 2},
+        # W-ACL: 0.5 * |0.5 + 0.1 - 0.8| = 0.1, and 0 * |0 + 0.7 - 0.3| = 0
+        WACLLoss: {"dropped": 0.1, "kept": 0.05},
+        # ACL: 0.2 and 0.4
+        ACLLoss: {"dropped": 0.2, "kept": 0.3},
+    }
+    assert LossOptions().ties == "dropped"
+    for loss, values in expected.items():
+        for ties, value in values.items():
+            options = LossOptions(ties=ties)  # type: ignore[arg-type]
+            assert loss.compute(similarities, targets, options).item() == pytest.approx(value)
+    high, low = high_low_pairs(targets.gold, targets.pair_ids, ties=True)  # type: ignore[arg-type]
+    assert [*zip(high.tolist(), low.tolist(), strict=True)] == [(1, 3), (2, 0)]
+    with pytest.raises(InputError, match="Unknown value of 'ties'"):
+        LossOptions(ties="some")  # type: ignore[arg-type]
+
+
+def test_classification_loss_hand_worked_equals() -> None:
+    # Gold 0.25 is the second of five labels: -log(2 / (1 + 2 + 1 + 1 + 1)) = log 3; gold 1 is the
+    # last: -log(1 / 5) of equal logits.
+    logits = torch.tensor([[0.0, math.log(2), 0.0, 0.0, 0.0], [3.0] * 5])
+    expected = (math.log(3) + math.log(5)) / 2
+    assert classification_loss(logits, torch.tensor([0.25, 1.0])).item() == pytest.approx(expected)
+    with pytest.raises(InputError, match="classification_loss takes logits"):
+        classification_loss(logits[:, 0], torch.tensor([0.25, 1.0]))
 
 
 def test_high_low_pairs_random_equals_naive_loop() -> None:

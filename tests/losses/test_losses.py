@@ -188,7 +188,10 @@ def test_weighted_sum_loss_bad_weights_raises(
 
 def test_loss_config_lists_its_settings(table_encoder: Any) -> None:
     assert MSELoss(table_encoder).get_config_dict() == {}
-    assert QuadLoss(table_encoder, margin=0.5).get_config_dict() == {"margin": 0.5}
+    assert QuadLoss(table_encoder, margin=0.5).get_config_dict() == {
+        "margin": 0.5,
+        "ties": "dropped",
+    }
     assert CoSENTLoss(table_encoder, scale=2.0).get_config_dict() == {"scale": 2.0}
     config = WeightedSumLoss(table_encoder, {"mse": 1}).get_config_dict()
     assert config == {
@@ -199,6 +202,7 @@ def test_loss_config_lists_its_settings(table_encoder: Any) -> None:
         "sigma": 0.5,
         "middle_tolerance": 0.0,
         "ranking_margin": 0.1,
+        "ties": "dropped",
     }
 
 

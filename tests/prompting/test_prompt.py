@@ -76,3 +76,8 @@ def test_render_without_condition_has_no_condition_line():
 def test_render_label_is_written_short(label: float, text: str):
     prompt = render("a", "b", None, examples=[Example("c", "d", None, label)])
     assert f"Output: {text}\n" in prompt
+
+
+def test_render_without_gap_writes_answers_as_the_release_does_for_t5():
+    prompt = render("a", "b", None, examples=[Example("c", "d", None, 4)], gap="")
+    assert "Output:4.0\n" in prompt

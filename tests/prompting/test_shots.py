@@ -55,13 +55,14 @@ def test_shots_zero_needs_no_labels():
     assert Shots(unlabelled, 0).for_query("a", "b") == []
 
 
-def test_shots_same_seed_gives_the_same_examples_to_all_queries():
-    shots = Shots(conditional(), 4, seed=1)
-    first = shots.for_query("a", "b")
-    assert shots.for_query("c", "d") == first
-    assert Shots(conditional(), 4, seed=1).for_query("e", "f") == first
-    drawn = {Shots(conditional(), 2, seed=seed).for_query("a", "b")[0] for seed in range(20)}
-    assert len(drawn) > 1
+def test_shots_each_query_has_its_own_the_same_every_time():
+    task = conditional(50)
+    drawn = [tuple(Shots(task, 2, seed=1).for_query("a", "b", str(row))) for row in range(200)]
+    assert len({examples[0].sentence1 for examples in drawn}) > 40  # of 50 pairs
+    again = Shots(task, 2, seed=1)
+    assert [tuple(again.for_query("a", "b", str(row))) for row in range(200)] == drawn
+    other = Shots(task, 2, seed=2)
+    assert [tuple(other.for_query("a", "b", str(row))) for row in range(200)] != drawn
 
 
 def test_shots_do_not_depend_on_the_order_of_the_file():
@@ -91,11 +92,26 @@ def test_shots_plain_rows_are_single_examples_each_pair_once():
     assert all(example.condition is None for example in examples)
 
 
-def test_shots_rows_of_equal_labels_are_no_examples():
+def test_shots_rows_of_equal_labels_are_a_pair_as_in_the_released_code():
     task = conditional(3)
     tied = replace(task, labels=np.full(len(task), 3.0, np.float32))
+    examples = Shots(tied, 2).for_query("a", "b")
+    assert [(example.condition, example.label) for example in examples] == [
+        ("high", 3.0),
+        ("low", 3.0),
+    ]
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_shots_pairs_without_just_two_labels_are_no_examples(rows: int):
+    task = conditional(3)
+    labels = task.labels.copy()
+    labels[[0, 2, 4]] = np.nan
+    some = replace(task, labels=labels)
+    if rows == 3:
+        some = task.take(np.array([0, 1, 1, 2, 3, 3, 4, 5, 5]))
     with pytest.raises(InputError, match=r"2 examples need 2 sentence pairs .* Got 0\."):
-        Shots(tied, 2)
+        Shots(some, 2)
 
 
 @pytest.mark.parametrize(

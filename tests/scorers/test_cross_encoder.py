@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sentence_transformers import CrossEncoder
 
-from condsim.errors import InputError
+from condsim.errors import InputError, ModelError
 from condsim.scorers import CrossEncoderScorer
 from condsim.types import Scorer
 
@@ -26,6 +27,21 @@ def test_score_equals_the_model_on_the_joined_texts(model, scorer):
     np.testing.assert_allclose(found, expected, atol=1e-6)
     assert found.dtype == np.float32
     assert isinstance(scorer, Scorer)
+
+
+def test_score_released_layout_is_one_text_in_the_order_of_the_rows(model):
+    scorer = CrossEncoderScorer(model, name="cross", layout="released", batch_size=2)
+    sentences = ["a dog", "a ball and a dog in the park", "a cat"]
+    found = scorer.score(sentences, ["a cat"] * 3, ["the animal"] * 3, scale="raw")
+    for one, score in zip(sentences, found, strict=True):
+        text = f"{one} [SEP] a cat [SEP] the animal"
+        assert score == pytest.approx(model(model.preprocess([text]))["scores"].item(), abs=1e-6)
+
+
+def test_cross_encoder_with_another_number_of_outputs_refused(model):
+    three = CrossEncoder(model[0].model.config.name_or_path, num_labels=3)
+    with pytest.raises(ModelError, match=r"1 output, the similarity, or 5.* Got 3"):
+        CrossEncoderScorer(three, name="nli")
 
 
 def test_score_condition_first(model):

@@ -86,6 +86,18 @@ def test_prompt_scorer_examples_of_another_kind_raise_before_asking(
     assert not list(tmp_path.iterdir())
 
 
+def test_prompt_scorer_other_examples_are_asked_for_anew(tmp_path: Path, fake_backend: Any):
+    texts = tuple(f"text {row // 2}" for row in range(80))
+    conditions = ("x", "y") * 40
+    train = Task("t", "0", texts, texts, conditions, np.arange(80, dtype=np.float32) % 5 + 1)
+    asked = []
+    for seed in (0, 0, 1):
+        scorer = scorer_of(fake_backend, tmp_path, shots=Shots(train, 2, seed=seed))
+        scorer.score(*ROWS)
+        asked.append(scorer.asker.usage.requests)
+    assert asked == [3, 0, 3]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

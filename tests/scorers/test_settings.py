@@ -31,6 +31,8 @@ def test_settings_round_trip_is_equal(tmp_path):
         calibration=Calibration((-1.0, 1.0), (0.0, 1.0)),
         dimension=32,
         max_seq_length=64,
+        layout="released",
+        inputs="sentences",
         facts={"parameters": 5, "training_data": "x"},
     )
     settings.save(tmp_path)
@@ -48,6 +50,7 @@ def test_settings_of_the_contract_load(tmp_path):
     )
     assert settings.max_seq_length is None
     assert settings.facts == {}
+    assert (settings.layout, settings.inputs) == ("pair", "both")  # of before they were noted
 
 
 def test_settings_missing_file_refused(tmp_path):
@@ -74,6 +77,8 @@ def test_settings_no_object_refused(tmp_path):
         ({"format": 2}, "'format' must be 1. Got 2"),
         ({"kind": "other"}, "'kind' must be one of bi-encoder"),
         ({"order": None}, "'order' must be one of condition-first"),
+        ({"layout": "new"}, "'layout' must be one of released, pair. Got 'new'"),
+        ({"inputs": ["both"]}, "'inputs' must be one of both"),
         ({"dimension": 0}, "'dimension' must be a whole number"),
         ({"max_seq_length": "many"}, "'max_seq_length' must be a whole number"),
         ({"max_seq_length": 10**30}, "'max_seq_length' must be a whole number from 1 to 1000000"),

@@ -123,6 +123,15 @@ def test_cluster_equal_embeddings_give_fewer_clusters():
     assert len(cluster(["a", "b", "c", "d"], "c", vectors=vectors, k=4).clusters) == 2
 
 
+def test_cluster_flags_of_a_blas_are_no_warning(encoder, monkeypatch):
+    def flagged(space, k, *, seed):
+        assert np.isnan(np.float32(np.inf) - np.float32(np.inf))  # sets the flag "invalid"
+        return np.arange(len(space)) % k
+
+    monkeypatch.setattr("condsim.search.clustering._k_means", flagged)
+    assert len(cluster(TEXTS, "the colour", model=encoder, k=2).clusters) == 2
+
+
 def test_cluster_umap_groups_by_the_condition(encoder):
     pytest.importorskip("umap")
     found = cluster(TEXTS, "the thing", model=encoder, k=2, umap=True)

@@ -8,7 +8,7 @@ from condsim.progress import silent
 from condsim.scorers import Calibration, EmbeddingScorer
 from condsim.search import find_duplicates
 
-module = pytest.importorskip("condsim.search.components")
+module = pytest.importorskip("condsim.search.dedupe")
 
 
 class AngleScorer(EmbeddingScorer):

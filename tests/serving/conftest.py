@@ -73,8 +73,12 @@ def client(model: Any) -> Iterator[Any]:
 
     opened = []
 
-    def ask(scorer: Any = None, *, keys: Sequence[str] = (), **limits: Any) -> Any:
-        app = create_app(scorer or model, settings=ServingSettings(**limits), keys=keys)
+    def ask(
+        scorer: Any = None, *, keys: Sequence[str] = (), index: Any = None, **limits: Any
+    ) -> Any:
+        app = create_app(
+            scorer or model, settings=ServingSettings(**limits), keys=keys, index=index
+        )
         opened.append(testclient.TestClient(app, raise_server_exceptions=False).__enter__())
         return opened[-1]
 

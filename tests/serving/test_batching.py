@@ -134,6 +134,24 @@ def test_full_queue_is_429_with_the_time_to_wait():
     assert int(error.headers["Retry-After"]) >= 1
 
 
+def test_queue_that_would_time_out_is_429():
+    work = Lengths()
+
+    async def callers(batcher):
+        batcher._pace = 0.5  # seconds a row: 8 rows in half of the time limit
+        first = await held(batcher, work)
+        waiting = asyncio.ensure_future(batcher.submit(work, ["a"] * 6))
+        await asyncio.sleep(0.01)
+        with pytest.raises(RequestError, match=r"6 rows wait, and 8 may \(--time-limit") as caught:
+            await batcher.submit(work, ["a"] * 3)
+        work.open.set()
+        await asyncio.gather(first, waiting)
+        return caught.value
+
+    error = run(work, callers, time_limit=8)
+    assert (error.status, error.headers["Retry-After"]) == (429, "3")
+
+
 def test_request_above_the_queue_is_taken_when_nothing_waits():
     work = Lengths()
     result = run(work, lambda batcher: batcher.submit(work, ["a"] * 20), queue_rows=8)

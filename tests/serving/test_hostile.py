@@ -15,6 +15,8 @@ pytest.importorskip("fastapi")
 KEY = "sk-hostile-0123456789"
 PAIR = b'{"pairs": [["a", "b"]]}'
 E, R, S = "/v1/embeddings", "/v1/rerank", "/v1/score"
+X, Q = "/v1/explain", "/v1/search"
+TWO = b'"sentence1": "a b", "sentence2": "c d"'
 
 
 def http(
@@ -134,6 +136,60 @@ HOSTILE = {
     "clusters of two texts": (http("/v1/cluster", b'{"texts": ["a", "b"]}'), 400),
     "more clusters than texts": (http("/v1/cluster", b'{"texts": ["a","b","c"], "k": 9}'), 400),
     "huge number of clusters": (http("/v1/cluster", b'{"texts": ["a","b","c"], "k": 1e9}'), 400),
+    # explanations
+    "explain nothing": (http(X, b"{}"), 400),
+    "explain a list": (http(X, b"[" + TWO + b"]"), 400),
+    "explain one text": (http(X, b'{"sentence1": "a"}'), 400),
+    "explain pairs": (http(X), 400),
+    "explain an empty text": (http(X, b'{"sentence1": "", "sentence2": "b"}'), 400),
+    "explain a number": (http(X, b'{"sentence1": 1, "sentence2": "b"}'), 400),
+    "explain null": (http(X, b'{"sentence1": null, "sentence2": "b"}'), 400),
+    "explain a blank condition": (http(X, b"{" + TWO + b', "condition": "  "}'), 400),
+    "explain conditions": (http(X, b"{" + TWO + b', "condition": ["c"]}'), 400),
+    "explain on an unknown scale": (http(X, b"{" + TWO + b', "scale": "percent"}'), 400),
+    "explain with no samples": (http(X, b"{" + TWO + b', "samples": 0}'), 400),
+    "explain with samples below 0": (http(X, b"{" + TWO + b', "samples": -1}'), 400),
+    "explain with many samples": (http(X, b"{" + TWO + b', "samples": 1000000}'), 400),
+    "explain with samples of many digits": (
+        http(X, b"{" + TWO + b', "samples": 1' + b"0" * 400 + b"}"),
+        400,
+    ),
+    "explain with a fraction of samples": (http(X, b"{" + TWO + b', "samples": 2.5}'), 400),
+    "explain with samples as text": (http(X, b"{" + TWO + b', "samples": "9"}'), 400),
+    "explain with a seed": (http(X, b"{" + TWO + b', "seed": 1}'), 400),
+    "explain by a reader": (http(X, b"{" + TWO + b', "read": "os.system"}'), 400),
+    "explain by another model": (http(X, b"{" + TWO + b', "model": "other"}'), 404),
+    "explain a text above the limit": (
+        http(X, b'{"sentence1": "' + b"b " * 300 + b'", "sentence2": "b"}'),
+        413,
+    ),
+    "explain a condition above the limit": (
+        http(X, b"{" + TWO + b', "condition": "' + b"c" * 600 + b'"}'),
+        413,
+    ),
+    "explain a surrogate": (http(X, b'{"sentence1": "\\udfff", "sentence2": "b"}'), 400),
+    "explain without a key": (http(X, b"{" + TWO + b"}", key=None), 401),
+    "explain by GET": (http(X, b"", method="GET"), 405),
+    # search, where there is no index
+    "search without an index": (http(Q, b'{"query": "a", "conditions": ["c"]}'), 404),
+    "search nothing": (http(Q, b"{}"), 400),
+    "search a list": (http(Q, b'{"query": ["a"]}'), 400),
+    "search for the top 0": (http(Q, b'{"query": "a", "top": 0}'), 400),
+    "search for too many": (http(Q, b'{"query": "a", "top": 100000}'), 400),
+    "search and rescore too many": (http(Q, b'{"query": "a", "rescore": 1000000}'), 400),
+    "search at least 2": (http(Q, b'{"query": "a", "at_least": 2}'), 400),
+    "search at least NaN": (http(Q, b'{"query": "a", "at_least": NaN}'), 400),
+    "search with weights as text": (http(Q, b'{"query": "a", "weights": ["1"]}'), 400),
+    "search with a weight without end": (http(Q, b'{"query": "a", "weights": [1e999]}'), 400),
+    "search where a list": (http(Q, b'{"query": "a", "where": ["x"]}'), 400),
+    "search in another index": (http(Q, b'{"query": "a", "index": "/etc"}'), 400),
+    "search without a key": (http(Q, b'{"query": "a"}', key=None), 401),
+    # the page
+    "page upwards": (http("/page/../routes", b"", method="GET"), 404),
+    "page upwards, encoded": (http("/page/%2e%2e%2froutes", b"", method="GET"), 404),
+    "page that is absolute": (http("/page//etc/passwd", b"", method="GET"), 404),
+    "page with NUL": (http("/page/main.js%00", b"", method="GET"), 404),
+    "page by POST": (http("/", b"{}"), 405),
     # types of content
     "no content type": (http(kind=None), 415),
     "plain text": (http(kind="text/plain"), 415),
@@ -215,7 +271,7 @@ def guarded(tmp_path_factory):
 
 
 def test_table_of_hostile_requests_is_long():
-    assert len(HOSTILE) >= 60
+    assert len(HOSTILE) >= 150
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -121,6 +121,112 @@ def test_cluster_without_the_search_extra_says_what_to_install(client, monkeypat
     assert "pip install 'condsim[search]'" in message(got)
 
 
+def test_explain_is_that_of_the_model(client, model):
+    texts = {"sentence1": "Three people watch a match.", "sentence2": "A trio plays tennis."}
+    body = {**texts, "condition": "number of people"}
+    got = client().post("/v1/explain", json=body).json()
+    wanted = model.explain(**body)
+    found = [word for text in got["texts"] for word in text["words"]]
+    assert [word["text"] for word in found] == [w.text for t in wanted.texts for w in t.words]
+    figures = [word["contribution"] for word in found]
+    assert figures == pytest.approx(
+        [w.contribution for t in wanted.texts for w in t.words], abs=1e-4
+    )
+    assert got["remainder"] + sum(figures) == pytest.approx(got["score"], abs=1e-6)
+    assert np.array(got["pairs"]) == pytest.approx(wanted.pairs, abs=1e-4)
+    assert [text["reading"] for text in got["texts"]] == ["three", "three"]
+    assert "condition" not in client().post("/v1/explain", json=texts).json()
+
+
+def test_explain_model_that_gives_scores_only_has_no_pairs(client):
+    body = {"sentence1": "one two", "sentence2": "x", "scale": "raw"}
+    got = client(Stub()).post("/v1/explain", json=body).json()
+    contributions = [word["contribution"] for word in got["texts"][0]["words"]]
+    assert contributions == pytest.approx([1.5, 1.5])  # half of 3 letters each
+    assert got["score"] == pytest.approx(7)
+    assert "pairs" not in got
+
+
+def test_explain_takes_the_same_queue_as_all(client):
+    ask = client(Stub())
+    body = {"sentence1": "one two", "sentence2": "x", "condition": "c"}
+    assert ask.post("/v1/explain", json=body).status_code == 200
+    # 4 subsets of two words, 2 + 1 (which counts as none and as all) of one
+    assert "condsim_batch_rows_sum 6.0" in ask.get("/metrics").text
+    refused = ask.post("/v1/explain", json={**body, "sentence1": "refuse"})
+    assert message(refused) == "The model refuses this text."
+
+
+ROWS = [
+    {"text": "The kettle arrived cracked.", "id": "a", "year": 2023},
+    {"text": "The kettle came three weeks late.", "id": "b", "year": 2024},
+    {"text": "My lamp was delivered a month late.", "id": "c", "year": 2024},
+]
+QUERY = {"query": "I waited two months.", "conditions": ["the complaint", "the product"]}
+
+
+@pytest.fixture(scope="module")
+def index(model, tmp_path_factory):
+    pytest.importorskip("lancedb")
+    from condsim.search import Index
+
+    return Index.build(ROWS, tmp_path_factory.mktemp("index") / "made", key="id", model=model)
+
+
+def test_search_is_that_of_the_index(client, index):
+    ask = client(index=index)
+    body = {**QUERY, "weights": [0.7, 0.2], "where": "year > 2023", "top": 1, "at_least": 0.01}
+    got = ask.post("/v1/search", json=body).json()["results"]
+    weights = dict(zip(QUERY["conditions"], [0.7, 0.2], strict=True))
+    (wanted,) = index.search(QUERY["query"], weights, where="year > 2023", top=1, at_least=0.01)
+    assert got[0]["score"] == pytest.approx(wanted.score, abs=1e-4)
+    assert got[0]["scores"] == pytest.approx(wanted.scores, abs=1e-4)
+    assert (got[0]["key"], got[0]["columns"]) == (wanted.key, wanted.columns)
+    card = ask.get("/v1/models").json()["data"][0]
+    assert card["index"] == {"columns": ["text", "id", "year"], "prepared": []}
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "named"),
+    [
+        ({"weights": [1]}, 400, "'weights' must have one for each condition. Got 1 for 2."),
+        ({"weights": [1, 0]}, 400, "must be a number above 0"),
+        ({"conditions": ["a", "a"]}, 400, "must not have one twice"),
+        ({"conditions": None}, 400, "A search needs a condition"),
+        ({"where": "nothing > 3"}, 400, "on the columns text, id, year"),
+        ({"where": "1; DROP TABLE rows"}, 400, "cannot be used"),
+        ({"query": " "}, 400, "must be a text"),
+        ({"rescore": 5000}, 413, "--max-rows"),
+    ],
+)
+def test_search_a_wrong_request_is_told_in_one_line(client, index, change, status, named):
+    got = client(index=index).post("/v1/search", json={**QUERY, **change})
+    assert (got.status_code, named in message(got)) == (status, True), message(got)
+    assert "made" not in got.text
+
+
+def test_search_a_damaged_index_is_no_fault_of_the_caller(client, model, tmp_path):
+    search = pytest.importorskip("condsim.search")
+    index = search.Index.build(ROWS, tmp_path / "made", model=model)
+    ask = client(index=index)
+    for file in (tmp_path / "made").rglob("*.lance"):
+        if file.is_file():
+            file.write_bytes(b"damaged")
+    got = ask.post("/v1/search", json=QUERY)
+    assert got.status_code == 500
+    assert str(tmp_path) not in got.text
+
+
+def test_search_without_an_index_says_how_to_give_one(client):
+    got = client(Stub()).post("/v1/search", json=QUERY)
+    assert (got.status_code, "--index DIR" in message(got)) == (404, True)
+
+
+def test_index_of_another_model_is_refused(client, index):
+    with pytest.raises(InputError, match="scores only"):
+        client(Stub(), index=index)
+
+
 def test_health_ready_and_models_name_the_model(client, model):
     ask = client()
     assert ask.get("/health").json()["status"] == "ok"
@@ -146,7 +252,8 @@ def test_metrics_count_requests_batches_and_the_queue(client):
 def test_openapi_has_every_route_with_its_schema(client):
     paths = client().get("/openapi.json").json()["paths"]
     asked = (
-        "/v1/embeddings /v1/rerank /v2/rerank /rerank /v1/score /v1/applicability /v1/cluster"
+        "/v1/embeddings /v1/rerank /v2/rerank /rerank /v1/score /v1/applicability /v1/cluster "
+        "/v1/explain /v1/search"
     ).split()
     assert set(paths) == {*asked, "/health", "/ready", "/metrics", "/v1/models"}
     for path in asked:

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
@@ -6,6 +8,7 @@ import condsim
 from condsim.errors import InputError
 from condsim.evaluation import Report
 from condsim.training import average_models, average_weights, fit
+from condsim.training.trainer import build_model
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +26,38 @@ def test_average_weights_two_models_gives_the_mean(runs):
     for name, value in models[0].state_dict().items():
         expected = (before[0][name] + before[1][name]) / 2
         torch.testing.assert_close(value, expected.to(value.dtype))
+
+
+def test_average_weights_shares_weigh_the_models(runs):
+    models = [SentenceTransformer(str(run)) for run in runs]
+    name = next(name for name in models[0].state_dict() if name.endswith("query.weight"))
+    first, second = (model.state_dict()[name].clone() for model in models)
+    average_weights(models, [0.75, 0.25])
+    torch.testing.assert_close(models[0].state_dict()[name], 0.75 * first + 0.25 * second)
+
+
+def test_average_models_pretrained_has_its_share_of_one_run(runs, tmp_path, tiny_recipe):
+    average_models(
+        runs[:1], tmp_path / "mean", pretrained=tiny_recipe.backbone, pretrained_share=0.2
+    )
+    run, mean = (SentenceTransformer(str(f)).state_dict() for f in (runs[0], tmp_path / "mean"))
+    origin = build_model(tiny_recipe).state_dict()
+    for name, value in mean.items():
+        torch.testing.assert_close(value, 0.8 * run[name] + 0.2 * origin[name])
+    history = json.loads((tmp_path / "mean" / "training.json").read_text())
+    assert history["pretrained"]["share"] == 0.2
+
+
+def test_average_models_pretrained_beside_new_layers_raises(tmp_path, tiny_recipe):
+    fit(tiny_recipe.replaced(epochs=1, transform=True), tmp_path / "run")
+    with pytest.raises(InputError, match="without 'transform'"):
+        average_models([tmp_path / "run"], tmp_path / "mean", pretrained=tiny_recipe.backbone)
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1, float("nan")])
+def test_average_models_share_out_of_range_raises(runs, tmp_path, share):
+    with pytest.raises(InputError, match="between 0 and 1"):
+        average_models(runs, tmp_path / "mean", pretrained=str(runs[0]), pretrained_share=share)
 
 
 def test_average_weights_one_model_raises(runs):

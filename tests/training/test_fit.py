@@ -6,14 +6,17 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
+from sentence_transformers import CrossEncoder, SentenceTransformer
 
 import condsim
 from condsim.cli.main import run
 from condsim.errors import InputError
 from condsim.evaluation import Report
 from condsim.tasks import load_csts
-from condsim.training import MaskedScorer, fit, save_recipe
+from condsim.training import build_model, build_run, fit, save_recipe
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*pin_memory.*:UserWarning",
@@ -136,20 +139,80 @@ def test_fit_train_rows_takes_whole_pairs(tmp_path, tiny_recipe):
     assert json.loads((tmp_path / "run" / "training.json").read_text())["train"]["rows"] in (20, 21)
 
 
-def test_fit_condition_only_cross_encoder_ignores_the_sentences(tmp_path, tiny_recipe):
-    recipe = tiny_recipe.replaced(
-        encoder="cross-encoder", objective={"mse": 1.0}, inputs="condition"
-    )
-    result = fit(recipe, tmp_path / "run")
-    assert result is not None
+@pytest.mark.parametrize("inputs", ["condition", "sentences"])
+def test_fit_cross_encoder_reads_a_part_of_the_row_alone(tmp_path, tiny_recipe, inputs):
+    recipe = tiny_recipe.replaced(encoder="cross-encoder", objective={"mse": 1.0}, inputs=inputs)
+    assert fit(recipe, tmp_path / "run") is not None
     model = condsim.load(str(tmp_path / "run"))
-    hidden = model.score("-", "-", "the animal", scale="raw")
-    dev = load_csts(Path(recipe.dev)).labelled()
-    given = MaskedScorer(model, "condition").score(
-        dev.sentences1, dev.sentences2, dev.conditions, scale="raw"
+    rows = (("A dog runs.", "A cat sits."), ("A man runs.", "A girl sits."))
+    scores = [
+        [model.score(*row, condition, scale="raw") for condition in ("the animal", "the sport")]
+        for row in rows
+    ]
+    card = (tmp_path / "run" / "README.md").read_text()
+    shown = {"condition": "`condition`", "sentences": "`sentence1 SEP sentence2`"}[inputs]
+    assert f"It takes {shown}; the similarity is the output" in card
+    read = {"condition": scores, "sentences": list(zip(*scores, strict=True))}[inputs]
+    assert read[0] == pytest.approx(read[1], abs=1e-6)
+    assert abs(read[0][0] - read[0][1]) > 1e-4
+    # What is left of a row is all of the input: no separator or other sign of the rest.
+    text = {"condition": "the animal", "sentences": "A dog runs. [SEP] A cat sits."}[inputs]
+    library = CrossEncoder(str(tmp_path / "run")).eval()
+    output = library(library.preprocess([text]))["scores"].item()
+    assert scores[0][0] == pytest.approx(output, abs=1e-6)
+
+
+def test_fit_report_is_of_raw_similarities(tmp_path, tiny_recipe):
+    result = fit(tiny_recipe, tmp_path / "run")
+    assert result is not None
+    dev = load_csts(Path(tiny_recipe.dev)).labelled()
+    model = condsim.load(str(tmp_path / "run"))
+    metrics = result.report.model.metrics
+    for scale, same in (("raw", True), ("unit", False)):
+        scores = model.score(dev.sentences1, dev.sentences2, dev.conditions, scale=scale)
+        by_hand = 100 * np.corrcoef(scores, dev.gold)[0, 1]
+        assert (abs(metrics["pearson"].value - by_hand) < 1e-3) == same
+
+
+@pytest.mark.parametrize("keep", ["best", "last"])
+def test_fit_keeps_the_epoch_that_is_asked_for(tmp_path, tiny_recipe, keep):
+    result = fit(tiny_recipe.replaced(keep=keep, epochs=4, learning_rate=0.03), tmp_path / "run")
+    assert result is not None
+    epochs = result.dev_spearman
+    expected = max(epochs) if keep == "best" else epochs[-1]
+    assert result.report.model.metrics["spearman"].value == pytest.approx(expected, abs=1e-3)
+
+
+def test_fit_frozen_encoder_moves_the_layers_on_top_only(tmp_path, tiny_recipe):
+    recipe = tiny_recipe.replaced(freeze=["encoder"], transform=True, max_grad_norm=None)
+    before = build_model(recipe).state_dict()
+    assert fit(recipe, tmp_path / "run") is not None
+    after = SentenceTransformer(str(tmp_path / "run")).state_dict()
+    moved = {name for name, value in before.items() if not torch.equal(value, after[name])}
+    assert moved == {"2.linear.weight", "2.linear.bias"}
+
+
+def test_build_run_without_clipping_tells_the_trainer_0(tmp_path, tiny_recipe):
+    data = (load_csts(Path(tiny_recipe.train)), load_csts(Path(tiny_recipe.dev)))
+    for given, expected in ((None, 0.0), (0.5, 0.5)):
+        recipe = tiny_recipe.replaced(max_grad_norm=given)
+        run = build_run(recipe, *data, tmp_path / str(expected))
+        assert run.trainer.args.max_grad_norm == expected
+
+
+def test_fit_classification_scores_by_the_expected_label(tmp_path, tiny_recipe):
+    recipe = tiny_recipe.replaced(
+        encoder="cross-encoder", objective={"classification": 1.0}, epochs=1
     )
-    animal = [condition == "the animal" for condition in dev.conditions]
-    assert given[animal] == pytest.approx([hidden] * sum(animal), abs=1e-5)
+    assert fit(recipe, tmp_path / "run") is not None
+    model = condsim.load(str(tmp_path / "run"))
+    library = CrossEncoder(str(tmp_path / "run")).eval()
+    assert library.num_labels == 5
+    text = "the animal [SEP] A dog runs. [SEP] A cat sits."
+    shares = library(library.preprocess([text]))["scores"].softmax(dim=1)[0].tolist()
+    expected = 0.25 * shares[1] + 0.5 * shares[2] + 0.75 * shares[3] + shares[4]
+    score = model.score("A dog runs.", "A cat sits.", "the animal", scale="raw")
+    assert score == pytest.approx(expected, abs=1e-6)
 
 
 def test_fit_task_without_conditions_trains_on_plain_sentences(tmp_path, tiny_recipe):

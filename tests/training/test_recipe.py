@@ -85,7 +85,15 @@ def test_load_recipe_overrides_change_single_keys(tmp_path):
         (MINIMAL + "max_grad_norm: -1\n", "'max_grad_norm' must be above 0"),
         (MINIMAL + "seed: -1\n", r"'seed' must be in \[0, 2\^32\)"),
         (MINIMAL + "train_rows: 1\n", "'train_rows' must be at least 2"),
-        (MINIMAL + "inputs: condition\n", "every similarity is 1"),
+        (MINIMAL + "inputs: condition\n", "must be 'both' for a bi-encoder"),
+        (MINIMAL + "objective: {classification: 1}\n", "of a cross-encoder and without other"),
+        (
+            MINIMAL + "encoder: cross-encoder\nobjective: {classification: 1, mse: 1}\n",
+            "of a cross-encoder and without other",
+        ),
+        (MINIMAL + "keep: last\npatience: 2\n", "'patience' must be null with 'keep: last'"),
+        (MINIMAL + "freeze: [encoder]\n", "without 'encoder' for a bi-encoder without"),
+        (MINIMAL + "ties: both\n", "Unknown value of 'ties'"),
         (MINIMAL + "objective: {bcl: 1}\ndropout: 0\n", "above 0 for 'bcl'"),
         (
             MINIMAL + "encoder: cross-encoder\nobjective: {c-mse: 1}\n",
@@ -108,7 +116,7 @@ def test_load_recipe_overrides_change_single_keys(tmp_path):
         (MINIMAL + "objective: {triplet: 1}\nencoder: tri-encoder\n", "'triplet' is for a bi-enc"),
         (
             MINIMAL + "objective: {softmax: 1}\ninputs: sentences\n",
-            "'inputs' does not apply to .*'softmax'",
+            "must be 'both' for a bi-encoder",
         ),
         (MINIMAL + "plain: pairs.csv\n", "'plain' is no more. Name the file under 'sources'"),
         ("- a\n", "must hold a mapping"),

@@ -84,3 +84,17 @@ def test_fine_tuning_recipe_has_the_settings_of_sbert(folder, term):
     )
     assert (recipe.epochs, recipe.batch_size, recipe.margin) == (1, 16, 1.0)
     assert (recipe.pooling, recipe.schedule, recipe.warmup) == ("mean", "linear", 0.1)
+
+
+@pytest.mark.parametrize(
+    "file", sorted((RECIPES / "csts").glob("*.yaml")), ids=lambda one: one.stem
+)
+def test_csts_recipe_trains_as_the_released_code(file):
+    recipe = load_recipe(file)
+    assert (recipe.max_grad_norm, recipe.keep, recipe.max_seq_length) == (None, "last", 512)
+    assert (recipe.layout, recipe.order, recipe.freeze) == ("released", "sentence-first", [])
+    assert not recipe.pair_terms or recipe.ties == "kept"
+
+
+def test_ccl_recipes_take_ties_as_the_paper():  # §3.1: l_pos >= l_neg
+    assert {load_recipe(file).ties for file in (RECIPES / "ccl").glob("*.yaml")} == {"kept"}

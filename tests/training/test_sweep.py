@@ -160,7 +160,7 @@ def test_sweep_markdown_has_trials_best_first_seeds_and_baseline(tmp_path, write
     text = to_markdown(run_sweep(load_sweep(write()), tmp_path / "out"))
     lines = text.splitlines()
     assert lines[0] == "# Sweep tiny"
-    assert "|  | learning_rate | transform | Spearman | Pearson | minutes |" in lines
+    assert "| | learning_rate | transform | Spearman | Pearson | minutes |" in lines
     assert "| 1 | 3e-05 | true | 43.00 | 42.00 | 1.0 |" in lines
     assert "| seed 43 | 44.00 | 43.00 |" in lines
     assert "| **mean ± standard deviation** | 45.00 ± 1.00 | 44.00 ± 1.00 |" in lines

@@ -14,6 +14,11 @@ def average(
     runs: Annotated[list[Path], typer.Argument(help="Output folders of `condsim train`.")],
     output: Annotated[Path, typer.Option(help="Folder for the model, its card and its report.")],
     name: Annotated[str | None, typer.Option(help="Name of the model.")] = None,
+    pretrained: Annotated[
+        str | None,
+        typer.Option(help="Folder or Hub name of the model they began from, to have a share too."),
+    ] = None,
+    pretrained_share: Annotated[float, typer.Option(help="That share, between 0 and 1.")] = 0.1,
     float16: Annotated[
         bool, typer.Option("--float16", help="Store the weights in half the bytes.")
     ] = False,
@@ -29,6 +34,13 @@ def average(
     require("sentence_transformers", extra="train")
     from condsim.training import average_models
 
-    report = average_models(runs, output, name=name, float16=float16)
+    report = average_models(
+        runs,
+        output,
+        name=name,
+        pretrained=pretrained,
+        pretrained_share=pretrained_share,
+        float16=float16,
+    )
     dev = report.model.metrics["spearman"]
     typer.echo(f"{output}: dev Spearman {dev.value:.1f} [{dev.low:.1f}, {dev.high:.1f}]")

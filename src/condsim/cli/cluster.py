@@ -11,7 +11,6 @@ import typer
 from condsim import __version__
 from condsim.cli.running import check_output, long_work
 from condsim.errors import InputError, require
-from condsim.files import check_not_input
 from condsim.tasks import (
     aligned_records,
     check_file,
@@ -24,10 +23,10 @@ from condsim.tasks import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.text import Text
 
     from condsim.search import Clusters
+    from condsim.terminal import Terminal
 
 _SHOWN = 30  # clusters of a table; nobody reads more than that
 _ACROSS = 8  # clusters beside each other
@@ -93,8 +92,6 @@ def cluster(
     table = is_table(output)
     for option, path in (("--output", output), ("--plot", plot), ("--json", json)):
         check_output(option, path)
-        if path is not None:
-            check_not_input(path, file, option=option)
     if len(set(condition)) < len(condition):
         raise InputError("--condition: each condition must be given once; remove the second one.")
     texts = _texts(file, column, table=table)
@@ -184,16 +181,16 @@ def _summary(found: Sequence[Clusters], model: str) -> dict[str, object]:
 
 
 def _show(found: Sequence[Clusters]) -> None:
-    from rich.console import Console
+    from condsim.terminal import Terminal
 
-    console = Console(highlight=False)
+    console = Terminal(highlight=False)
     for one in found:
         _show_clusters(console, one)
     if len(found) > 1:
         _show_cross_table(console, *found[:2])
 
 
-def _show_clusters(console: Console, one: Clusters) -> None:
+def _show_clusters(console: Terminal, one: Clusters) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -219,7 +216,7 @@ def _show_clusters(console: Console, one: Clusters) -> None:
     typer.echo()
 
 
-def _show_cross_table(console: Console, first: Clusters, second: Clusters) -> None:
+def _show_cross_table(console: Terminal, first: Clusters, second: Clusters) -> None:
     """Prints how many texts are in each cluster of both; the last row and column: in none."""
     from rich.table import Table
     from rich.text import Text

@@ -66,11 +66,14 @@ def run(
 
     `condsim contexts run my.yaml --output runs/my --engine ray --address auto`
     """
-    for module in ("pyarrow", "filelock", "sentence_transformers"):
+    for module in ("pyarrow", "filelock", "torch"):
         require(module, extra="contexts")
-    from condsim.contexts import Pipeline, load_contexts_recipe
+    from condsim.contexts import load_contexts_recipe
 
     chosen = load_contexts_recipe(recipe, overrides=set_ or ())
+    require("sentence_transformers", extra="contexts")
+    from condsim.contexts import Pipeline
+
     ray = _engine(engine, address=address, workers=workers, gpus=worker_gpus)
     with long_work(log=None) as progress, _one_line_if_full(output):
         made = Pipeline(output, chosen, until=until, progress=progress)

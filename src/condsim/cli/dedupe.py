@@ -16,7 +16,6 @@ import typer
 
 from condsim.cli.running import check_output, long_work
 from condsim.errors import InputError, require
-from condsim.files import check_not_input
 from condsim.loading import load_scorer
 from condsim.search import Duplicates, find_duplicates
 from condsim.tasks import Row, aligned_records, is_table, iter_rows, kept_record, write_records
@@ -182,9 +181,6 @@ def dedupe(
     outputs = [output] if groups is None else [output, groups]
     for option, path in zip(("--output", "--groups"), outputs, strict=False):
         check_output(option, path)
-        check_not_input(path, file, option=option)
-    if groups is not None and groups.absolute() == output.absolute():
-        raise InputError(f"--groups: {groups} is the --output as well. Give another file.")
     tables = [is_table(path) for path in outputs]
     with long_work(log=None, resume="Nothing was written.") as progress:
         texts = _File(file, column, newest=newest, tables=any(tables))

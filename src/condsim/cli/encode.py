@@ -14,7 +14,7 @@ import typer
 from numpy.lib import format as npy
 
 from condsim.errors import InputError
-from condsim.files import check_not_input, replacing
+from condsim.files import replacing
 from condsim.loading import load_encoder
 from condsim.scorers import EmbeddingScorer
 from condsim.tasks import check_file, iter_rows
@@ -101,7 +101,6 @@ def encode(
             f"{output}: the suffix must be .npy or .npz. Got {output.suffix!r} instead."
         )
     check_file(file)
-    check_not_input(output, file, option="--output")
     # Also finds every fault before the work starts.
     rows = sum(1 for _ in _texts(file, column, plain=plain))
     scorer = load_encoder(model)

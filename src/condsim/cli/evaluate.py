@@ -108,9 +108,9 @@ def _run_suite(
     if markdown:
         typer.echo(suite_markdown(report), nl=False)
         return
-    from rich.console import Console
+    from condsim.terminal import Terminal
 
-    console = Console()
+    console = Terminal()
     for table in suite_tables(report, width=console.width):
         console.print(table)
 
@@ -222,8 +222,8 @@ def evaluate(
     precision: Annotated[
         str | None,
         typer.Option(
-            help="With --suite: number format of encoders: float32, bfloat16, or auto, which is "
-            "bfloat16 where the processor has matrix units for it.",
+            help="With --suite: number format of encoders: float32, bfloat16, float16, or auto: "
+            "the faster of the first two, measured.",
             show_default="auto",
         ),
     ] = None,
@@ -392,14 +392,13 @@ def _evaluated(
 
 def _print(report: Report, *, markdown: bool) -> None:
     """Prints the table to stdout."""
-    from rich.console import Console
-
     from condsim.evaluation import over_estimation_table, to_markdown, to_table
+    from condsim.terminal import Terminal
 
     if markdown:
         typer.echo(to_markdown(report), nl=False)
         return
-    console = Console()
+    console = Terminal()
     console.print(to_table(report))
     if (counts := over_estimation_table(report)) is not None:
         console.print(counts)

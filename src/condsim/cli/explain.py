@@ -11,7 +11,7 @@ import typer
 
 from condsim.cli.running import long_work
 from condsim.errors import InputError
-from condsim.files import check_not_input, write_text
+from condsim.files import write_text
 from condsim.loading import load_scorer
 from condsim.scorers import PICTURES, SAMPLES, PairScorer, Scale
 from condsim.tasks import iter_rows, kept_record, write_records
@@ -130,7 +130,6 @@ def explain(
                 "--file needs --output, and no sentences beside it. Give one of both ways."
             )
         _check_suffix(output, _ROWS)
-        check_not_input(output, file, option="--output")
         _explain_file(file, output, model=model, options=options)
         return
     if sentence1 is None or sentence2 is None or condition is None:
@@ -142,9 +141,9 @@ def explain(
         _check_suffix(output, _ONE)
     found = _explained(load_scorer(model), (sentence1, sentence2, condition), **options)
     if output is None:
-        from rich.console import Console
+        from condsim.terminal import Terminal
 
-        console = Console(highlight=False)
+        console = Terminal(highlight=False)
         console.print(found, "")
         typer.echo(found.table(top=top, ascii_only=console.options.ascii_only))
     else:

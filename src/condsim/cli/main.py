@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from condsim.cli.running import run_app
+from condsim import __version__
+from condsim.cli.running import guard, run_app
 
 if TYPE_CHECKING:
     app: typer.Typer
@@ -45,14 +46,35 @@ def _app_of(names: Iterable[str]) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(lambda: None)  # makes a group of one command a group
+    app.callback()(_start)  # makes a group of one command a group
     for name in names:
         module = importlib.import_module(f"condsim.cli.{name}")
         if name in _GROUPS:
             app.add_typer(module.app, name=name, help=_GROUPS[name])
         else:
             app.command()(getattr(module, name))
+    guard(app)
     return app
+
+
+def _start(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            help="Show the version and exit.",
+            callback=lambda asked: _show_version(asked),
+            is_eager=True,
+        ),
+    ] = False,
+) -> None:
+    """Holds the options of the command itself."""
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"condsim {__version__}")
+        raise typer.Exit
 
 
 def run(arguments: list[str] | None = None) -> None:

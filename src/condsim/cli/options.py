@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from condsim.terminal import Terminal
 
 Model: TypeAlias = Annotated[
     str | None, typer.Option(help="Model folder or Hub name.", show_default="the model that ships")
 ]
 Resamples: TypeAlias = Annotated[
-    int, typer.Option(min=1, help="Bootstrap resamples of the sentence pairs.")
+    int, typer.Option(min=1, max=100_000, help="Bootstrap resamples of the sentence pairs.")
 ]
 RowFile: TypeAlias = Annotated[Path, typer.Option(help="CSV or Parquet file to write.")]
 Exclude: TypeAlias = Annotated[
@@ -58,4 +59,4 @@ def show_table(
         table.add_column(name, justify="right" if place else "left", overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
-    Console().print(table)
+    Terminal().print(table)

@@ -11,7 +11,7 @@ import typer
 
 from condsim.cli.options import Model
 from condsim.errors import ModelError
-from condsim.files import check_not_input, replacing
+from condsim.files import replacing
 from condsim.loading import load_scorer
 from condsim.tasks import iter_conditional
 
@@ -49,7 +49,6 @@ def predict(
 
     `condsim predict --data dev.csv --model runs/new --output dev.json --scale likert`
     """
-    check_not_input(output, data, option="--output")
     with replacing(output) as partial, partial.open("w", encoding="utf-8") as stream:
         remaining = iter_conditional(data, labels=False)
         block = list(islice(remaining, ROWS))  # finds a bad file before the model is loaded

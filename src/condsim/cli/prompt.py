@@ -39,12 +39,12 @@ def _kept_answers(scorer: PromptScorer) -> str:
 
 def _print_report(report: PromptReport) -> None:
     """Prints the metrics, those of the valid answers alone and what was spent."""
-    from rich.console import Console
     from rich.table import Table
 
     from condsim.evaluation import to_table
+    from condsim.terminal import Terminal
 
-    console = Console()
+    console = Terminal()
     console.print(to_table(report.report))
     table = Table(title="Answers", title_justify="left")
     for head in ("invalid", "out of range", "expected value", "Spearman", "Pearson"):
@@ -101,9 +101,10 @@ def _write_predictions(scorer: PromptScorer, task: Task, path: Path) -> None:
 def _show_examples(scorer: PromptScorer, task: Task, count: int) -> None:
     """Prints rows at equal steps of the error, the best first, as Table 5 of the C-STS paper."""
     import numpy as np
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from condsim.terminal import Terminal
 
     answered = list(_answered(scorer, task))
     ordered = sorted(answered, key=lambda one: abs(one.value - float(task.labels[one.row])))
@@ -117,7 +118,7 @@ def _show_examples(scorer: PromptScorer, task: Task, count: int) -> None:
         shown = f"{one.value:.2f}" + ("" if one.valid else " (random)")
         cells = [*texts, repr(one.text), shown, f"{task.labels[one.row]:g}"]
         table.add_row(*(Text(cell) for cell in cells))  # no markup: a text may hold brackets
-    Console().print(table)
+    Terminal().print(table)
 
 
 def _answered(scorer: PromptScorer, task: Task) -> Iterator[_Answered]:
@@ -141,7 +142,7 @@ def _texts(task: Task, row: int) -> list[str]:
 def prompt(
     model: Annotated[
         str,
-        typer.Option(help="Hub name or folder of a generative model, or the server's name for it."),
+        typer.Option(help="Hub name, folder or GGUF file of a model, or the server's name for it."),
     ],
     data: Annotated[Path, typer.Option(help="Labelled file: C-STS or STS-B.")],
     train: Annotated[

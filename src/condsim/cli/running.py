@@ -2,38 +2,131 @@
 
 from __future__ import annotations
 
+import functools
+import io
 import logging
 import os
+import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import typer
 
 from condsim.cutting import one_warning
 from condsim.errors import CondSimError, InputError
+from condsim.files import printable
 
 if TYPE_CHECKING:
     from condsim.progress import ProgressDisplay
 
 
+# Parameters that name a file to write.
+_WRITES = "output json json_file csv plot save predictions groups absent_output".split()
+_WIDEST = 500  # columns of a terminal
+_COLUMNS = "COLUMNS"
+
+
 def run_app(app: typer.Typer, arguments: list[str] | None = None) -> None:
-    """Runs a command line and exits the process; an error of condsim is one line and status 2."""
+    """Runs a command line and exits the process; what goes wrong is one line and status 2.
+
+    SIGTERM and SIGHUP end a command as Ctrl-C does, with status 143 and 129.
+    """
+    columns = os.environ.get(_COLUMNS, "")
+    if columns.isdecimal() and len(columns) > 3:  # rich lays out as many
+        os.environ[_COLUMNS] = str(_WIDEST)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    _exit_on_signals()
     try:
         with one_warning():
-            app(args=arguments)
+            try:
+                app(args=arguments)
+            finally:
+                if sys.stdout is not None:
+                    sys.stdout.flush()
     except CondSimError as error:
-        sys.stderr.write(f"error: {error}\n")
-        sys.exit(2)
+        _fail(str(error))
+    except OSError as error:
+        where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+        _discard(sys.stdout)
+        _fail(f"{where}{error.strerror or error}.")
     except UnicodeEncodeError as error:
-        missing = ascii(error.object[error.start])
-        sys.stderr.write(
-            f"error: The output is in {sys.stdout.encoding}, which has no {missing}. Set "
-            "PYTHONIOENCODING to utf-8, or write to a file with --output.\n"
-        )
-        sys.exit(2)
+        _fail(f"A file or name cannot hold {error.object[error.start]!a} in {error.encoding}.")
+    except RecursionError:
+        _fail("The input is nested too deeply. Give one that is flatter.")
+
+
+def _exit_on_signals() -> None:
+    with suppress(ValueError):  # in a thread
+        for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
+            if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores one
+                signal.signal(number, lambda sent, _: sys.exit(128 + sent))
+
+
+def _fail(message: str) -> None:
+    """Exits with a line on stderr; characters that steer a terminal are shown, not sent."""
+    try:
+        sys.stderr.write(f"error: {printable(message)}\n")
+        sys.stderr.flush()
+    except (OSError, AttributeError):  # full, or closed from the start
+        _discard(sys.stderr)
+    sys.exit(2)
+
+
+def _discard(stream: TextIO | None) -> None:
+    """Lets go of what a stream holds: it cannot be written, and would fail again at the exit."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # type: ignore[union-attr]
+
+
+def guard(app: typer.Typer) -> None:
+    """Has each command refuse options that write over a file that another reads or writes."""
+    for command in app.registered_commands:
+        if command.callback is not None and not hasattr(command.callback, "__wrapped__"):
+            command.callback = _checked(command.callback)
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            guard(group.typer_instance)
+
+
+def _checked(command: Callable[..., object]) -> Callable[..., object]:
+    @functools.wraps(command)
+    def run(*positional: object, **options: object) -> object:
+        _check_files(options)
+        return command(*positional, **options)
+
+    return run
+
+
+def _check_files(options: Mapping[str, object]) -> None:
+    """Refuses an option that writes what another reads or writes."""
+    given = [(name, options.get(name)) for name in _WRITES]
+    writes = {name: path for name, path in given if isinstance(path, Path)}
+    others: list[tuple[str, Path]] = []
+    for name, value in options.items():
+        values = value if isinstance(value, list) else [value]
+        paths = [Path(one) for one in values if isinstance(one, Path | str) and one]
+        others += [(name, path) for path in paths]
+    for name, output in writes.items():
+        for other, path in others:
+            if other != name and _same_file(output, path, both=other in writes):
+                option, twice = (
+                    f"--{one.removesuffix('_file').replace('_', '-')}" for one in (name, other)
+                )
+                what = f"written as {twice} too" if other in writes else "the input itself"
+                raise InputError(f"{output} is {what}. Give another {option}.")
+
+
+def _same_file(one: Path, other: Path, *, both: bool) -> bool:
+    with suppress(OSError, ValueError):
+        if one.exists() and other.exists():
+            return one.is_file() and one.samefile(other)
+        return both and one.resolve() == other.resolve()
+    return False
 
 
 @contextmanager

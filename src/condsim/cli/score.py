@@ -12,7 +12,6 @@ import typer
 
 from condsim.cli.options import Model
 from condsim.errors import InputError
-from condsim.files import check_not_input
 from condsim.loading import load_scorer
 from condsim.tasks import (
     aligned_records,
@@ -26,7 +25,7 @@ from condsim.tasks import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from condsim.terminal import Terminal
 
 ROWS = 4096  # scored and written at once: what bounds the memory
 SHOWN = 200  # rows of a table; nobody reads more than that
@@ -42,18 +41,17 @@ _BAR = 20  # characters
 def _score_to_file(file: Path, output: Path, *, model: str | None, scale: Scale) -> None:
     """Scores a file into another, whose suffix says the format."""
     table = is_table(output)
-    check_not_input(output, file, option="--output")
     rows = write_records(output, _scored(file, model=model, scale=scale, table=table))
     typer.echo(f"{output}: {rows} rows scored", err=True)
 
 
 def _show_table(file: Path, *, model: str | None, scale: Scale) -> None:
     """Prints each sentence pair once, and below it its conditions with their scores as bars."""
-    from rich.console import Console
+    from condsim.terminal import Terminal
 
     records = _scored(file, model=model, scale=scale, block=SHOWN + 1)
     rows = list(islice(records, SHOWN + 1))
-    console = Console(highlight=False)
+    console = Terminal(highlight=False)
     shown = rows[:SHOWN]
     width = min(40, max(len(str(row["condition"])) for row in shown))
     for pair, group in groupby(shown, key=lambda row: (row["sentence1"], row["sentence2"])):
@@ -63,7 +61,7 @@ def _show_table(file: Path, *, model: str | None, scale: Scale) -> None:
 
 
 def _print_pair(
-    console: Console, pair: Sequence[object], rows: list[Record], *, scale: Scale, width: int
+    console: Terminal, pair: Sequence[object], rows: list[Record], *, scale: Scale, width: int
 ) -> None:
     from rich.table import Table
     from rich.text import Text

@@ -20,6 +20,10 @@ def serve(
         int, typer.Option(min=0, max=65535, help="Port to listen at; 0 takes a free one.")
     ] = 8000,
     model: Model = None,
+    index: Annotated[
+        str | None,
+        typer.Option(help="Index to search; see condsim index.", show_default=False),
+    ] = None,
     api_key_file: Annotated[
         Path | None,
         typer.Option(
@@ -41,15 +45,17 @@ def serve(
         float, typer.Option(help="Seconds for a request to arrive, and to be answered.")
     ] = 30,
 ) -> None:
-    """Serve a model over HTTP: scores, embeddings and reranking under a condition.
+    """Serve a model over HTTP: scores, embeddings and reranking under a condition, and a page.
 
     Speaks as OpenAI (`/v1/embeddings`), Cohere, Jina (`/v1/rerank`) and text-embeddings-inference
-    (`/rerank`) do, and takes a `condition` besides. Requests of all callers are read in batches.
-    SIGTERM and Ctrl-C finish what was accepted.
+    (`/rerank`) do, and takes a `condition` besides; `/` is a page to try it. Requests of all
+    callers are read in batches. SIGTERM and Ctrl-C finish what was accepted.
 
     **Examples**
 
     `condsim serve`
+
+    `condsim serve --index tickets.index`
 
     `condsim serve --host 0.0.0.0 --port 8080 --api-key-file keys.txt --model runs/mine`
     """
@@ -65,6 +71,12 @@ def serve(
     )
     keys = () if api_key_file is None else serving.read_keys(api_key_file)
     serving.check_address(host, has_key=bool(keys))
+    opened = None
+    if index is not None:
+        from condsim.search import Index
+
+        opened = Index.open(index, model=model)
+        model = model or opened.about.model
     scorer = load_scorer(model)
     logging.basicConfig(level=logging.WARNING)
 
@@ -73,7 +85,7 @@ def serve(
 
     try:
         serving.serve(
-            serving.create_app(scorer, settings=settings, keys=keys),
+            serving.create_app(scorer, settings=settings, keys=keys, index=opened),
             host=host,
             port=port,
             announce=announce,

@@ -36,10 +36,12 @@ def train(
 
     `accelerate launch -m condsim train recipes/csts/simcse-large-bi.yaml --output runs/large`
     """
-    require("sentence_transformers", extra="train")
-    from condsim.training import close_process_group, fit, load_recipe
+    from condsim.training import load_recipe
 
     chosen = load_recipe(recipe, overrides=set_ or ())
+    require("sentence_transformers", extra="train")
+    from condsim.training import close_process_group, fit
+
     with long_work(resume="The same command with --resume goes on from here."):
         try:
             result = fit(chosen, output, resume=resume)

@@ -21,6 +21,7 @@ from .candidates import (
     FilterCounts as FilterCounts,
     FilterSettings as FilterSettings,
     PairFilter as PairFilter,
+    check_candidates_file as check_candidates_file,
     embed as embed,
     filter_files as filter_files,
     load_text_encoder as load_text_encoder,
@@ -59,21 +60,19 @@ from .dataset import (
     split_dataset as split_dataset,
     split_rows as split_rows,
 )
-from .row_files import (
-    TrainingRow as TrainingRow,
-    plain_values as plain_values,
-    read_manifest as read_manifest,
-    read_rows as read_rows,
-    write_rows as write_rows,
-)
 from .rows import (
     Candidate as Candidate,
     Condition as Condition,
     DatasetRow as DatasetRow,
     Rating as Rating,
     TableRow as TableRow,
+    TrainingRow as TrainingRow,
     pair_id_of as pair_id_of,
+    plain_values as plain_values,
+    read_manifest as read_manifest,
+    read_rows as read_rows,
     row_id_of as row_id_of,
+    write_rows as write_rows,
 )
 from .weak import (
     ANSWER_TOKENS as ANSWER_TOKENS,

@@ -5,17 +5,33 @@ Candidate ──► Condition ──► Rating ──► DatasetRow
 two sentences  + condition   + label    what `condsim train` reads
 ```
 
-One frozen dataclass a row; its fields are the columns of the file, in order. How they are read and
-written is in `condsim.construction.row_files`.
+One frozen dataclass a row; its fields are the columns of the file, in order. Rows are written as
+Parquet or CSV and read from those, TSV and JSON lines. Beside ``pairs.parquet`` lies
+``pairs.manifest.json``: what it was made of.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
-from dataclasses import dataclass, fields
-from typing import Literal, TypeAlias, get_args
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, asdict, astuple, dataclass, fields
+from itertools import islice
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 
-from condsim.errors import InputError
+from condsim import __version__
+from condsim.errors import InputError, require
+from condsim.evaluation import write_json
+from condsim.files import replacing, sha256_of
+from condsim.progress import Progress
+from condsim.tasks import Row, iter_rows, shown
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Intended: TypeAlias = Literal["high", "low"]
 """Which of the two conditions of a pair: C-High or C-Low (C-STS §2.2.2, stage 2)."""
@@ -157,3 +173,254 @@ def row_id_of(pair_id: str, condition: str) -> str:
 def _check_intended(intended: str) -> None:
     if intended not in get_args(Intended):
         raise InputError(f"'intended' must be 'high' or 'low'. Got {intended!r}.")
+
+
+T = TypeVar("T")
+RowT = TypeVar("RowT", bound=TableRow)
+
+BLOCK = 4096  # rows
+_BATCH = 10_000  # rows of a Parquet row group
+
+
+def in_blocks(rows: Iterable[T]) -> Iterator[list[T]]:
+    """Cuts rows into lists."""
+    remaining = iter(rows)
+    while block := list(islice(remaining, BLOCK)):
+        yield block
+
+
+def counted(rows: Iterable[T], total: int, progress: Progress) -> Iterator[T]:
+    """Number of rows that have passed through."""
+    for number, row in enumerate(rows, start=1):
+        yield row
+        if number % BLOCK == 0 or number == total:
+            progress("rows", number, total)
+
+
+def plain_values(result: DataclassInstance) -> dict[str, object]:
+    """Turns a result into values that JSON can hold.
+
+    Args:
+        result: A dataclass of numbers, texts, tuples, mappings and dataclasses.
+
+    Returns:
+        Its fields by name; tuples are lists and NaN is None.
+    """
+    return {name: _plain(value) for name, value in asdict(result).items()}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value
+
+
+def read_rows(
+    path: Path | str, kind: type[RowT], *, names: Mapping[str, str] | None = None
+) -> Iterator[RowT]:
+    """Streams the rows of a file in bounded memory.
+
+    Args:
+        path: File with the columns of ``kind``; formats as `condsim.tasks.iter_rows` reads them.
+            Columns whose field has a default may be absent.
+        names: What a column is called in the file, by field, where it is not the field's name.
+
+    Yields:
+        The rows in file order.
+
+    Raises:
+        InputError: If the file cannot be read or a cell is empty or of the wrong type; names the
+            file, the row and the column.
+        MissingExtraError: If the file is Parquet and pyarrow is not installed.
+    """
+    path, plain = Path(path), _plain_types(kind)
+    columns = [((names or {}).get(one.name, one.name), one) for one in fields(kind)]
+    rows = iter_rows(
+        path,
+        columns=[column for column, one in columns if one.default is MISSING],
+        optional=[column for column, one in columns if one.default is not MISSING],
+    )
+    for row in rows:
+        values: dict[str, Any] = {
+            one.name: _value(row, column, plain[one.name])
+            for column, one in columns
+            if one.default is MISSING or row.cells[column] not in (None, "")
+        }
+        try:
+            made = kind(**values)
+        except InputError as error:
+            raise InputError(f"{row.place()}: {error}") from None
+        yield made
+
+
+def write_rows(rows: Iterable[RowT], path: Path, *, kind: type[RowT]) -> int:
+    """Writes rows to a file in one step, whatever their number in bounded memory.
+
+    Args:
+        path: A ``.parquet`` or ``.csv`` file in a folder that exists.
+
+    Returns:
+        Number of rows written.
+
+    Raises:
+        InputError: If the suffix is another one or the file cannot be written.
+        MissingExtraError: If the file is Parquet and pyarrow is not installed.
+    """
+    writers = {".parquet": _write_parquet, ".csv": _write_csv}
+    writer = writers.get(path.suffix.lower())
+    if writer is None:
+        raise InputError(
+            f"{path}: rows are written to a file that ends in {' or '.join(writers)}. Got "
+            f"{path.suffix!r}; give another name."
+        )
+    with replacing(path) as partial:
+        return writer(iter(rows), partial, kind)
+
+
+def parquet_schema(kind: type[TableRow]) -> Any:  # noqa: ANN401  (pyarrow has no types)
+    """Gives the Parquet columns of a type of rows."""
+    arrow = require("pyarrow", extra="build")
+    known = {str: arrow.string(), float: arrow.float32(), int: arrow.int32()}
+    return arrow.schema([(name, known[plain]) for name, plain in _plain_types(kind).items()])
+
+
+def manifest_of(path: Path) -> Path:
+    """Names the manifest of a file: ``pairs.manifest.json`` for ``pairs.parquet``."""
+    return path.with_name(f"{path.stem}.manifest.json")
+
+
+def revisions_of(paths: Iterable[Path]) -> dict[str, str]:
+    """Gives the first 12 characters of the SHA-256 of each file, by its name.
+
+    Files of one name, such as ``train.csv``, are told apart by their folders.
+    """
+    given = list(paths)
+    names = [path.name for path in given]
+    return {
+        str(path) if names.count(path.name) > 1 else path.name: sha256_of(path)[:12]
+        for path in given
+    }
+
+
+def write_manifest(path: Path, content: Mapping[str, object]) -> None:
+    """Writes the manifest of a file."""
+    write_json(content, manifest_of(path))
+
+
+def read_manifest(path: Path) -> dict[str, Any] | None:
+    """Reads the manifest of a file.
+
+    Returns:
+        Its content, or None if it is missing.
+
+    Raises:
+        InputError: If it is damaged.
+    """
+    manifest = manifest_of(path)
+    try:
+        content = json.loads(manifest.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise TypeError("it holds no mapping")
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(
+            f"{manifest} cannot be read ({error}). Remove it and make {path.name} again."
+        ) from error
+    return content
+
+
+def _plain_types(kind: type[TableRow]) -> dict[str, type[str] | type[float] | type[int]]:
+    """What each column holds; a Literal is a text."""
+    return {
+        name: next((one for one in (float, int) if one in (hint, *get_args(hint))), str)
+        for name, hint in get_type_hints(kind).items()
+    }
+
+
+def _value(row: Row, column: str, wanted: type) -> str | float | int:
+    """Turns a cell into what the field holds."""
+    cell = row.cells[column]
+    if cell is None or cell == "":
+        raise InputError(
+            f"{row.place(column)}: must not be empty. Write the value, or remove the row."
+        )
+    if wanted is str:
+        return cell if isinstance(cell, str) else str(cell)
+    try:
+        number = float(cell)
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number) or (wanted is int and not number.is_integer()):
+        rule = "a whole number" if wanted is int else "a number"
+        raise InputError(f"{row.place(column)}: must be {rule}, got {shown(cell)}. Correct it.")
+    return int(number) if wanted is int else number
+
+
+def _write_parquet(rows: Iterator[TableRow], path: Path, kind: type[TableRow]) -> int:
+    arrow = require("pyarrow", extra="build")
+    parquet = require("pyarrow.parquet", extra="build")
+    schema = parquet_schema(kind)
+    written = 0
+    with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+        while batch := list(islice(rows, _BATCH)):
+            columns = zip(*map(astuple, batch), strict=True)
+            arrays = [arrow.array(c, f.type) for c, f in zip(columns, schema, strict=True)]
+            writer.write_table(arrow.table(arrays, schema=schema))
+            written += len(batch)
+    return written
+
+
+def _write_csv(rows: Iterator[TableRow], path: Path, kind: type[TableRow]) -> int:
+    written, cells = 0, attrgetter(*columns_of(kind))
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(columns_of(kind))
+        for row in rows:
+            writer.writerow(cells(row))
+            written += 1
+    return written
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRow(TableRow):
+    """A row of training data."""
+
+    sentence1: str  # the first sentence, or a short answer in its place
+    sentence2: str  # the second, likewise
+    condition: str
+    label: float  # similarity from 1 to 5
+    origin: str  # where the label is from, such as ``given``, or ``model:`` and the names of models
+
+
+@dataclass(frozen=True, slots=True)
+class WeakRow(TrainingRow):
+    """A weakly labelled row; -1 where the attribute is absent. Its origin names the function."""
+
+    label: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredRow(WeakRow):
+    """A weakly labelled row with what was read from each sentence; empty if absent."""
+
+    answer1: str
+    answer2: str
+
+
+def write_provenance(
+    output: Path, *, kind: str, made_from: Sequence[Path], facts: Mapping[str, object]
+) -> None:
+    """Writes the manifest of a file that is finished."""
+    content = {
+        "kind": kind,
+        "sha256": sha256_of(output),
+        "made_from": revisions_of(made_from),
+        **facts,
+        "condsim": __version__,
+    }
+    write_manifest(output, content)

@@ -13,6 +13,7 @@ from .generator import (
 )
 from .harvest import FORMAT as FORMAT, Engine as Engine, RayEngine as RayEngine
 from .index import TfidfIndex as TfidfIndex
+from .models import REPORT as REPORT
 from .opened import (
     COHERENCE as COHERENCE,
     CORPUS as CORPUS,
@@ -62,4 +63,3 @@ from .surrogate import (
     token_vectors as token_vectors,
     write_training_pairs as write_training_pairs,
 )
-from .weights import REPORT as REPORT

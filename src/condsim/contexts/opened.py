@@ -15,9 +15,9 @@ from condsim.contexts.corpus import Corpus
 from condsim.contexts.generator import GeneratorScorer
 from condsim.contexts.harvest import FORMAT, open_single_index
 from condsim.contexts.index import TfidfIndex
+from condsim.contexts.models import MODEL, REPORT
 from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe
 from condsim.contexts.scoring import ContextTerms, OriginScorer
-from condsim.contexts.weights import MODEL, REPORT
 from condsim.errors import InputError, ModelError
 from condsim.files import sha256_of
 from condsim.kept import KeptScores
@@ -94,7 +94,11 @@ class OpenedRun:
         if set(used) - {"coherence"}:
             self._check_finished(GENERATORS)
             generators = GeneratorScorer.open(
-                self.folder / GENERATORS, self.corpus, tasks=used, memory_gb=scoring.memory_gb
+                self.folder / GENERATORS,
+                self.corpus,
+                kind=self.recipe.generators.kind,
+                tasks=used,
+                memory_gb=scoring.memory_gb,
             )
         return OriginScorer(
             self.corpus,

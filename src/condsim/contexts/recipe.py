@@ -111,6 +111,11 @@ class ContextsRecipe(Settings):
     def _fits_together(self) -> ContextsRecipe:
         if not self.inputs:
             raise InputError("A recipe of contexts needs 'inputs': one file of text or more.")
+        if self.generators.kind == "counts" and self.generators.backbone is not None:
+            raise InputError(
+                "Generators of the kind 'counts' are not trained and take no 'backbone'. Got "
+                f"{self.generators.backbone!r}; leave it out, or set 'kind: trained'."
+            )
         coherence = (self.coherence.left, self.coherence.right)
         generators = (self.generators.left, self.generators.right)
         if coherence != generators:

@@ -46,7 +46,7 @@ from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe, save_c
 from condsim.contexts.scoring import Cost, expected_distinct
 from condsim.contexts.surrogate import new_backbone, surrogate_recipe, write_training_pairs
 from condsim.errors import InputError, require
-from condsim.files import sha256_of, write_text
+from condsim.files import check_folder, sha256_of, write_text
 from condsim.kept import sole_process
 from condsim.progress import Progress, silent
 from condsim.training import FinishedRun, run_or_resume
@@ -98,7 +98,7 @@ class Pipeline:
         self._inputs = [Path(path) for path in recipe.inputs]
         size = f"{recipe.surrogate.width}x{recipe.surrogate.layers}"
         self._backbone = folder / f"backbone-{size}-{recipe.surrogate.embeddings}"
-        _check_folder(folder)
+        check_folder(folder, what="run of contexts", own=[RECIPE])
         if (folder / RECIPE).is_file():
             _check_unchanged(folder, recipe, until=until)
         find_inputs(self._inputs)
@@ -278,16 +278,6 @@ class Pipeline:
         names = {split: file.name for split, file in files.items()}
         write_text(record, json.dumps({"harvest": revision, "files": names}))
         return files
-
-
-def _check_folder(folder: Path) -> None:
-    """Refuses a folder that holds something other than a run."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; a run needs a folder.")
-    if folder.is_dir() and not (folder / RECIPE).exists() and any(folder.iterdir()):
-        raise InputError(
-            f"{folder} is not empty and holds no run of contexts; give another folder."
-        )
 
 
 def _check_unchanged(folder: Path, wanted: ContextsRecipe, *, until: Stage) -> None:

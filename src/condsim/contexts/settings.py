@@ -171,11 +171,15 @@ warnings.filterwarnings("ignore", 'Field name "copy" in "GeneratorSettings"', Us
 class GeneratorSettings(Settings):
     """What the generators are and how they are trained.
 
-    `condsim.contexts.generator.model` says what ``encoder`` and ``copy`` mean.
+    `condsim.contexts.generator.model` says what ``encoder`` and ``copy`` mean. Of the kind
+    ``counts`` (`condsim.contexts.generator.counts`) only ``share``, the widths, ``max_tokens`` and
+    what is held out matter.
     """
 
     what = "generators"
 
+    kind: Literal["trained", "counts"] = "trained"  # counts: no training, the floor of any trained
+    share: Annotated[float, Field(gt=0, lt=1)] = 0.5  # of the context in `counts`
     size: Size = "tiny"  # when trained from scratch
     # A pre-trained encoder-decoder to start from instead, which brings its own tokenizer.
     backbone: str | None = None
@@ -210,7 +214,7 @@ class GeneratorSettings(Settings):
         self, tasks: Collection[str] = GENERATOR_TASKS
     ) -> dict[str, tuple[GeneratorTask, ...]]:
         """The tasks of each model that is needed for some, by the name of the model's folder."""
-        if self.models == "one":
+        if self.models == "one" or self.kind == "counts":
             return {ALL: GENERATOR_TASKS}
         return {task: (task,) for task in GENERATOR_TASKS if task in tasks}
 

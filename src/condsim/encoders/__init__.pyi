@@ -1,22 +1,26 @@
 from .backbone import (
+    Fusion as Fusion,
+    LowRank as LowRank,
+    Pooling as Pooling,
     activation_of as activation_of,
     dropout_of as dropout_of,
     load_backbone as load_backbone,
     resolve_backbone as resolve_backbone,
     without_progress_bars as without_progress_bars,
 )
-from .bi_encoder import build_bi_encoder as build_bi_encoder
 from .conditioning import (
+    Inputs as Inputs,
+    Layout as Layout,
     Order as Order,
     check_order as check_order,
     conditional_sentences as conditional_sentences,
-    cross_encoder_pairs as cross_encoder_pairs,
+    cross_encoder_inputs as cross_encoder_inputs,
 )
-from .cross_encoder import (
+from .joint import (
+    build_bi_encoder as build_bi_encoder,
     build_cross_encoder as build_cross_encoder,
-    pair_separator as pair_separator,
+    separator_of as separator_of,
 )
-from .pooling import Fusion as Fusion, LowRank as LowRank, Pooling as Pooling
 from .stored import StoredSentences as StoredSentences, load_tri_encoder as load_tri_encoder
 from .tri_encoder import (
     TriEncoder as TriEncoder,

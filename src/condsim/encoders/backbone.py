@@ -8,17 +8,21 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 from huggingface_hub import HfApi, try_to_load_from_cache
-from sentence_transformers.base.modules import Transformer
+from sentence_transformers.base.modules import Module, Transformer
+from sentence_transformers.sentence_transformer.modules import (
+    Pooling as TokenPooling,
+    WeightedLayerPooling,
+)
 from sentence_transformers.util import load_file_path
-from torch import nn
+from torch import Tensor, nn
 from transformers import AutoConfig, PretrainedConfig
 from transformers.utils import logging
 
-from condsim.errors import InputError, ModelError
+from condsim.errors import InputError, ModelError, unknown_name
 from condsim.files import sha256_of
 
 
@@ -93,7 +97,7 @@ def load_backbone(
     *,
     dropout: float | None = None,
     max_seq_length: int | None = None,
-    hidden_states: bool = False,
+    pooling: Pooling = "mean",
 ) -> Transformer:
     """Loads a backbone in float32.
 
@@ -102,18 +106,18 @@ def load_backbone(
             model, whose transformer is taken.
         dropout: Rate in [0, 1) for the backbone's hidden and attention dropout; its own if None.
         max_seq_length: Longest input in tokens; the backbone's own if None.
-        hidden_states: Whether it is to return the output of every layer.
+        pooling: What follows; some read the output of more layers than the last.
 
     Returns:
         The backbone; the settings are stored in its config, so they survive saving.
 
     Raises:
-        InputError: If dropout or max_seq_length is out of range.
+        InputError: If dropout or max_seq_length is out of range, or the pooling is unknown.
         ModelError: If there is no such backbone, or it cannot be loaded.
     """
     if dropout is not None and not 0 <= dropout < 1:
         raise InputError(f"dropout must be in [0, 1). Got {dropout} instead.")
-    resolved = resolve_backbone(name)
+    hidden_states, resolved = needs_hidden_states(pooling), resolve_backbone(name)
     try:
         transformer = _load(resolved, dropout=dropout, hidden_states=hidden_states)
     except Exception as error:  # Hub, network, file and config errors share no base class.
@@ -190,3 +194,116 @@ def _not_loaded(name: str, error: Exception) -> ModelError:
     else:
         advice = "Give the folder of a downloaded model, or check the name and the network."
     return ModelError(f"Could not load the backbone {name!r}: {reason} {advice}")
+
+
+Pooling = Literal["cls", "mean", "mean_top2", "mean_first_last"]
+"""``cls``: the first token. The others average over tokens: of the last layer, of the mean of the
+last two layers, or of the mean of the embeddings and the last layer, as in the code of C-STS."""
+
+
+def needs_hidden_states(pooling: str) -> bool:
+    """Whether a pooling reads more layers than the last, so the backbone must return them all."""
+    if pooling not in get_args(Pooling):
+        raise unknown_name("pooling", pooling, get_args(Pooling))
+    return pooling in ("mean_top2", "mean_first_last")
+
+
+def pooling_modules(transformer: Transformer, pooling: Pooling) -> list[Module]:
+    """Makes the modules that follow the transformer.
+
+    The layer weights are fixed here; sentence-transformers does not store that, so a model that is
+    loaded and trained further may move them.
+    """
+    dimension = transformer.get_embedding_dimension()
+    if not needs_hidden_states(pooling):
+        return [TokenPooling(dimension, pooling_mode="cls" if pooling == "cls" else "mean")]
+    layers = int(transformer.config.num_hidden_layers)
+    # Hidden states are numbered 0 (the embeddings) to `layers` (the last transformer layer).
+    start = layers - 1 if pooling == "mean_top2" else 0
+    weights = torch.zeros(layers + 1 - start)
+    weights[0] = weights[-1] = 1.0
+    layer_pooling = WeightedLayerPooling(
+        dimension,
+        num_hidden_layers=layers,
+        layer_start=start,
+        layer_weights=nn.Parameter(weights, requires_grad=False),
+    )
+    return [layer_pooling, TokenPooling(dimension, pooling_mode="mean")]
+
+
+Fusion = Literal["hadamard", "concat", "low-rank"]
+"""``hadamard``: the elementwise product; ``concat``: a linear layer (2d to d) and the backbone's
+activation on [sentence; condition] (C-STS §4.1); ``low-rank``: a matrix (rank by d) that the
+condition makes, times the sentence."""
+
+RANK = 64
+"""Rank of ``low-rank`` where none is given."""
+
+
+class Hadamard(nn.Module):
+    """The elementwise product, (n, d)."""
+
+    def __init__(self, dimension: int) -> None:
+        super().__init__()
+        self.dimension = dimension
+
+    def forward(self, sentences: Tensor, conditions: Tensor) -> Tensor:
+        """Multiplies (n, d) by (n, d) or (1, d)."""
+        return sentences * conditions
+
+
+class Concat(nn.Module):
+    """A linear layer and an activation on [sentence; condition], (n, d)."""
+
+    def __init__(self, dimension: int, activation: nn.Module) -> None:
+        super().__init__()
+        self.dimension = dimension
+        self.layer = nn.Sequential(nn.Linear(2 * dimension, dimension), activation)
+
+    def forward(self, sentences: Tensor, conditions: Tensor) -> Tensor:
+        """Joins (n, d) and (n, d) or (1, d)."""
+        both = torch.cat([sentences, conditions.expand_as(sentences)], dim=-1)  # (n, 2d)
+        joined: Tensor = self.layer(both)
+        return joined
+
+
+class LowRank(nn.Module):
+    """A hypernetwork: the condition makes a projection to few dimensions, (n, rank).
+
+    The cosine then compares two sentences under a metric of that rank, which the condition chooses.
+    Hypernetworks for conditional embeddings are those of Hyper-CL (Yoo et al., 2024), which go back
+    to d dimensions; that only adds weights where a cosine follows. Not in the papers of condsim.
+    """
+
+    def __init__(self, dimension: int, rank: int) -> None:
+        """Makes the layer, d to rank * d, at random."""
+        super().__init__()
+        self.dimension = rank
+        self.projection = nn.Linear(dimension, rank * dimension)
+
+    def forward(self, sentences: Tensor, conditions: Tensor) -> Tensor:
+        """Projects sentences (n, d) by matrices made from conditions, (n, d) or (1, d)."""
+        # As many matrices as distinct conditions would do; a batch has few rows that share one.
+        matrices = self.projection(conditions).unflatten(-1, (self.dimension, -1))  # (n, rank, d)
+        projected: Tensor = (
+            sentences @ matrices[0].T
+            if len(conditions) == 1
+            else torch.einsum("nrd,nd->nr", matrices, sentences)
+        )
+        return projected
+
+
+def fusion_module(
+    fusion: str, transformer: Transformer, *, rank: int = RANK
+) -> Hadamard | Concat | LowRank:
+    """Makes the module of a fusion; its weights are random."""
+    dimension = int(transformer.get_embedding_dimension())
+    if fusion == "hadamard":
+        return Hadamard(dimension)
+    if fusion == "concat":
+        return Concat(dimension, activation_of(transformer.config))
+    if fusion != "low-rank":
+        raise unknown_name("fusion", fusion, get_args(Fusion))
+    if rank < 1:
+        raise InputError(f"rank must be at least 1. Got {rank} instead.")
+    return LowRank(dimension, rank)

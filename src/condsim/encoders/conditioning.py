@@ -11,6 +11,14 @@ Order = Literal["condition-first", "sentence-first"]
 """Which of condition and sentence comes first in the pair that a tokenizer joins."""
 
 
+Layout = Literal["released", "pair"]
+"""How a cross-encoder reads its texts: as one, each but the last followed by a space and one
+separator, or as a pair, joined and typed as the tokenizer joins pairs."""
+
+Inputs = Literal["both", "condition", "sentences"]
+"""What a cross-encoder is given of a row."""
+
+
 def check_order(order: str) -> None:
     """Raises an InputError unless the order is one of the two."""
     if order not in get_args(Order):
@@ -41,38 +49,49 @@ def conditional_sentences(
     return [list(pair) for pair in zip(sentences, conditions, strict=True)]
 
 
-def cross_encoder_pairs(
+def cross_encoder_inputs(
     sentences1: Sequence[str],
     sentences2: Sequence[str],
-    conditions: Sequence[str],
+    conditions: Sequence[str] | None,
     *,
     separator: str,
     order: Order = "sentence-first",
-) -> list[list[str]]:
+    layout: Layout = "released",
+    inputs: Inputs = "both",
+) -> list[str | list[str]]:
     """Joins two sentences and a condition, the input of a cross-encoder.
 
-    One sequence, ``sentence1 SEP sentence2 SEP condition`` (C-STS leaves order and separators open,
-    see READING.md): the first separator is written into the text, where the tokenizer reads it as
-    its special token; the second comes from encoding the pair.
+    The separators are written into the text, where the tokenizer reads them as its special token.
+    The paper leaves them open; ``released`` is what the code of C-STS does (READING.md).
 
     Args:
         sentences1: First sentences, length n.
         sentences2: Second sentences, length n.
-        conditions: Conditions, length n.
-        separator: The tokenizer's separator, put between the sentences with no space around it,
-            from ``condsim.encoders.pair_separator(tokenizer)``: ``[SEP]`` or ``</s></s>``.
+        conditions: Conditions, length n, or None.
+        separator: What ``condsim.encoders.separator_of(tokenizer, layout)`` gives.
         order: Whether the sentences or the condition come first.
+        layout: One text, or a pair of texts of which the sentences are one.
+        inputs: What is left of a row (C-STS Table 10); the separators of the rest go with it.
 
     Raises:
-        InputError: If the lengths differ or the order is unknown.
+        InputError: If the lengths differ, the order is unknown, or only conditions are to be read
+            and there are none.
 
     Example:
-        >>> cross_encoder_pairs(["A dog."], ["A cat."], ["the animal"], separator="[SEP]")
-        [['A dog.[SEP]A cat.', 'the animal']]
+        >>> cross_encoder_inputs(["A dog."], ["A cat."], ["the animal"], separator=" [SEP] ")
+        ['A dog. [SEP] A cat. [SEP] the animal']
     """
-    _check_lengths(sentences1=sentences1, sentences2=sentences2, conditions=conditions)
-    joined = [f"{one}{separator}{two}" for one, two in zip(sentences1, sentences2, strict=True)]
-    return conditional_sentences(joined, conditions, order=order)
+    if inputs == "condition":
+        if conditions is None:
+            raise InputError("This cross-encoder reads conditions only. Got rows without any.")
+        return list(conditions)
+    given = {} if conditions is None else {"conditions": conditions}
+    _check_lengths(sentences1=sentences1, sentences2=sentences2, **given)
+    pairs = [list(pair) for pair in zip(sentences1, sentences2, strict=True)]
+    if conditions is not None and inputs == "both":
+        joined = [separator.join(pair) for pair in pairs]
+        pairs = conditional_sentences(joined, conditions, order=order)
+    return [separator.join(pair) if layout == "released" else pair for pair in pairs]
 
 
 def _check_lengths(**columns: Sequence[str]) -> None:

@@ -15,17 +15,17 @@ from sentence_transformers.base.modules import InputModule, Transformer
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
-from condsim.encoders.backbone import dropout_of, load_backbone
-from condsim.encoders.bi_encoder import transform_modules
-from condsim.encoders.conditioning import Order, check_order, conditional_sentences
-from condsim.encoders.pooling import (
+from condsim.encoders.backbone import (
     RANK,
     Fusion,
     Pooling,
+    dropout_of,
     fusion_module,
-    needs_hidden_states,
+    load_backbone,
     pooling_modules,
 )
+from condsim.encoders.conditioning import Order, check_order, conditional_sentences
+from condsim.encoders.joint import transform_modules
 from condsim.errors import InputError, ModelError
 
 
@@ -332,10 +332,7 @@ def build_tri_encoder(
         ModelError: If the backbone cannot be loaded.
     """
     transformer = load_backbone(
-        backbone,
-        dropout=dropout,
-        max_seq_length=max_seq_length,
-        hidden_states=needs_hidden_states(pooling),
+        backbone, dropout=dropout, max_seq_length=max_seq_length, pooling=pooling
     )
     module = TriEncoder(
         transformer, order=order, pooling=pooling, fusion=fusion, transform=transform, rank=rank

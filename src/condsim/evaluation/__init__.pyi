@@ -1,17 +1,14 @@
 from .measuring import (
     FEWEST_ROWS as FEWEST_ROWS,
+    PromptReport as PromptReport,
     Scores as Scores,
     evaluate as evaluate,
+    evaluate_prompt as evaluate_prompt,
     labelled_rows as labelled_rows,
     measure as measure,
     score_rows as score_rows,
     triplet_accuracy as triplet_accuracy,
 )
-from .plots import (
-    predicted_against_gold as predicted_against_gold,
-    score_histogram as score_histogram,
-)
-from .prompt_report import PromptReport as PromptReport, evaluate_prompt as evaluate_prompt
 from .report import ModelResult as ModelResult, Report as Report, write_json as write_json
 from .rewording import BAR as BAR, Robustness as Robustness, robustness as robustness
 from .statistics import (
@@ -44,7 +41,10 @@ from .suite import (
     suite_tables as suite_tables,
 )
 from .tables import (
+    markdown_table as markdown_table,
     over_estimation_table as over_estimation_table,
+    predicted_against_gold as predicted_against_gold,
+    score_histogram as score_histogram,
     to_markdown as to_markdown,
     to_table as to_table,
 )

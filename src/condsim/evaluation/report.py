@@ -44,7 +44,7 @@ class ResultFile(Settings):
             content = json.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}.") from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{path} is not a {cls._kind}: it is not JSON ({error}).") from error
         return cls.from_dict(content, source=str(path))
 

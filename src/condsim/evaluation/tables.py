@@ -1,16 +1,27 @@
-"""A report as a table: for the terminal and as Markdown."""
+"""A report as a table, for the terminal and as Markdown, and plots of scores."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from condsim.errors import InputError, require
 from condsim.evaluation.report import ModelResult, Report
-from condsim.evaluation.statistics import METRICS, Difference, Metric
+from condsim.evaluation.statistics import MARGIN, METRICS, Difference, Metric, over_estimation
+from condsim.files import replacing
+from condsim.tasks import pair_rows
+from condsim.types import FloatArray, Task
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 OVER_ESTIMATION_HEADS = ("Eq. 16", "Eq. 17", "Either", "% of pairs", "High error", "Low error")
 
@@ -61,28 +72,40 @@ def to_markdown(report: Report) -> str:
         A pipe table and the notes below it, then the same for over-estimation if it was counted,
         ending in a newline.
     """
-    lines = _head("", METRICS.values())
-    for result in _results(report):
-        cells = [_with_interval(name, result.metrics[name]) for name in METRICS]
-        name = _escape(result.name)
-        lines.append(_row(f"**{name}**" if result is report.model else name, cells))
+    rows = [
+        [_bold(report, result), *(_with_interval(name, result.metrics[name]) for name in METRICS)]
+        for result in _results(report)
+    ]
     if report.against is not None:
         cells = [
             f"{_with_interval(name, report.comparison[name], sign='+')}, "
             f"p = {_number(report.comparison[name].p_value, '.3f')}"
             for name in METRICS
         ]
-        lines.append(_row(f"difference from {_escape(report.against.name)}", cells))
+        rows.append([f"difference from {report.against.name}", *cells])
+    lines = markdown_table(["", *METRICS.values()], rows)
     lines += ["", f"{_escape(report.task)} ({report.task_revision}).", ""]
     lines += [f"- {_escape(note)}" for note in _notes(report)]
     if report.model.over_estimation is not None:
-        lines += ["", *_head(" Over-estimation", OVER_ESTIMATION_HEADS)]
-        for result in _results(report):
-            name = _escape(result.name)
-            head = f"**{name}**" if result is report.model else name
-            lines.append(_row(head, _over_estimation_cells(result)))
+        rows = [[_bold(report, one), *_over_estimation_cells(one)] for one in _results(report)]
+        lines += ["", *markdown_table(["Over-estimation", *OVER_ESTIMATION_HEADS], rows)]
         lines += ["", *(f"- {_escape(note)}" for note in _over_estimation_notes(report))]
     return "\n".join(lines) + "\n"
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Lays texts out as the lines of a pipe table; figures stand to the right.
+
+    Args:
+        head: Heads of the columns, the first of which has names.
+        rows: As many texts each.
+    """
+    marks = "|---|" + "---:|" * (len(head) - 1)
+    first, *others = (
+        "".join(f"| {_escape(cell)} " if cell else "| " for cell in row) + "|"
+        for row in (head, *rows)
+    )
+    return [first, marks, *others]
 
 
 def _table(title: str, heads: Iterable[str], notes: Iterable[str]) -> Table:
@@ -180,15 +203,136 @@ def _over_estimation_notes(report: Report) -> Iterator[str]:
     yield "Of raw similarities, not calibrated ones; error: mean of raw similarity minus gold"
 
 
-def _head(corner: str, heads: Iterable[str]) -> list[str]:
-    columns = list(heads)
-    return [f"|{corner} | " + " | ".join(columns) + " |", "|---|" + "---:|" * len(columns)]
-
-
-def _row(head: str, cells: list[str]) -> str:
-    return f"| {head} | {' | '.join(cells)} |"
+def _bold(report: Report, result: ModelResult) -> str:
+    return f"**{result.name}**" if result is report.model else result.name
 
 
 def _escape(text: str) -> str:
     """Text that cannot break out of a Markdown table."""
     return text.replace("|", "\\|").replace("\n", " ")
+
+
+LONGEST_NAME = 45
+
+
+def score_histogram(scores: Mapping[str, FloatArray], path: Path, *, bins: int = 40) -> None:
+    """Draws how scores spread over [0, 1], one panel for each model, on one scale.
+
+    Args:
+        scores: Scores in [0, 1] by the name of their model, ``(n,)`` each.
+        bins: Number of bars.
+
+    Raises:
+        InputError: If there is no model, or the file cannot be written there.
+        MissingExtraError: If matplotlib is not installed.
+    """
+    if not scores:
+        raise InputError("A histogram needs the scores of one model or more. Got none.")
+    require("matplotlib", extra="train")
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 1.9 * len(scores) + 0.5), layout="constrained")
+    panels = figure.subplots(len(scores), 1, sharex=True, squeeze=False)[:, 0]
+    edges = np.linspace(0, 1, bins + 1)
+    for panel, (name, values) in zip(panels, scores.items(), strict=True):
+        panel.hist(values, bins=edges, weights=np.full(len(values), 100 / len(values)))
+        panel.axvline(float(np.median(values)), color="black", linewidth=1, linestyle="--")
+        panel.set_title(name, fontsize=10, loc="left")
+        panel.set_ylabel("% of rows")
+        panel.spines[["top", "right"]].set_visible(False)
+    panels[-1].set_xlabel("score (dashed: median)")
+    panels[-1].set_xlim(0, 1)
+    with replacing(path) as partial:
+        figure.savefig(partial, format="png", dpi=120)
+
+
+def predicted_against_gold(
+    scores: Mapping[str, FloatArray], task: Task, path: Path, *, margin: float = MARGIN
+) -> None:
+    """Draws raw similarity against gold for high and low rows, one panel for each model.
+
+    Shown are the rows of the pairs whose labels differ, as points; the mean at each gold level, as
+    a line; the diagonal on which a perfect model would lie, and the margin of over-estimation on
+    both sides of it. The titles give the over-estimated pairs.
+
+    Args:
+        scores: Raw similarities of all rows by the name of their model, ``(n,)`` each, from left to
+            right.
+        margin: The margin of over-estimation, on the scale of gold, at least 0.
+
+    Raises:
+        InputError: If there is no model, the file cannot be written there, or
+            `condsim.evaluation.statistics.metrics` refuses the scores.
+        MissingExtraError: If matplotlib is not installed.
+    """
+    if not scores:
+        raise InputError("A plot needs the scores of one model or more. Got none.")
+    require("matplotlib", extra="train")
+    from matplotlib.figure import Figure
+
+    found = {name: over_estimation(values, task, margin=margin) for name, values in scores.items()}
+    pairing = pair_rows(task)
+    figure = Figure(figsize=(4.6 * len(scores) + 0.4, 4.8), layout="constrained")
+    panels = figure.subplots(1, len(scores), sharex=True, sharey=True, squeeze=False)[0]
+    for panel, (name, values) in zip(panels, scores.items(), strict=True):
+        _draw_gold(panel, margin)
+        for label, rows, colour, shift in (
+            ("high row", pairing.high, "#0072B2", 0.028),  # blue and orange of Okabe and Ito
+            ("low row", pairing.low, "#D55E00", -0.028),
+        ):
+            rows = np.unique(rows)
+            gold = task.gold[rows].astype(np.float64)
+            _draw_rows(panel, gold, values[rows], label=label, colour=colour, shift=shift)
+        count = found[name]
+        counts = f"{count.either} of {count.pairs} pairs over-estimated ({count.rate:.1%})"
+        panel.set_title(f"{_short(name)}\n{counts}", fontsize=10, loc="left", parse_math=False)
+        panel.set_xlabel("gold similarity")
+        panel.set_xticks(np.linspace(0, 1, 5))
+        panel.spines[["top", "right"]].set_visible(False)
+    panels[0].set_ylabel("raw similarity of the model")
+    handles, labels = panels[0].get_legend_handles_labels()
+    columns = 2 * min(len(scores), 2)
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
+    with replacing(path) as partial:
+        figure.savefig(partial, format="png", dpi=120)
+
+
+def _short(name: str) -> str:
+    """The end of a name that is too long for the title of a panel."""
+    return name if len(name) <= LONGEST_NAME else f"…{name[1 - LONGEST_NAME :]}"
+
+
+def _draw_gold(panel: Axes, margin: float) -> None:
+    """Draws the diagonal and the margin on both sides of it."""
+    ends = np.array([0.0, 1.0])
+    panel.plot(ends, ends, color="black", linewidth=1, linestyle="--", label="gold")
+    for side in (margin, -margin):
+        label = f"gold ± {margin:g}" if side == margin else None
+        panel.plot(ends, ends + side, color="grey", linewidth=0.8, linestyle=":", label=label)
+
+
+def _draw_rows(
+    panel: Axes,
+    gold: NDArray[np.float64],
+    values: FloatArray,
+    *,
+    label: str,
+    colour: str,
+    shift: float,
+) -> None:
+    """Draws rows, ``(r,)``, a little aside of their gold, and the mean of each gold level."""
+    jitter = np.random.default_rng(0).uniform(-0.018, 0.018, size=gold.size)
+    panel.scatter(gold + shift + jitter, values, s=7, color=colour, alpha=0.3, linewidths=0)
+    levels = np.round(gold * 4).astype(np.int64)  # the steps of a Likert scale
+    shown = np.unique(levels)
+    x, y = ([float(column[levels == level].mean()) for level in shown] for column in (gold, values))
+    panel.plot(
+        np.asarray(x) + shift,
+        y,
+        color=colour,
+        marker="o",
+        markersize=7,
+        markeredgecolor="white",
+        linewidth=1.8,
+        label=f"{label} (line: mean)",
+    )

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from condsim.integrations.models import Model, encoder_of
+from condsim.integrations.models import Model
+from condsim.loading import load_encoder
 from condsim.types import FloatArray
 
 with warnings.catch_warnings():
@@ -34,10 +35,9 @@ class BertopicBackend(BaseEmbedder):  # type: ignore[misc]  # BERTopic has no ty
             model: A bi- or tri-encoder; None is the one that ships.
 
         Raises:
-            InputError: If the model has no embeddings.
-            ModelError: If there is no such model.
+            ModelError: If there is no such model, or it has no embeddings.
         """
-        super().__init__(embedding_model=encoder_of(model))
+        super().__init__(embedding_model=load_encoder(model))
         self.condition = condition
 
     def embed(self, documents: Sequence[str], verbose: bool = False) -> FloatArray:

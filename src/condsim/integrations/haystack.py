@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from haystack import Document, component
 
-from condsim.integrations.models import Model, encoder_of, ranked, scorer_of
+from condsim.integrations.models import Model, ranked, scorer_of
+from condsim.loading import load_encoder
 
 
 class _Embedder:
@@ -15,7 +16,7 @@ class _Embedder:
     def __init__(self, condition: str | None, model: Model = None) -> None:
         self.condition = condition
         self.model = model
-        self._encoder = encoder_of(model)
+        self._encoder = load_encoder(model)
 
 
 @component
@@ -28,8 +29,7 @@ class HaystackTextEmbedder(_Embedder):
             file if the model is given by name.
 
     Raises:
-        InputError: If the model has no embeddings.
-        ModelError: If there is no such model.
+        ModelError: If there is no such model, or it has no embeddings.
     """
 
     @component.output_types(embedding=list[float])
@@ -47,8 +47,8 @@ class HaystackDocumentEmbedder(_Embedder):
         model: As for `HaystackTextEmbedder`.
 
     Raises:
-        InputError: If the model has no embeddings, or a document no text.
-        ModelError: If there is no such model.
+        InputError: If a document has no text.
+        ModelError: If there is no such model, or it has no embeddings.
     """
 
     @component.output_types(documents=list[Document])

@@ -9,7 +9,8 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.embeddings import Embeddings
 from pydantic import ConfigDict, PrivateAttr
 
-from condsim.integrations.models import Model, encoder_of, ranked, scorer_of
+from condsim.integrations.models import Model, ranked, scorer_of
+from condsim.loading import load_encoder
 from condsim.scorers import PairScorer
 
 
@@ -23,14 +24,13 @@ class LangChainEmbeddings(Embeddings):
         condition: The respect in which texts are near to each other; None: as a whole.
 
     Raises:
-        InputError: If the model has no embeddings.
-        ModelError: If there is no such model.
+        ModelError: If there is no such model, or it has no embeddings.
     """
 
     def __init__(self, condition: str | None, *, model: Model = None) -> None:
         """Loads the model, a bi- or tri-encoder; None is the one that ships."""
         self.condition = condition
-        self._encoder = encoder_of(model)
+        self._encoder = load_encoder(model)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Encodes texts, length n; returns n lists of ``dimension`` numbers."""

@@ -11,7 +11,8 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
 from condsim.errors import InputError
-from condsim.integrations.models import Model, encoder_of, ranked, scorer_of
+from condsim.integrations.models import Model, ranked, scorer_of
+from condsim.loading import load_encoder
 from condsim.scorers import EmbeddingScorer, PairScorer
 
 
@@ -28,8 +29,7 @@ class LlamaIndexEmbedding(BaseEmbedding):
         embed_batch_size: Texts encoded at once, 1 to 2048.
 
     Raises:
-        InputError: If the model has no embeddings.
-        ModelError: If there is no such model.
+        ModelError: If there is no such model, or it has no embeddings.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -47,7 +47,7 @@ class LlamaIndexEmbedding(BaseEmbedding):
         **fields: Any,  # noqa: ANN401  (the other attributes, and those of LlamaIndex)
     ) -> None:
         """Loads the model, outside pydantic, which would wrap the error."""
-        encoder = encoder_of(model)
+        encoder = load_encoder(model)
         fields |= {"condition": condition, "model": model, "model_name": encoder.name}
         super().__init__(**fields)
         self._encoder = encoder

@@ -10,7 +10,7 @@ import numpy as np
 
 from condsim.errors import InputError
 from condsim.loading import load_scorer
-from condsim.scorers import EmbeddingScorer, PairScorer, Scale, Texts, check_rows
+from condsim.scorers import PairScorer, Scale, Texts, check_rows
 from condsim.types import FloatArray
 
 Model = str | Path | PairScorer | None
@@ -22,18 +22,6 @@ Column = Sequence[str | None]
 def scorer_of(model: Model) -> PairScorer:
     """Loads a model unless it is loaded."""
     return model if isinstance(model, PairScorer) else load_scorer(model)
-
-
-def encoder_of(model: Model) -> EmbeddingScorer:
-    """Loads a model that has embeddings; another one is an `InputError`."""
-    scorer = scorer_of(model)
-    if not isinstance(scorer, EmbeddingScorer):
-        raise InputError(
-            "The model of an embedder must be a bi-encoder or a tri-encoder. Got the "
-            f"{type(scorer).__name__} {getattr(scorer, 'name', model)!r} instead, which can only "
-            "score and rank."
-        )
-    return scorer
 
 
 def score_present(
@@ -72,12 +60,7 @@ def ranked(
     top: int | None,
     at_least: float | None,
 ) -> list[tuple[int, float]]:
-    """Ranks texts by their score against a query.
-
-    Returns:
-        Index and score of the ``top`` texts with a score of ``at_least``, the best first; equal
-        ones in their order.
-    """
+    """Index and score of the ``top`` texts with a score of ``at_least``, the best first."""
     if top is not None and top < 1:
         raise InputError(f"A re-ranker must keep 1 text or more. Got {top} instead.")
     scores = scorer.score(query, texts, condition)

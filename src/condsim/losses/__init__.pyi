@@ -9,10 +9,10 @@ from .contrastive import (
     RDLLoss as RDLLoss,
     WACLLoss as WACLLoss,
 )
-from .cross_encoder import CrossEncoderSimilarityLoss as CrossEncoderSimilarityLoss
 from .functional import (
     acl_loss as acl_loss,
     bcl_loss as bcl_loss,
+    classification_loss as classification_loss,
     correlation_loss as correlation_loss,
     cosent_loss as cosent_loss,
     fdl_loss as fdl_loss,
@@ -27,11 +27,6 @@ from .functional import (
     rdl_loss as rdl_loss,
     tolerant_labels as tolerant_labels,
     w_acl_loss as w_acl_loss,
-)
-from .mixed import (
-    MixedLoss as MixedLoss,
-    relation_loss as relation_loss,
-    vector_loss as vector_loss,
 )
 from .ranking import (
     CoSENTLoss as CoSENTLoss,
@@ -49,4 +44,11 @@ from .similarity import (
     SoftmaxLoss as SoftmaxLoss,
     TripletLoss as TripletLoss,
 )
-from .weighted import CCLLoss as CCLLoss, WeightedSumLoss as WeightedSumLoss
+from .weighted import (
+    CCLLoss as CCLLoss,
+    CrossEncoderSimilarityLoss as CrossEncoderSimilarityLoss,
+    MixedLoss as MixedLoss,
+    WeightedSumLoss as WeightedSumLoss,
+    relation_loss as relation_loss,
+    vector_loss as vector_loss,
+)

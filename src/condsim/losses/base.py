@@ -6,14 +6,17 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 import torch.nn.functional as F
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.losses.merged_forward import embed_columns
 from torch import Tensor, nn
 
-from condsim.errors import InputError
+from condsim.errors import InputError, unknown_name
+
+Ties = Literal["dropped", "kept"]
+"""What becomes of two rows of one sentence pair whose labels are equal, in Quad and its kin."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +31,12 @@ class LossOptions:
         middle_tolerance: How far from the label 3, a gold of 0.5, MSE and the correlation let the
             prediction be, in [0, 0.5]; see :func:`tolerant_labels`.
         ranking_margin: How far apart ``ranking`` wants two cosines, in [0, 2].
+        ties: Whether the objectives on the two rows of a sentence pair take those of equal labels,
+            the first row as the positive. The text of C-STS wants a higher label; the released
+            code and CCL (§3.1) take them.
 
     Raises:
-        InputError: If a number is out of its range.
+        InputError: If a number is out of its range, or ``ties`` is unknown.
     """
 
     margin: float = 1.0
@@ -39,6 +45,7 @@ class LossOptions:
     sigma: float = 0.5
     middle_tolerance: float = 0.0
     ranking_margin: float = 0.1
+    ties: Ties = "dropped"
 
     def __post_init__(self) -> None:
         rules = (
@@ -58,6 +65,8 @@ class LossOptions:
         for what, value, holds, rule in rules:
             if not (holds and math.isfinite(value)):
                 raise InputError(f"{what} must be {rule}. Got {value} instead.")
+        if self.ties not in get_args(Ties):
+            raise unknown_name("value of 'ties'", self.ties, get_args(Ties))
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,27 @@ def mse_loss(similarities: Tensor, labels: Tensor, weights: Tensor | None = None
     return _weighted_mean((similarities - labels).square(), shares)
 
 
+def classification_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    """Cross-entropy of the nearest of k evenly spaced labels (the released code of C-STS).
+
+    Args:
+        logits: One for each label, from the lowest to the highest, ``(rows, k)``.
+        labels: Gold similarity of each row in [0, 1], ``(rows,)``.
+
+    Returns:
+        The mean over rows, a scalar.
+
+    Raises:
+        InputError: If there are not as many rows of the one as of the other, or no two labels.
+    """
+    if logits.ndim != 2 or logits.shape[1] < 2 or labels.shape != logits.shape[:1]:
+        raise InputError(
+            "classification_loss takes logits (rows, k), k at least 2, and labels (rows,). "
+            f"Got shapes {tuple(logits.shape)} and {tuple(labels.shape)} instead."
+        )
+    return F.cross_entropy(logits.float(), (labels * (logits.shape[1] - 1)).round().long())
+
+
 def quad_loss(high: Tensor, low: Tensor, *, margin: float = 1.0) -> Tensor:
     """Quadruplet margin loss, ``max(λ + cos(n1, n2) - cos(p1, p2), 0)`` (C-STS §4.1).
 
@@ -113,16 +134,19 @@ def tolerant_labels(labels: Tensor, similarities: Tensor, *, tolerance: float) -
     return torch.where(labels == _MIDDLE, nearest, labels.float())
 
 
-def high_low_pairs(labels: Tensor, pair_ids: Tensor) -> tuple[Tensor, Tensor]:
+def high_low_pairs(
+    labels: Tensor, pair_ids: Tensor, *, ties: bool = False
+) -> tuple[Tensor, Tensor]:
     """Finds the rows of a batch that are one sentence pair under two conditions.
 
     Args:
         labels: Gold similarity of each row, ``(rows,)``.
         pair_ids: Integer id of each row's sentence pair, ``(rows,)``; negative means no partner.
+        ties: Whether rows of equal labels are a pair too, the first row first.
 
     Returns:
         Row numbers ``(high, low)``, each ``(pairs,)``: every combination of two rows with the same
-        id and different labels, the higher label first.
+        id and, but for ``ties``, different labels, the higher label first.
 
     Raises:
         InputError: If the shapes are not two equal vectors.
@@ -130,9 +154,10 @@ def high_low_pairs(labels: Tensor, pair_ids: Tensor) -> tuple[Tensor, Tensor]:
     if labels.ndim != 1 or labels.shape != pair_ids.shape:
         raise _shape_error("high_low_pairs", "labels", labels, "pair_ids", pair_ids)
     same = (pair_ids.unsqueeze(1) == pair_ids.unsqueeze(0)) & (pair_ids >= 0).unsqueeze(1)
-    high, low = torch.nonzero(
-        same & (labels.unsqueeze(1) > labels.unsqueeze(0)), as_tuple=True
-    )  # (pairs,), (pairs,)
+    ordered = labels.unsqueeze(1) > labels.unsqueeze(0)  # (rows, rows)
+    if ties:
+        ordered |= (labels.unsqueeze(1) == labels.unsqueeze(0)).triu(1)
+    high, low = torch.nonzero(same & ordered, as_tuple=True)  # (pairs,), (pairs,)
     return high, low
 
 
@@ -407,12 +432,10 @@ def bcl_loss(
 
 def _excess(function: str, high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
     """``gap + cos_neg - cos_pos`` of each pair in float32, ``(pairs,)``."""
-    if high.ndim != 1 or high.shape != low.shape or high.shape != gaps.shape:
-        raise InputError(
-            f"{function} takes high, low and gaps as vectors of one length. Got shapes "
-            f"{tuple(high.shape)}, {tuple(low.shape)} and {tuple(gaps.shape)} instead."
-        )
-    return gaps.float() + low.float() - high.float()
+    high, low = _pair_vectors(function, high, low)
+    if gaps.shape != high.shape:
+        raise _shape_error(function, "high", high, "gaps", gaps)
+    return gaps.float() + low - high
 
 
 def _mean(values: Tensor) -> Tensor:

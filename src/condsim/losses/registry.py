@@ -12,18 +12,22 @@ class Objective:
     """What a recipe must know of an objective.
 
     Attributes:
-        loss: Module and class (for ``vectors``: function) below ``condsim.losses``, imported late.
+        loss: Module and class below ``condsim.losses``, imported late; a function for ``levels``
+            and ``vectors``.
         compares: ``rows``: the cosine of each row with its label; ``pairs``: the cosines of a
             sentence pair under its two conditions; ``projections``: projected embeddings;
             ``classes`` and ``triplets``: data of these kinds, with no other objective;
-            ``vectors``: embeddings with those of a teacher, for a source of its own.
+            ``vectors``: embeddings with those of a teacher, for a source of its own; ``levels``:
+            the logits of a cross-encoder, one for each label, with no other objective.
         cross_encoder: Whether it applies to a cross-encoder, which encodes no sentence by itself.
         tolerant: Whether it heeds the recipe key ``middle_tolerance``.
         needs_dropout: Whether the encoder must have dropout.
     """
 
     loss: str
-    compares: Literal["rows", "pairs", "projections", "classes", "triplets", "vectors"] = "rows"
+    compares: Literal[
+        "rows", "pairs", "projections", "classes", "triplets", "vectors", "levels"
+    ] = "rows"
     cross_encoder: bool = False
     tolerant: bool = False
     needs_dropout: bool = False
@@ -41,6 +45,7 @@ class Objective:
 
 OBJECTIVES: dict[str, Objective] = {
     "mse": Objective("similarity.MSELoss", cross_encoder=True, tolerant=True),
+    "classification": Objective("functional.classification_loss", "levels", cross_encoder=True),
     "quad": Objective("similarity.QuadLoss", "pairs"),
     "correlation": Objective("similarity.CorrelationLoss", cross_encoder=True, tolerant=True),
     "cosent": Objective("ranking.CoSENTLoss", cross_encoder=True),
@@ -56,8 +61,8 @@ OBJECTIVES: dict[str, Objective] = {
     "c-mse": Objective("contrastive.CMSELoss", "projections"),
     "softmax": Objective("similarity.SoftmaxLoss", "classes"),
     "triplet": Objective("similarity.TripletLoss", "triplets"),
-    "vectors": Objective("mixed.vector_loss", "vectors"),
-    "relations": Objective("mixed.relation_loss", "vectors"),
+    "vectors": Objective("weighted.vector_loss", "vectors"),
+    "relations": Objective("weighted.relation_loss", "vectors"),
 }
 """Every objective by its name in a recipe. A new one takes its class, a line here and a row in
 ``docs/training.md``."""

@@ -14,7 +14,7 @@ from sentence_transformers.sentence_transformer.losses import (
 from torch import Tensor
 
 from condsim.errors import InputError
-from condsim.losses.base import LossOptions, SimilarityLoss, Targets
+from condsim.losses.base import LossOptions, SimilarityLoss, Targets, Ties
 from condsim.losses.functional import (
     correlation_loss,
     high_low_pairs,
@@ -27,8 +27,8 @@ from condsim.losses.functional import (
 class PairedLoss(SimilarityLoss):
     """Base of the objectives over a sentence pair's two cosines, under its two conditions.
 
-    The two rows must share a batch and a pair id. Rows without a partner, and pairs whose labels
-    are equal, add nothing: without a higher label there is no positive.
+    The two rows must share a batch and a pair id. Rows without a partner add nothing, nor do pairs
+    whose labels are equal, for they have no positive; with ``ties="kept"`` the first row is it.
     """
 
     @classmethod
@@ -43,7 +43,8 @@ class PairedLoss(SimilarityLoss):
                 f"{cls.__name__} compares two rows of one sentence pair, so labels must have shape "
                 "(rows, 2): gold similarity and pair id. Got gold similarities only."
             )
-        high, low = high_low_pairs(targets.gold, targets.pair_ids)
+        ties = options.ties == "kept"
+        high, low = high_low_pairs(targets.gold, targets.pair_ids, ties=ties)
         gaps = targets.gold[high] - targets.gold[low]
         return cls.compute_pairs(similarities[high], similarities[low], gaps, options)
 
@@ -55,7 +56,7 @@ class PairedLoss(SimilarityLoss):
         Args:
             high: Similarity of each pair under its higher-labelled condition, ``(pairs,)``.
             low: Similarity of the same pairs under the lower-labelled condition, ``(pairs,)``.
-            gaps: Gold of the first minus gold of the second, ``(pairs,)``, above 0.
+            gaps: Gold of the first minus gold of the second, ``(pairs,)``, at least 0.
             options: Numbers of the objective.
 
         Returns:
@@ -99,11 +100,13 @@ class QuadLoss(PairedLoss):
     p is the row of a sentence pair with the higher label, n the one with the lower.
     """
 
-    shown = ("margin",)
+    shown = ("margin", "ties")
 
-    def __init__(self, model: SentenceTransformer, *, margin: float = 1.0) -> None:
+    def __init__(
+        self, model: SentenceTransformer, *, margin: float = 1.0, ties: Ties = "dropped"
+    ) -> None:
         """Makes the loss; λ is ``margin``, at least 0, or InputError."""
-        super().__init__(model, LossOptions(margin=margin))
+        super().__init__(model, LossOptions(margin=margin, ties=ties))
 
     @staticmethod
     def compute_pairs(high: Tensor, low: Tensor, gaps: Tensor, options: LossOptions) -> Tensor:

@@ -2,15 +2,159 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import hashlib
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from condsim.errors import BackendError, BudgetError, InputError
+from condsim.files import Closing
 from condsim.kept import locked
 from condsim.prompting.backends import Answer, Backend
-from condsim.prompting.store import AnswerStore, answer_key
+
+_SCHEMA = """
+create table if not exists answers (
+    key blob primary key,            -- SHA-256 of identity and prompt
+    identity text not null,          -- JSON: model, back end and settings
+    prompt text not null,
+    text text not null,
+    probabilities text,              -- JSON: number -> probability; null: not asked for
+    prompt_tokens integer,
+    new_tokens integer,
+    created text not null default current_timestamp
+) without rowid
+"""
+_VERSION = 1
+_ASKED_AT_ONCE = 500  # keys in one query; SQLite allows more
+
+
+def answer_key(prompt: str, identity: Mapping[str, str]) -> bytes:
+    """Hashes what decides an answer.
+
+    Returns:
+        32 bytes.
+    """
+    content = json.dumps([sorted(identity.items()), prompt], ensure_ascii=False)
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).digest()
+
+
+class AnswerStore(Closing):
+    """A SQLite file of answers; use it as a context manager.
+
+    Each answer survives the process as soon as it is written. Several processes may share a file.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        """Opens a file, or makes it.
+
+        Args:
+            path: The file. Missing folders are made.
+
+        Raises:
+            InputError: If the file cannot be opened or is no store of this version.
+        """
+        self._path = path
+        try:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(path, isolation_level=None, timeout=60)
+            (version,) = self._connection.execute("pragma user_version").fetchone()
+            known = {row[0] for row in self._connection.execute("select name from sqlite_schema")}
+            if version not in (0, _VERSION) or (version == 0 and known):
+                raise InputError(
+                    f"{path} is no store of answers that this condsim reads (version {version}). "
+                    "Name another file; it is made if it does not exist."
+                )
+            self._connection.execute("pragma journal_mode = wal")  # one sync for many answers
+            self._connection.execute("pragma synchronous = normal")
+            self._connection.execute(_SCHEMA)
+            self._connection.execute(f"pragma user_version = {_VERSION}")
+        except (sqlite3.Error, OSError) as error:
+            raise InputError(
+                f"{path} cannot be used to store answers: {error}. Name a file that can be "
+                "written, or one that 'condsim prompt' made."
+            ) from error
+
+    def __len__(self) -> int:
+        (count,) = self._connection.execute("select count(*) from answers").fetchone()
+        return int(count)
+
+    def close(self) -> None:
+        """Closes the file; what is written stays."""
+        self._connection.close()
+
+    def write(
+        self, key: bytes, answer: Answer, *, prompt: str, identity: Mapping[str, str]
+    ) -> None:
+        """Writes an answer; one to the same `answer_key` is replaced.
+
+        Args:
+            key: What `answer_key` gives for the prompt and the identity.
+
+        Raises:
+            InputError: If the file cannot be written, on a full disk for example.
+        """
+        probabilities = None if answer.probabilities is None else _to_json(answer.probabilities)
+        row = (
+            key,
+            json.dumps(dict(identity), ensure_ascii=False),
+            prompt,
+            answer.text,
+            probabilities,
+            answer.prompt_tokens,
+            answer.new_tokens,
+        )
+        try:
+            self._connection.execute(
+                "insert or replace into answers (key, identity, prompt, text, probabilities, "
+                "prompt_tokens, new_tokens) values (?, ?, ?, ?, ?, ?, ?)",
+                row,
+            )
+        except sqlite3.Error as error:
+            raise InputError(
+                f"{self._path}: an answer cannot be stored: {error}. Those before it are kept; "
+                "make room and run the same command again."
+            ) from error
+
+    def read(self, keys: Iterable[bytes]) -> Iterator[tuple[bytes, Answer]]:
+        """Reads the answers that there are, in any order.
+
+        Yields:
+            Key and answer of those in the file.
+        """
+        rest = iter(keys)
+        while some := list(islice(rest, _ASKED_AT_ONCE)):
+            query = (
+                "select key, text, probabilities, prompt_tokens, new_tokens from answers "
+                f"where key in ({','.join('?' * len(some))})"
+            )
+            try:
+                with closing(self._connection.execute(query, some)) as found:
+                    answers = [(key, _stored(*row)) for key, *row in found.fetchall()]
+            except (sqlite3.Error, ValueError, TypeError, AttributeError, RecursionError) as error:
+                raise InputError(
+                    f"{self._path} is a damaged store of answers: {error}. Name another file, or "
+                    "remove it: its requests are sent again."
+                ) from error
+            yield from answers
+
+
+def _stored(text: object, shares: str | None, *tokens: int | None) -> Answer:
+    if not isinstance(text, str) or not all(isinstance(one, int | None) for one in tokens):
+        raise TypeError("an answer must be a text, its tokens numbers")
+    return Answer(text, None if shares is None else _from_json(shares), *tokens)
+
+
+def _to_json(probabilities: Mapping[float, float]) -> str:
+    return json.dumps({repr(value): share for value, share in probabilities.items()})
+
+
+def _from_json(text: str) -> dict[float, float]:
+    return {float(value): share for value, share in json.loads(text).items()}
+
 
 PromptOf = Callable[[int], str]
 """Gives the prompt of a row; called anew when it is needed, so that only keys are held."""
@@ -97,10 +241,6 @@ class Asker:
     def missing(self, prompt_of: PromptOf, rows: int) -> list[int]:
         """Finds the rows that are still to be asked; nothing is asked.
 
-        Args:
-            prompt_of: Gives the prompt of a row; called anew when it is needed.
-            rows: Number of rows.
-
         Returns:
             The first row of each prompt that has no stored answer, in order.
         """
@@ -109,19 +249,11 @@ class Asker:
         return [group[0] for group in groups if group[0] not in answered]
 
     def count_tokens(self, prompt_of: PromptOf, rows: Iterable[int]) -> int:
-        """Counts the tokens of prompts; exact for a local model, an estimate for a server.
-
-        Args:
-            prompt_of: Gives the prompt of a row.
-        """
+        """Counts the tokens of prompts; exact for a local model, an estimate for a server."""
         return sum(self.backend.count_tokens(prompt_of(row)) for row in rows)
 
     def stored(self, prompt_of: PromptOf, rows: int) -> Iterator[tuple[int, Answer]]:
         """Gives the answers that are stored; nothing is asked.
-
-        Args:
-            prompt_of: Gives the prompt of a row.
-            rows: Number of rows.
 
         Yields:
             Row and answer of those there are, in any order.
@@ -130,11 +262,6 @@ class Asker:
 
     def answers(self, prompt_of: PromptOf, rows: int) -> Iterator[tuple[int, Answer]]:
         """Answers rows: first those that are stored, then the others as they arrive.
-
-        Args:
-            prompt_of: Gives the prompt of a row; called anew when it is needed, so that only keys
-                are held for all rows.
-            rows: Number of rows.
 
         Yields:
             Row and answer, each row once.
@@ -182,9 +309,6 @@ class Asker:
 
     def check_lengths(self, prompt_of: PromptOf, rows: Iterable[int]) -> None:
         """Makes sure that the model takes prompts of this length.
-
-        Args:
-            prompt_of: Gives the prompt of a row.
 
         Raises:
             InputError: If one is too long.

@@ -2,30 +2,140 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 import numpy as np
+from pydantic import Field, NonNegativeInt, PositiveFloat, model_validator
 
 from condsim.errors import InputError, unknown_name
 from condsim.prompting.asking import Asker, Budget
-from condsim.prompting.backends import Answer, Backend
+from condsim.prompting.backends import MAX_NEW_TOKENS, Answer, Backend
 from condsim.prompting.prompt import (
     Instruction,
     Parsing,
+    Shots,
     check_parsing,
     instruction_text,
     parse_score,
     render,
+    seeded,
 )
-from condsim.prompting.settings import PromptSettings, Scoring, load_settings
-from condsim.prompting.shots import Shots
 from condsim.scorers import PairScorer, Rows, Scale, Texts, check_rows, rescaled
+from condsim.settings import Settings, read_mapping, validated, write_mapping
 from condsim.tasks import load_task
 from condsim.types import BoolArray, FloatArray
+
+ANSWERS = "runs/answers.sqlite"
+"""Where answers are stored by default, relative to the working directory."""
+
+Scoring = Literal["text", "expected"]
+"""``text``: the number in the answer; ``expected``: if that is on the scale, the mean of all
+numbers on it, weighted with the probabilities the model gives them, if it gives any. It has far
+fewer ties, and ties cost Spearman."""
+
+_AtLeastOne = Annotated[int, Field(ge=1)]
+
+
+class PromptSettings(Settings):
+    """What is asked of which model, and how its answers are read.
+
+    A key of an API is not among the settings: it comes from the environment only.
+
+    Attributes:
+        model: Hub name, folder or GGUF file of a model, or a server's name for its model.
+        backend: ``local`` for a model on this machine, ``server`` for one behind an
+            OpenAI-compatible server.
+        base_url: Address of the server, such as ``http://localhost:8000/v1``; None for that of
+            ``OPENAI_BASE_URL``, else OpenAI's own.
+        instruction: How long the instruction is; see `Instruction`.
+        shots: Number of examples in a prompt.
+        train: File the examples are drawn from; needed if there are any.
+        seed: Seed of the draw of examples and of the values of invalid answers.
+        scoring: Whether the score is the number in the text or the expected value.
+        parsing: How strictly a number is read out of the text (`Parsing`).
+        answers: SQLite file of stored answers.
+        max_new_tokens: Longest answer in tokens (C-STS A.3: 20). A model that reasons before it
+            answers needs more.
+        concurrency: Requests to a server under way at a time.
+        timeout: Seconds after which a request counts as lost.
+        retries: How often a failed request is repeated.
+        max_requests: Prompts to send at most in one run; None for no limit.
+        max_tokens: Tokens of prompts and answers at most in one run; None for no limit.
+        unlisted: Whether to use a model that the server does not list.
+        device: Where a local model runs (``cpu``, ``cuda``); chosen if None.
+    """
+
+    model: str
+    backend: Literal["local", "server"] = "local"
+    base_url: str | None = None
+    instruction: Instruction = "long"
+    shots: NonNegativeInt = 0
+    train: str | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    scoring: Scoring = "text"
+    parsing: Parsing = "strict"
+    answers: str = ANSWERS
+    max_new_tokens: _AtLeastOne = MAX_NEW_TOKENS
+    concurrency: _AtLeastOne = 32
+    timeout: PositiveFloat = 60.0
+    retries: NonNegativeInt = 5
+    max_requests: NonNegativeInt | None = None
+    max_tokens: NonNegativeInt | None = None
+    unlisted: bool = False
+    device: str | None = None
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.shots and self.train is None:
+            raise InputError(
+                f"{self.shots} examples are asked for and there is no file to draw them from. "
+                "Name a labelled training file (train)."
+            )
+        if self.base_url is not None and self.backend != "server":
+            raise InputError("base_url is the address of a server; set backend to 'server'.")
+        return self
+
+
+def prompt_settings(values: Mapping[str, Any], *, source: str = "the options") -> PromptSettings:
+    """Makes settings of plain values.
+
+    Args:
+        values: Values by name of the field.
+        source: Where they come from, for errors.
+
+    Raises:
+        InputError: If a key is unknown or missing, or a value is wrong.
+    """
+    return validated(PromptSettings, values, what="prompt", source=source)
+
+
+def load_settings(path: Path) -> PromptSettings:
+    """Reads settings.
+
+    Args:
+        path: A YAML file, a mapping from the fields of `PromptSettings` to values.
+
+    Raises:
+        InputError: If the file cannot be read, a key is unknown or missing, or a value is wrong.
+    """
+    try:
+        return prompt_settings(read_mapping(path, what="prompt"), source=str(path))
+    except InputError as error:
+        if str(path) in str(error):
+            raise
+        raise InputError(f"{path}: {error}") from error
+
+
+def save_settings(settings: PromptSettings, path: Path) -> None:
+    """Writes settings so that `load_settings` gives equal ones.
+
+    Args:
+        path: The YAML file to write; those that have their default are left out.
+    """
+    write_mapping(settings.model_dump(exclude_defaults=True), path)
 
 
 def likert_range(*, conditional: bool) -> tuple[float, float]:
@@ -125,7 +235,7 @@ class PromptScorer(PairScorer):
         first, second = rows.sentences
         under = rows.conditions
         instruction = instruction_text(self._instruction, conditional=under is not None)
-        shots = self._shots
+        shots, gap = self._shots, self.asker.backend.answer_gap
         if shots is not None and shots.count and shots.conditional != (under is not None):
             has = ("conditions", "none") if shots.conditional else ("no conditions", "some")
             raise InputError(
@@ -134,25 +244,16 @@ class PromptScorer(PairScorer):
             )
 
         def prompt(row: int) -> str:
-            return render(
-                first[row],
-                second[row],
-                None if under is None else under[row],
-                instruction=instruction,
-                examples=() if shots is None else shots.for_query(first[row], second[row]),
-            )
+            query = first[row], second[row], None if under is None else under[row]
+            examples = () if shots is None else shots.for_query(*query)
+            return render(*query, instruction=instruction, examples=examples, gap=gap)
 
         return prompt
 
     def predict(
         self, sentences1: Texts, sentences2: Texts, conditions: Texts | None
     ) -> Predictions:
-        """Asks for every row that is not stored, and reads the answers.
-
-        Args:
-            sentences1: First sentences, length n, or one for every row.
-            sentences2: Second sentences, length n, or one for every row.
-            conditions: Conditions, length n, or one for every row, or None.
+        """Asks for every row that is not stored, and reads the answers; columns as in `prompts`.
 
         Returns:
             The scores on the scale of the instruction.
@@ -176,7 +277,7 @@ class PromptScorer(PairScorer):
         low, high = label_range
         in_range = valid & (values >= low) & (values <= high)
         for row in np.flatnonzero(~valid).tolist():
-            values[row] = self._fill(prompt(row)).uniform(low, high)
+            values[row] = seeded(self._seed, prompt(row)).uniform(low, high)
         return Predictions(values, valid, in_range, expected, label_range)
 
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
@@ -196,11 +297,6 @@ class PromptScorer(PairScorer):
             if mass := sum(on_scale.values()):
                 return sum(number * share for number, share in on_scale.items()) / mass, True
         return value, False
-
-    def _fill(self, prompt: str) -> np.random.Generator:
-        """A generator for one prompt: its value does not depend on the other rows."""
-        digest = hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).digest()
-        return np.random.default_rng([self._seed, int.from_bytes(digest[:8], "big")])
 
 
 def open_backend(settings: PromptSettings) -> Backend:

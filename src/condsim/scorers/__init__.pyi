@@ -31,14 +31,17 @@ from .encoder import (
     Numbers as Numbers,
     Precision as Precision,
     check_precision as check_precision,
-    numbers_on as numbers_on,
+    kind_of as kind_of,
+    load_hub_model as load_hub_model,
+    load_trained as load_trained,
     transformer_scorer as transformer_scorer,
 )
-from .explaining import Occlusion as Occlusion, Reader as Reader
-from .explanation import (
+from .explaining import (
     PICTURES as PICTURES,
     ExplainedText as ExplainedText,
     Explanation as Explanation,
+    Occlusion as Occlusion,
+    Reader as Reader,
     Word as Word,
 )
 from .inputs import (
@@ -68,9 +71,4 @@ from .settings import (
     Settings as Settings,
     packaged_folder as packaged_folder,
     revision_of as revision_of,
-)
-from .trained import (
-    kind_of as kind_of,
-    load_hub_model as load_hub_model,
-    load_trained as load_trained,
 )

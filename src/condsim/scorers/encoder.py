@@ -1,59 +1,53 @@
-"""Bi- and tri-encoders as sentence-transformers loads them. Needs the ``train`` extra."""
+"""Scorers on models that sentence-transformers wrote, in a folder or on the Hub."""
 
 from __future__ import annotations
 
 import copy
+import json
+import logging
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from condsim.cutting import count_cut
-from condsim.encoders import Order, check_order, cross_encoder_pairs
-from condsim.errors import unknown_name
-from condsim.scorers.calibration import Calibration
-from condsim.scorers.embedding import EmbeddingScorer
+from condsim.encoders import Inputs, Layout, Order, check_order, cross_encoder_inputs
+from condsim.errors import MissingExtraError, ModelError, require, unknown_name
+from condsim.scorers.applicability import head_of
+from condsim.scorers.calibration import UNCALIBRATED, Calibration
+from condsim.scorers.embedding import EmbeddingScorer, Input, Splitter, Tokenised, read_all
 from condsim.scorers.inputs import PairScorer, Rows, Scale, rescaled, token_batches
-from condsim.scorers.long_texts import Input, Splitter, Tokenised, read_all
+from condsim.scorers.onnx import MODEL_FILE
+from condsim.scorers.settings import FILE_NAME, Kind, Settings
 from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    import torch
     from sentence_transformers import CrossEncoder, SentenceTransformer
 
     from condsim.encoders import Order, Pooling
 
-Numbers = Literal["float32", "bfloat16"]
-"""A number format. With ``bfloat16`` products are taken of numbers of 8 significant bits and added
-up in float32; weights, normalization and embeddings are float32."""
+Numbers = Literal["float32", "bfloat16", "float16"]
+"""A number format. With ``bfloat16`` products are taken of numbers of 8 significant bits, with
+``float16`` of 11, and added up in float32; weights, normalization and embeddings are float32."""
 
-Precision = Literal["auto", "float32", "bfloat16"]
-"""What may be asked for. ``auto``: bfloat16 on a processor that has matrix units for it (AMX) and
-is twice as fast by them, else float32."""
+Precision = Literal["auto", "float32", "bfloat16", "float16"]
+"""What may be asked for. ``auto``: on a processor the faster of float32 and bfloat16, by two small
+batches of each, else float32."""
+
+_LOGGER = logging.getLogger("condsim")
+_CLEARLY = 1.1  # times as fast as float32, for bfloat16 to be used
+_MEASURED: WeakKeyDictionary[SentenceTransformer, Numbers] = WeakKeyDictionary()
 
 
 def check_precision(precision: str) -> None:
     """Refuses an unknown precision with an `InputError`."""
     if precision not in get_args(Precision):
         raise unknown_name("precision", precision, get_args(Precision))
-
-
-def numbers_on(device: torch.device, precision: Precision) -> Numbers:
-    """Gives the number format for a precision on a device.
-
-    Raises:
-        InputError: If the precision is unknown.
-    """
-    check_precision(precision)
-    if precision != "auto":
-        return precision
-    import torch
-
-    has_units = device.type == "cpu" and torch.cpu.get_capabilities().get("amx_bf16", False)
-    return "bfloat16" if has_units else "float32"
 
 
 def transformer_scorer(
@@ -134,12 +128,34 @@ class EncoderScorer(EmbeddingScorer):
     def with_precision(self, precision: Precision) -> Self:
         """Gives a scorer that shares the model and computes in another number format.
 
+        ``auto`` measures a model once, and says in the log what it found.
+
         Raises:
             InputError: If the precision is unknown.
         """
+        check_precision(precision)
         scorer = copy.copy(self)
-        scorer.numbers = numbers_on(self.model.device, precision)
+        scorer.numbers = self._fastest() if precision == "auto" else precision
         return scorer
+
+    def _fastest(self) -> Numbers:
+        if self.model.device.type != "cpu":
+            return "float32"
+        if self.model not in _MEASURED:
+            kinds: tuple[Numbers, ...] = ("float32", "bfloat16")
+            texts = [f"{number} {'a few words of text ' * 4}" for number in range(32)]
+            seconds = dict.fromkeys(kinds, float("inf"))
+            for turn in range(3):  # the first one warms up
+                for kind in kinds:
+                    scorer, started = self.with_precision(kind), time.perf_counter()
+                    scorer.encode(texts, "the topic")
+                    if turn:
+                        seconds[kind] = min(seconds[kind], time.perf_counter() - started)
+            quicker = seconds["float32"] > _CLEARLY * seconds["bfloat16"]
+            _MEASURED[self.model] = found = "bfloat16" if quicker else "float32"
+            shown = ", ".join(f"{kind} {1000 * taken:.0f}" for kind, taken in seconds.items())
+            _LOGGER.info("%s: ms for %d texts: %s; using %s", self.name, len(texts), shown, found)
+        return _MEASURED[self.model]
 
     def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
         """Embeds texts or pairs, long ones in pieces; returns (m, dimension)."""
@@ -193,7 +209,7 @@ class EncoderScorer(EmbeddingScorer):
             tokens = _TOKENS if self.model.device.type == "cpu" else _TOKENS_GPU
             for batch in list(token_batches(lengths, tokens=tokens))[::-1]:
                 vectors[batch] = self._encode([inputs[row] for row in batch], len(batch))
-        if self.numbers != "float32":  # scaled in bfloat16, lengths are 1 to three digits only
+        if self.numbers != "float32":  # scaled in half the bits, lengths are 1 to few digits only
             norms = np.linalg.norm(vectors, axis=1, keepdims=True)
             vectors /= np.where(norms > 0, norms, 1)
         return vectors
@@ -209,11 +225,11 @@ class EncoderScorer(EmbeddingScorer):
             return nullcontext()
         import torch
 
-        return torch.autocast(self.model.device.type, dtype=torch.bfloat16)
+        return torch.autocast(self.model.device.type, dtype=getattr(torch, self.numbers))
 
 
 def _token_lengths(
-    model: SentenceTransformer | CrossEncoder, inputs: Sequence[Input | tuple[str, str]]
+    model: SentenceTransformer | CrossEncoder, inputs: Sequence[Input]
 ) -> IntArray | None:
     """Tokens of each text or pair, however many, (m,); None if they cannot be told."""
     from transformers import PreTrainedTokenizerBase
@@ -235,14 +251,17 @@ def _token_lengths(
 class CrossEncoderScorer(PairScorer):
     """Scores by a cross-encoder's one output, the raw score.
 
-    Without conditions the input is (sentence1, sentence2), whatever the order; that is for a model
-    trained without them.
+    Without conditions the input is the two sentences, whatever the order; that is for a model
+    trained without them. Of a model with a logit for each label (the objective ``classification``)
+    the raw score is the expected label, from 0 to 1.
 
     Attributes:
         name: Short name, shown in tables.
         model: The cross-encoder, not a copy.
         order: Whether the sentences or the condition come first.
         calibration: From the output to a score in [0, 1]; if None, scores are the outputs.
+        layout: How its texts are joined; ``pair`` is that of a model which condsim did not make.
+        inputs: What it is given of a row.
     """
 
     def __init__(
@@ -252,45 +271,225 @@ class CrossEncoderScorer(PairScorer):
         name: str,
         order: Order = "sentence-first",
         calibration: Calibration | None = None,
+        layout: Layout = "pair",
+        inputs: Inputs = "both",
         batch_size: int = 32,
     ) -> None:
-        """Wraps a loaded model with one output; scores ``batch_size`` rows at once.
+        """Wraps a loaded model; scores ``batch_size`` rows at once.
 
         Raises:
             InputError: If the order is unknown.
-            ModelError: If the model's tokenizer puts nothing between two texts.
+            ModelError: If the model's tokenizer has no separator, or it has another number of
+                outputs than 1 or one for each of the labels 1 to 5.
         """
-        from condsim.encoders import pair_separator
+        from condsim.encoders import separator_of
 
         check_order(order)
         self.model, self.name = model, name
         self.order: Order = order
         self.calibration = calibration
+        self.layout: Layout = layout
+        self.inputs: Inputs = inputs
         self._batch_size = batch_size
-        self._separator = pair_separator(model.tokenizer)
+        self._separator = separator_of(model.tokenizer, layout)
+        if model.num_labels not in (1, 5):
+            raise ModelError(
+                f"{name}: a cross-encoder must have 1 output, the similarity, or 5, one for each "
+                f"label. Got {model.num_labels}."
+            )
 
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
         texts = self._texts(rows)
         self._count_cut(texts)
-        outputs = (
-            self.model.predict(texts, batch_size=self._batch_size, show_progress_bar=False)
-            if texts
-            else ()
-        )
-        raw = np.asarray(outputs, dtype=np.float32).reshape(len(texts))
-        return rescaled(raw, self.calibration, scale)
+        return rescaled(self._outputs(texts), self.calibration, scale)
 
-    def _count_cut(self, texts: list[tuple[str, str]]) -> None:
+    def _outputs(self, texts: list[Input]) -> FloatArray:
+        """The raw scores; the library's own ``predict`` takes pairs only."""
+        import torch
+        from sentence_transformers.util import batch_to_device
+
+        model, raw = self.model.eval(), np.empty(len(texts), np.float32)
+        activation = model.activation_fn or torch.nn.Identity()
+        order = np.argsort([-sum(map(len, text)) for text in texts], kind="stable")
+        for rows in np.split(order, range(self._batch_size, len(order), self._batch_size)):
+            if not len(rows):
+                continue
+            with torch.inference_mode():
+                features = model.preprocess([texts[row] for row in rows])
+                found = model(batch_to_device(features, model.device))["scores"].float()
+                scores = activation(found).reshape(len(rows), -1)  # (rows, outputs)
+                if scores.shape[1] > 1:
+                    levels = torch.linspace(0, 1, scores.shape[1], device=scores.device)
+                    scores = scores.softmax(dim=1) @ levels
+            raw[rows] = scores.reshape(-1).cpu().numpy()
+        return raw
+
+    def _count_cut(self, texts: list[Input]) -> None:
         limit, lengths = self.model.max_seq_length, _token_lengths(self.model, texts)
         if limit and lengths is not None:
             count_cut(self.name, limit, int((lengths > limit).sum()))
 
-    def _texts(self, rows: Rows) -> list[tuple[str, str]]:
-        """The two texts of each input: the two sentences where there are no conditions."""
-        sentences1, sentences2 = rows.sentences
-        if rows.conditions is None:
-            return list(zip(sentences1, sentences2, strict=True))
-        pairs = cross_encoder_pairs(
-            sentences1, sentences2, rows.conditions, separator=self._separator, order=self.order
+    def _texts(self, rows: Rows) -> list[Input]:
+        return cross_encoder_inputs(
+            rows.sentences[0],
+            rows.sentences[1],
+            rows.conditions,
+            separator=self._separator,
+            order=self.order,
+            layout=self.layout,
+            inputs=self.inputs,
         )
-        return [(first, second) for first, second in pairs]
+
+
+_MODULES = "modules.json"
+
+
+def load_trained(
+    folder: Path | str, *, device: str | None = None
+) -> EncoderScorer | CrossEncoderScorer:
+    """Loads a folder with ``modules.json`` as a scorer.
+
+    Args:
+        folder: A folder that sentence-transformers or `condsim.training` wrote.
+        device: Where torch runs; it chooses if None.
+
+    Returns:
+        The scorer, with the settings of ``condsim.json`` where there is one.
+
+    Raises:
+        ModelError: If the folder holds no model, or a damaged one.
+        MissingExtraError: If the ``train`` extra is not installed.
+    """
+    path = Path(folder)
+    has_settings, has_modules = (path / FILE_NAME).is_file(), (path / _MODULES).is_file()
+    if not (has_settings or has_modules):
+        raise ModelError(
+            f"{folder} holds no model: there must be a {MODEL_FILE} (exported) or a {_MODULES} "
+            f"(sentence-transformers), with a {FILE_NAME} beside it. Give the folder that "
+            "'condsim train' wrote."
+        )
+    if not has_modules:
+        raise ModelError(f"{folder} has a {FILE_NAME} and no weights; get the model anew.")
+    files = sorted(path.glob("**/*.safetensors"))
+    weights = [file for file in files if "checkpoints" not in file.relative_to(path).parts]
+    for pickled in sorted(path.glob("**/pytorch_model*.bin")):
+        if not any(one.parent == pickled.parent for one in weights):
+            raise ModelError(
+                f"{pickled} holds weights in a pickle, which can run code: it is not read. Save "
+                "the model with save_pretrained, which writes model.safetensors."
+            )
+    library = _library(f"The model {str(folder)!r} needs torch")
+    if has_settings:
+        settings = Settings.load(path)
+    else:
+        kind = kind_of(path)
+        order: Order = "sentence-first" if kind == "cross-encoder" else "condition-first"
+        settings = Settings(kind=kind, name=path.name, order=order)
+    scorer = _scorer(library, str(path), settings, device=device)
+    if has_settings:
+        _check_tokens(scorer.model)
+        if not (path / "adapter_config.json").exists():
+            _check_weights(scorer.model, weights)
+    if isinstance(scorer, EmbeddingScorer):
+        scorer.head = head_of(path)
+    return scorer
+
+
+def _check_weights(model: Any, files: list[Path]) -> None:  # noqa: ANN401  (a module)
+    """Refuses a model with parameters that no file holds: they would be random."""
+    from safetensors import safe_open
+
+    kept: set[str] = set()
+    for file in files:
+        with safe_open(file, framework="np") as tensors:
+            kept.update(tensors.keys())
+    for name, _ in model.named_parameters():
+        parts = name.split(".")
+        if not any(".".join(parts[start:]) in kept for start in range(len(parts))):
+            raise ModelError(f"{files[0]} lacks {name!r}; get the model anew.")
+
+
+def _check_tokens(model: Any) -> None:  # noqa: ANN401  (a module)
+    """Refuses a tokenizer with numbers of tokens that the model has no vector of."""
+    numbers: list[int] = list(getattr(model.tokenizer, "get_vocab", dict)().values())
+    first = next(iter(model.children()), None)
+    size = getattr(getattr(first, "config", None), "vocab_size", None)
+    if size is not None and max(numbers, default=0) >= size:
+        raise ModelError(
+            f"The tokenizer is another model's: it numbers tokens up to {max(numbers)}, and this "
+            f"model has {size}; get the model anew."
+        )
+
+
+def load_hub_model(name: str, *, device: str | None = None) -> EncoderScorer | CrossEncoderScorer:
+    """Loads a model of the Hub as a bi-encoder scorer without calibration; see `load_trained`."""
+    library = _library(f"There is no folder {name!r}; a Hub name needs more than the core")
+    settings = Settings(kind="bi-encoder", name=Path(name).name, order="condition-first")
+    return _scorer(library, name, settings, device=device)
+
+
+def _library(what: str) -> Any:  # noqa: ANN401  (sentence_transformers, imported late)
+    try:
+        return require("sentence_transformers", extra="train")
+    except MissingExtraError as error:
+        raise MissingExtraError(f"{what}. {error}") from error
+
+
+def _scorer(
+    library: Any,  # noqa: ANN401  (as above)
+    model: str,
+    settings: Settings,
+    *,
+    device: str | None,
+) -> EncoderScorer | CrossEncoderScorer:
+    loaded = _load(library, model, settings.kind, device=device)
+    name, order, calibration = settings.name, settings.order, settings.calibration
+    if settings.kind == "cross-encoder":
+        return CrossEncoderScorer(
+            loaded,
+            name=name,
+            order=order,
+            calibration=calibration,
+            layout=settings.layout,
+            inputs=settings.inputs,
+        )
+    return EncoderScorer(loaded, name=name, order=order, calibration=calibration or UNCALIBRATED)
+
+
+def kind_of(folder: Path) -> Kind:
+    """Detects the kind of a sentence-transformers folder without ``condsim.json``.
+
+    Raises:
+        ModelError: If its ``modules.json`` is damaged.
+    """
+    config = folder / "config_sentence_transformers.json"
+    try:
+        modules = json.loads((folder / _MODULES).read_text(encoding="utf-8"))
+        written = json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
+        types = [str(module["type"]) for module in modules]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise ModelError(f"{folder}: its {_MODULES} is damaged ({error!r}); get it anew.") from None
+    if any(name.startswith("condsim.") for name in types):
+        return "tri-encoder"
+    return "cross-encoder" if written.get("model_type") == "CrossEncoder" else "bi-encoder"
+
+
+def _load(library: Any, model: str, kind: Kind, *, device: str | None) -> Any:  # noqa: ANN401
+    """Loads the model itself; ``library`` is sentence_transformers, imported late."""
+    from condsim.encoders import load_tri_encoder, without_progress_bars
+
+    loader = library.CrossEncoder if kind == "cross-encoder" else library.SentenceTransformer
+    try:
+        with without_progress_bars():
+            if kind == "tri-encoder":
+                encoder = load_tri_encoder(model)
+                return encoder if device is None else encoder.to(device)
+            return loader(model, device=device)
+    except ModelError:
+        raise
+    except Exception as error:  # a damaged file makes the libraries raise all kinds of errors
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        what = f"The {kind} {model!r} cannot be loaded"
+        if not Path(model).is_dir():
+            what = f"There is no folder {model!r}, and the Hub gives no model of that name"
+        raise ModelError(f"{what}: {reason}") from error

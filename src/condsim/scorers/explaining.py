@@ -9,16 +9,252 @@ shares of pairs of words, too.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from html import escape
 from itertools import combinations
 from math import comb
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from condsim.errors import InputError
-from condsim.scorers.explanation import ExplainedText, Explanation, Word
+from condsim.errors import InputError, require
+from condsim.files import replacing
 from condsim.types import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+PICTURES = (".png", ".svg", ".pdf")
+"""Suffixes of the files that `Explanation.plot` writes."""
+
+_RAISES, _LOWERS = (66, 133, 208), (230, 126, 34)  # blue and orange: told apart by everybody
+_FAINT = 0.08  # share of the strongest word; what is below gets no colour
+_BAR = 20  # characters
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of a text, or some adjacent ones of a long text.
+
+    Attributes:
+        text: The word as it stands there.
+        start: Its first character in the text, from 0.
+        stop: The character after its last one.
+        contribution: What it adds to the score; below 0 where it lowers the score.
+    """
+
+    text: str
+    start: int
+    stop: int
+    contribution: float
+
+
+@dataclass(frozen=True)
+class ExplainedText:
+    """One of the two texts.
+
+    Attributes:
+        text: The text.
+        words: Its words in their order.
+        reading: What was read from it under the condition, such as "three"; None if nothing was.
+    """
+
+    text: str
+    words: tuple[Word, ...]
+    reading: str | None = None
+
+    def parts(self) -> Iterator[tuple[str, Word | None]]:
+        """Yields the whole text in parts: the words, and what stands between them."""
+        at = 0
+        for word in self.words:
+            yield self.text[at : word.start], None
+            yield word.text, word
+            at = word.stop
+        yield self.text[at:], None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Which words of two texts carry their score under a condition.
+
+    ``remainder`` and the contributions of all words of both texts add up to ``score``.
+
+    Attributes:
+        model: Name of the model.
+        condition: The condition, or None.
+        scale: Scale of score, remainder and contributions: ``unit``, ``likert`` or ``raw``.
+        score: The score that is explained.
+        remainder: The score when one text says nothing, mean of both cases.
+        texts: Both texts with their words.
+        pairs: What each word of the first text does together with each of the second, on the raw
+            scale, ``(words of the first, words of the second)`` float32; None where the model
+            gives no embeddings. Above 0 where the two words make the texts more alike.
+    """
+
+    model: str
+    condition: str | None
+    scale: str
+    score: float
+    remainder: float
+    texts: tuple[ExplainedText, ExplainedText]
+    pairs: FloatArray | None = None
+
+    def top(self, number: int = 5) -> list[tuple[int, Word]]:
+        """Gives the words that move the score most, the strongest first.
+
+        Each comes with the text that it is of, 0 or 1. A number below 0 is an `InputError`.
+        """
+        if number < 0:
+            raise InputError(f"The 'number' of words must be 0 or more. Got {number} instead.")
+        words = [(place, word) for place, one in enumerate(self.texts) for word in one.words]
+        return sorted(words, key=lambda item: -abs(item[1].contribution))[:number]
+
+    def to_dict(self) -> dict[str, object]:
+        """Gives the explanation as JSON takes it."""
+        pairs = None if self.pairs is None else [[float(x) for x in row] for row in self.pairs]
+        return {**asdict(self), "pairs": pairs}
+
+    def to_html(self) -> str:
+        """Gives a fragment of HTML, without scripts, for light and dark pages alike.
+
+        Words that raise the score are blue, those that lower it orange and underlined; the title
+        of each says by how much.
+        """
+        lines = [f"<p><strong>{self.score:.2f}</strong> {escape(self.condition or '')}</p>"]
+        for one in self.texts:
+            parts = "".join(self._mark(text, word) for text, word in one.parts())
+            reading = f" <small>(read: {escape(one.reading)})</small>" if one.reading else ""
+            lines.append(f'<p dir="auto">{parts}{reading}</p>')
+        lines.append(
+            f"<p><small>{self.remainder:.2f} when one text says nothing; blue words raise the "
+            "score, orange ones lower it.</small></p>"
+        )
+        return '<div class="condsim-explanation">\n' + "\n".join(lines) + "\n</div>\n"
+
+    _repr_html_ = to_html
+
+    def plot(self, path: Path | str) -> None:
+        """Draws the contributions as bars, and pairs of words as a map of colours.
+
+        Args:
+            path: The ``.png``, ``.svg`` or ``.pdf`` file to write.
+
+        Raises:
+            InputError: If the suffix is another, or the file cannot be written there.
+            MissingExtraError: If matplotlib is not installed.
+        """
+        path = Path(path)
+        if path.suffix.lower() not in PICTURES:
+            raise InputError(f"{path}: the suffix must be one of {', '.join(PICTURES)}.")
+        require("matplotlib", extra="train")
+        from matplotlib.colors import LinearSegmentedColormap
+        from matplotlib.figure import Figure
+
+        most = max(len(one.words) for one in self.texts)
+        panels = 2 if self.pairs is None else 3
+        figure = Figure(figsize=(3.4 * panels, 1.6 + 0.22 * most), layout="constrained")
+        axes = figure.subplots(1, panels, squeeze=False)[0]
+        every = [0.0, *(word.contribution for one in self.texts for word in one.words)]
+        for axis, one in zip(axes, self.texts, strict=False):
+            values = [word.contribution for word in one.words]
+            places = range(len(values))
+            axis.barh(places, values, color=[_part(value) for value in values])
+            axis.set_yticks(places, [_shown(word) for word in one.words], parse_math=False)
+            axis.set_xlim(1.1 * min(every) - 1e-6, 1.1 * max(every) + 1e-6)
+            axis.set_xlabel("contribution")
+            axis.axvline(0, color="black", linewidth=0.8)
+            axis.invert_yaxis()
+            axis.spines[["top", "right"]].set_visible(False)
+        if self.pairs is not None:
+            axis, limit = axes[2], max(float(np.abs(self.pairs).max()), 1e-9)
+            shades = LinearSegmentedColormap.from_list("shades", [_part(-1), "white", _part(1)])
+            image = axis.imshow(self.pairs, cmap=shades, vmin=-limit, vmax=limit, aspect="auto")
+            for ticks, one in ((axis.set_yticks, self.texts[0]), (axis.set_xticks, self.texts[1])):
+                ticks(range(len(one.words)), [_shown(word) for word in one.words], parse_math=False)
+            axis.tick_params(axis="x", rotation=90)
+            figure.colorbar(image, ax=axis, label="pair of words (cosine)")
+        title = f"{self.condition or 'no condition'}: {self.score:.2f}"
+        figure.suptitle(f"{title}, of which {self.remainder:.2f} without words", parse_math=False)
+        with replacing(path) as partial:
+            figure.savefig(partial, format=path.suffix[1:].lower(), dpi=120)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.text import Text
+
+        few = console.color_system in ("standard", "windows")
+        yield Text.assemble((f"{self.score:.2f}", "bold"), f"  {self.condition or ''}")
+        for one in self.texts:
+            line = Text()
+            for text, word in one.parts():
+                line.append(text, self._style(word, few=few) if word else "")
+            if one.reading:
+                line.append(f"  (read: {one.reading})", "dim")
+            yield line
+
+    def table(self, *, top: int = 5, ascii_only: bool = False) -> str:
+        """Gives the sum as text: the ``top`` words, all others, the remainder and the score."""
+        words = self.top(top)
+        rest = self.score - self.remainder - sum(word.contribution for _, word in words)
+        rows = [(f"{_shown(word)} ({place + 1})", word.contribution) for place, word in words]
+        width = max([24, *(len(name) for name, _ in rows)])
+        unit = _BAR / max(self._strongest(), 1e-9)
+        block = "#" if ascii_only else "█"
+        lines = [
+            f"{name:<{width}} {value:+.3f} {block * round(abs(value) * unit)}".rstrip()
+            for name, value in rows
+        ]
+        ends = {"all other words": rest, "one text says nothing": self.remainder}
+        for name, value in (ends | {"score": self.score}).items():
+            lines.append(f"{name:<{width}} {value:+.3f}")
+        return "\n".join(lines)
+
+    def _strongest(self) -> float:
+        return max((abs(word.contribution) for _, word in self.top(1)), default=0.0)
+
+    def _strength(self, word: Word) -> float:
+        """Strength of a word's colour, from 0 to 1."""
+        share = abs(word.contribution) / (self._strongest() or 1.0)
+        return share if share >= _FAINT else 0.0
+
+    def _mark(self, text: str, word: Word | None) -> str:
+        if word is None:
+            return escape(text)
+        colour = ",".join(map(str, _colour(word.contribution)))
+        strength = self._strength(word)
+        style = f"background:rgba({colour},{0.75 * strength:.2f})"
+        style += ";text-decoration:underline dotted" * (strength > 0 > word.contribution)
+        return f'<span title="{word.contribution:+.3f}" style="{style}">{escape(text)}</span>'
+
+    def _style(self, word: Word, *, few: bool) -> str:
+        """Style of a word on a terminal: black on a colour mixed with white, if it has many."""
+        if not (strength := self._strength(word)):
+            return ""
+        raises = word.contribution >= 0
+        if few:
+            return "bold blue" if raises else "bold yellow underline"
+        mixed = ",".join(
+            str(round(255 + (one - 255) * strength)) for one in _colour(word.contribution)
+        )
+        return f"black on rgb({mixed})" + ("" if raises else " underline")
+
+
+def _colour(value: float) -> tuple[int, int, int]:
+    return _RAISES if value >= 0 else _LOWERS
+
+
+def _part(value: float) -> str:
+    """The colour as matplotlib takes it."""
+    return "#{:02x}{:02x}{:02x}".format(*_colour(value))
+
+
+def _shown(word: Word) -> str:
+    """A word or group on one line, shortened."""
+    text = " ".join(word.text.split())
+    return text if len(text) <= 24 else f"{text[:23]}…"
+
 
 Reader = Callable[[Sequence[tuple[str, str]]], Sequence[str | None]]
 """Answers conditions from texts, each in a few words or None, such as

@@ -15,8 +15,13 @@ import numpy as np
 from condsim.cutting import one_warning
 from condsim.errors import InputError, unknown_name
 from condsim.scorers.calibration import Calibration
-from condsim.scorers.explaining import Occlusion, Reader, check_explained, explanation_of
-from condsim.scorers.explanation import Explanation
+from condsim.scorers.explaining import (
+    Explanation,
+    Occlusion,
+    Reader,
+    check_explained,
+    explanation_of,
+)
 from condsim.types import BoolArray, FloatArray, IntArray
 
 Scale = Literal["unit", "likert", "raw"]
@@ -146,7 +151,7 @@ def distinct(
 def check_scale(scale: str) -> None:
     """Refuses an unknown scale with an `InputError`."""
     if scale not in get_args(Scale):
-        raise unknown_name("scale", scale, get_args(Scale))
+        raise unknown_name("scale", str(scale), get_args(Scale))
 
 
 def rescaled(raw: FloatArray, calibration: Calibration | None, scale: Scale) -> FloatArray:

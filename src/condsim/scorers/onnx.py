@@ -16,9 +16,8 @@ from tokenizers import Tokenizer
 from condsim.errors import InputError, ModelError
 from condsim.scorers.applicability import head_of
 from condsim.scorers.calibration import UNCALIBRATED
-from condsim.scorers.embedding import EmbeddingScorer
+from condsim.scorers.embedding import EmbeddingScorer, Input, Splitter, Tokenised, read_all
 from condsim.scorers.inputs import token_batches
-from condsim.scorers.long_texts import Input, Splitter, Tokenised, read_all
 from condsim.scorers.settings import FILE_NAME, Settings
 from condsim.types import FloatArray, IntArray
 
@@ -49,8 +48,8 @@ class OnnxScorer(EmbeddingScorer):
             InputError: If the number of threads is below 1.
             ModelError: If a file is missing or damaged.
         """
-        if threads is not None and threads < 1:
-            raise InputError(f"The number of 'threads' must be 1 or more. Got {threads} instead.")
+        if threads is not None and (not isinstance(threads, int) or threads < 1):
+            raise InputError(f"The number of 'threads' must be 1 or more. Got {threads!r} instead.")
         folder = Path(folder)
         self.settings = Settings.load(folder)
         if self.settings.kind != "bi-encoder":
@@ -175,7 +174,7 @@ def _load_session(path: Path) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    options.log_severity_level = 3
+    options.log_severity_level = 4  # errors are raised as well
     try:
         session = onnxruntime.InferenceSession(
             str(path), options, providers=["CPUExecutionProvider"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from condsim import __version__
-from condsim.encoders import Order
+from condsim.encoders import Inputs, Layout, Order
 from condsim.errors import ModelError
 from condsim.files import sha256_of, write_text
 from condsim.scorers.calibration import Calibration
@@ -117,6 +117,8 @@ class Settings:
         order: Which of condition and sentence comes first in what the model reads.
         calibration: From raw similarity to a score in [0, 1]; None if it was never fitted.
         dimension: Length of an embedding; None for a cross-encoder.
+        layout: How a cross-encoder's texts are joined; files of before it was noted have pairs.
+        inputs: What a cross-encoder is given of a row.
         max_seq_length: Longest input in tokens, both texts together; bi- and tri-encoders read what
             is longer in pieces. None where the model's own configuration says it.
         facts: Anything else worth showing (parameters, training data, dev Spearman ...).
@@ -129,6 +131,8 @@ class Settings:
     calibration: Calibration | None = None
     dimension: int | None = None
     max_seq_length: int | None = None
+    layout: Layout = "pair"
+    inputs: Inputs = "both"
     facts: Mapping[str, Fact] = field(default_factory=dict)
     condsim: str = __version__
 
@@ -170,8 +174,14 @@ class Settings:
     @classmethod
     def _of(cls, content: dict[str, Any]) -> Settings:
         """Checks the values of a file, without pydantic, which would slow `condsim.load` down."""
-        for key, known in (("kind", get_args(Kind)), ("order", get_args(Order))):
-            if (given := content.get(key)) not in known:
+        content = {"layout": "pair", "inputs": "both"} | content
+        for key, values in (
+            ("kind", Kind),
+            ("order", Order),
+            ("layout", Layout),
+            ("inputs", Inputs),
+        ):
+            if (given := content.get(key)) not in (known := get_args(values)):
                 raise ModelError(
                     f"{key!r} must be one of {', '.join(known)}. Got {given!r} instead."
                 )
@@ -193,6 +203,8 @@ class Settings:
             calibration=None if calibration is None else Calibration.from_dict(calibration),
             dimension=content.get("dimension"),
             max_seq_length=content.get("max_seq_length"),
+            layout=content["layout"],
+            inputs=content["inputs"],
             facts=facts,
             condsim=str(content.get("condsim", "unknown")),
         )

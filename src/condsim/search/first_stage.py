@@ -1,91 +1,112 @@
-"""The first stage of a search: stored vectors, compared with that of the query by dot product."""
+"""The first stage of a search: stored vectors, compared with one of the query by dot product."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from condsim.errors import ModelError
-from condsim.loading import load_scorer
 from condsim.scorers import EmbeddingScorer
 from condsim.search.rows import NUMBER, VECTOR
 from condsim.search.store import Store
 from condsim.types import FloatArray, IntArray
 
+Sample = tuple[Sequence[str], FloatArray]
+"""Texts and their stored vectors, ``(n, d)``."""
+
+_RIDGE = 0.2  # for a sample of a thousand texts
+_PLAIN = 0.5  # share of the plain query, the learned one having 1
+_MAPS = 32  # conditions whose map is kept
+_LEAST = 1e-6
 _BLOCK = 65_536  # vectors searched by one thread
+_PART = 8_192  # vectors of a block converted at a time
 _MOST = 1 << 30  # bytes of vectors kept in memory; more are read anew for every search
 
 
-def load_encoder(model: str | Path | EmbeddingScorer | None) -> EmbeddingScorer:
-    """Loads a model that gives embeddings; one that is loaded stays as it is.
+class FirstStage:
+    """Embeddings without a condition, and for each condition a linear map learned from a sample.
 
-    Raises:
-        ModelError: If there is no such model, or it gives scores only.
+    With v the embedding of a text without the condition and u that under it, ridge regression on
+    the sample gives ``u = v W + b``. But for a constant, the cosine of u with the query's q is then
+    ``v . W q``: one vector to compare all stored ones with, whatever the condition. Texts alike as
+    a whole are often alike in a respect too, so the plain query has a share in that vector.
     """
-    scorer = model if isinstance(model, EmbeddingScorer) else load_scorer(model)
-    if not isinstance(scorer, EmbeddingScorer):
-        raise ModelError(f"{scorer.name} gives scores only; an index needs a bi-encoder.")
-    return scorer
-
-
-class FirstStage(Protocol):
-    """What is stored of each text, and what a query asks of it."""
-
-    @property
-    def name(self) -> str:
-        """Kept with the index, which refuses another one."""
-
-    @property
-    def dimension(self) -> int:
-        """Length d of a stored vector."""
-
-    def stored(self, texts: Sequence[str]) -> FloatArray:
-        """Gives the vectors to store of n texts, ``(n, d)``."""
-
-    def query(self, text: str, condition: str) -> FloatArray:
-        """Gives the vector, ``(d,)``, whose dot product with a stored one ranks the texts."""
-
-
-class PlainVectors:
-    """Embeddings without a condition: near texts are likely to be near in some respect."""
 
     name = "plain"
+    """What is stored; kept with the index."""
 
     def __init__(self, scorer: EmbeddingScorer) -> None:
         """Takes the model."""
         self._scorer = scorer
+        self._maps: dict[str, _Map] = {}
         self.dimension = scorer.dimension
 
     def stored(self, texts: Sequence[str]) -> FloatArray:
-        """Embeds texts."""
+        """Embeds n texts, ``(n, d)``, as they are stored."""
         return self._scorer.encode(texts)
 
-    def query(self, text: str, condition: str) -> FloatArray:
-        """Embeds the query; the condition does not count."""
-        return self._scorer.encode(text)
+    def query(self, text: str, condition: str, sample: Callable[[], Sample]) -> FloatArray:
+        """Gives the vector, ``(d,)``, whose dot product with a stored one ranks the texts.
+
+        Args:
+            text: The query.
+            condition: The condition.
+            sample: Draws texts from those stored; called when the condition is new.
+        """
+        learned = self._maps.get(condition)
+        if learned is None:
+            learned = self._learn(condition, *sample())
+            self._maps = {**dict(list(self._maps.items())[1 - _MAPS :]), condition: learned}
+        plain, under = self._scorer.encode(text), self._scorer.encode(text, condition)
+        return learned.scaled(learned.weights @ under) + _PLAIN * learned.scaled(plain)
+
+    def _learn(self, condition: str, texts: Sequence[str], vectors: FloatArray) -> _Map:
+        centred = vectors - vectors.mean(axis=0)
+        under = self._scorer.encode(texts, condition)
+        covariance = centred.T @ centred + _RIDGE * np.eye(vectors.shape[1], dtype=np.float32)
+        weights = np.linalg.solve(covariance, centred.T @ (under - under.mean(axis=0)))
+        return _Map(weights.astype(np.float32), vectors)
+
+
+@dataclass(frozen=True, eq=False)
+class _Map:
+    """The map W of a condition, ``(d, d)``, and the vectors it was learned from, ``(n, d)``."""
+
+    weights: FloatArray
+    vectors: FloatArray
+
+    def scaled(self, asked: FloatArray) -> FloatArray:
+        """Scales a vector so that its dot products have a standard deviation of 1."""
+        return asked / max(float((self.vectors @ asked).std()), _LEAST)
 
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Numbers of rows, ``(m,)``, and their vectors, in float16 as faiss compares them."""
+    """Numbers of rows, ``(m,)``, and their vectors, in the number format that faiss compares."""
 
     numbers: IntArray
     vectors: Any
 
     @classmethod
-    def of(cls, numbers: IntArray, vectors: NDArray[np.float16]) -> _Block:
-        kind = faiss.ScalarQuantizer.QT_fp16
+    def of(cls, numbers: IntArray, vectors: NDArray[np.float16], *, exact: bool) -> _Block:
+        kinds = faiss.ScalarQuantizer
+        kind = kinds.QT_fp16 if exact else kinds.QT_8bit
         index = faiss.IndexScalarQuantizer(vectors.shape[1], kind, faiss.METRIC_INNER_PRODUCT)
-        index.is_trained = True  # float16 needs no training
-        index.add_sa_codes(vectors.view(np.uint8))
+        if exact:
+            index.is_trained = True  # float16 needs no training
+            index.add_sa_codes(vectors.view(np.uint8))
+        else:
+            for start in range(0, len(vectors), _PART):
+                part = vectors[start : start + _PART].astype(np.float32)
+                if not start:
+                    index.train(part)  # finds the range of each dimension
+                index.add(part)
         return cls(numbers, index)
 
     def best(
@@ -108,25 +129,21 @@ class _Block:
 class Vectors:
     """The vectors of a table, searched exhaustively; kept in memory where they are few enough."""
 
-    def __init__(self, store: Store, table: str) -> None:
-        """Reads nothing yet."""
+    def __init__(self, store: Store, table: str, *, exact: bool) -> None:
+        """Reads nothing yet; unless ``exact``, bytes stand for float16 in memory."""
         self._store = store
         self._table = table
+        self._exact = exact
         self._kept: list[_Block] | None = None
         self._version: int | None = None
 
     def best(
         self, asked: FloatArray, top: int, *, allowed: IntArray | None = None
     ) -> tuple[IntArray, FloatArray]:
-        """Finds the rows with the highest dot products.
+        """Finds the ``top`` rows with the highest dot products with a vector, ``(d,)``.
 
-        Args:
-            asked: The vector to compare with, ``(d,)``.
-            top: Most rows to find.
-            allowed: Numbers of the only rows to look at, sorted; all if None.
-
-        Returns:
-            Numbers of the rows and their dot products, best first; of equal ones the first row.
+        Only ``allowed`` numbers, sorted, are looked at, or all; of equal rows the first comes
+        first.
         """
         asked = np.ascontiguousarray(asked, np.float32)
         with ThreadPoolExecutor(_processors()) as pool:
@@ -146,9 +163,9 @@ class Vectors:
             yield from self._kept
             return
         self._kept, self._version = None, table.version
-        width = 2 * table.schema.field(VECTOR).type.list_size
+        width = (1 + self._exact) * table.schema.field(VECTOR).type.list_size
         kept: list[_Block] | None = [] if table.count_rows() * width <= _MOST else None
-        for block in (_Block.of(*part) for part in self.read()):
+        for block in (_Block.of(*part, exact=self._exact) for part in self.read()):
             if kept is not None:
                 kept.append(block)
             yield block

@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from condsim.errors import InputError, require
 from condsim.kept import changed_values
+from condsim.loading import load_encoder
 from condsim.progress import Progress, silent
 from condsim.scorers import EmbeddingScorer, check_rows
-from condsim.search.first_stage import FirstStage, PlainVectors, Vectors, load_encoder
+from condsim.search.first_stage import FirstStage, Vectors
 from condsim.search.rows import (
     BATCH,
     KEY,
@@ -128,11 +129,14 @@ class Index:
                 f"The index {uri} was not built to the end. Run the command that built it again; "
                 "it goes on where it stopped."
             )
-        if model is None:
-            model = about.model
+        model = about.model if model is None else model
         check_model(store, about, model)
         store.table(ROWS)
         return cls(store, about, model)
+
+    def using(self, scorer: EmbeddingScorer) -> Index:
+        """Gives the same index with its model, loaded."""
+        return Index(self._store, self._about, scorer)
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -305,7 +309,7 @@ class Index:
                 f"prepare {self._store.uri} --condition {condition!r} first."
             )
         alive = self._searcher.places()[0]
-        for numbers, vectors in Vectors(self._store, table).read():
+        for numbers, vectors in Vectors(self._store, table, exact=True).read():
             kept = np.isin(numbers, alive)
             records = self._searcher.rows(numbers[kept], [KEY])
             yield [record[KEY] for record in records], vectors[kept].astype(np.float32)
@@ -335,7 +339,7 @@ class Index:
 
     @cached_property
     def _stage(self) -> FirstStage:
-        return PlainVectors(self._scorer)
+        return FirstStage(self._scorer)
 
     @cached_property
     def _searcher(self) -> Searcher:

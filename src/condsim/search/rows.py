@@ -44,17 +44,11 @@ _INTS = range(-(2**63), 2**63)
 
 @dataclass(frozen=True)
 class Surveyed:
-    """What a first reading found.
+    """What a first reading found."""
 
-    Attributes:
-        kinds: The kind of each column; None where all its cells are empty.
-        rows: Number of rows.
-        digest: Stands for the content.
-    """
-
-    kinds: Mapping[str, Kind | None]
-    rows: int
-    digest: str
+    kinds: Mapping[str, Kind | None]  # the kind of each column; None where all its cells are empty
+    rows: int  # number of rows
+    digest: str  # stands for the content
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from condsim.errors import InputError
 from condsim.kept import digest
 from condsim.scorers import EmbeddingScorer, check_rows, rescaled
-from condsim.search.first_stage import FirstStage, Vectors
+from condsim.search.first_stage import FirstStage, Sample, Vectors
 from condsim.search.rows import KEY, NUMBER, VECTOR, read_record
 from condsim.search.store import ROWS, About, Store
 from condsim.types import FloatArray, IntArray
@@ -20,6 +20,7 @@ from condsim.types import FloatArray, IntArray
 Conditions = str | Sequence[str] | Mapping[str, float]
 """One condition, several of equal weight, or several with their weights."""
 
+_SAMPLE = 1024  # texts that the first stage learns a condition from
 _PROBES, _REFINE = 64, 5  # of an approximate index: parts looked at, and how many times too many
 
 
@@ -130,7 +131,8 @@ class Searcher:
         known = [table for table in tables if table is not None]
         if len(known) == len(tables) and not any(len(self.unprepared(one)) for one in known):
             return self._exact(asked, about, known, allowed)
-        numbers = self._candidates(asked, allowed)
+        rows = self.places()[0] if allowed is None else allowed
+        numbers = rows if len(rows) <= asked.rescore else self._candidates(asked, about, allowed)
         return self._rescored(asked, about, numbers) if len(numbers) else []
 
     def places(self) -> tuple[IntArray, IntArray]:
@@ -167,13 +169,22 @@ class Searcher:
 
     def _of(self, table: str) -> Vectors:
         if table not in self._vectors:
-            self._vectors = {table: Vectors(self._store, table)}  # those of one table in memory
+            # Those of one table in memory. In the first stage, a byte a number is exact enough.
+            self._vectors = {table: Vectors(self._store, table, exact=table != ROWS)}
         return self._vectors[table]
 
-    def _candidates(self, asked: Asked, allowed: IntArray | None) -> IntArray:
+    def _sample(self, text: str) -> Sample:
+        """Some rows: their texts and stored vectors."""
+        rows = self.places()[0]
+        drawn = np.random.default_rng(0).permutation(len(rows))[:_SAMPLE]
+        found = self.rows(rows[np.sort(drawn)], [text, VECTOR])
+        vectors = np.array([record[VECTOR] for record in found], np.float32)
+        return [record[text] for record in found], vectors
+
+    def _candidates(self, asked: Asked, about: About, allowed: IntArray | None) -> IntArray:
         """The first stage: numbers of the rows to score."""
         parts = [
-            weight * self._stage.query(asked.text, condition)
+            weight * self._stage.query(asked.text, condition, lambda: self._sample(about.text))
             for condition, weight in asked.weights.items()
         ]
         vector = np.sum(np.stack(parts), axis=0)  # (d,)

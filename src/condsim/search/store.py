@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from pydantic import Field, ValidationError
 
 from condsim import __version__
 from condsim.errors import CondSimError, InputError, require
+from condsim.files import check_folder
 from condsim.kept import digest, locked
 from condsim.scorers import EmbeddingScorer, revision_of
 from condsim.search.rows import NUMBER, VECTOR, Kind, Source, Surveyed
@@ -28,7 +30,9 @@ FORMAT = 1
 ROWS = "rows"
 _ABOUT = "about"
 _FULL = ("no space left", "disk quota", "file too large")
+_RUST = re.compile(r", \S*\.rs:\d+.*", re.DOTALL)  # a place in the source of LanceDB
 _AT_ONCE = 10_000  # numbers in one filter
+_AHEAD = str(16 << 20)  # bytes that LanceDB reads ahead; by default it may be 2 GB
 
 
 class About(Settings):
@@ -113,6 +117,7 @@ class Store:
     def _connection(self) -> Any:  # noqa: ANN401  (LanceDB)
         if self._opened is None:
             os.environ.setdefault("LANCEDB_LOG", "error")  # or it logs what is no fault
+            os.environ.setdefault("LANCE_DEFAULT_IO_BUFFER_SIZE", _AHEAD)
             library = require("lancedb", extra="search")
             self._opened = library.connect(str(self.folder or self.uri))
         return self._opened
@@ -138,11 +143,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Keeps other processes of this machine from writing.
-
-        Raises:
-            InputError: If another one writes.
-        """
+        """Keeps other processes of this machine from writing."""
         if self.folder is None:
             lock = Path(tempfile.gettempdir(), f"condsim-{digest({'uri': self.uri})}.lock")
         else:
@@ -155,20 +156,11 @@ class Store:
             yield
 
     def find(self) -> About | None:
-        """Reads what the index says of itself; None if there is none.
-
-        Raises:
-            InputError: If something else is there, or it is damaged or of another format.
-        """
+        """Reads what the index says of itself; None if there is none."""
         if self.folder is not None:
-            if self.folder.is_file():
-                raise InputError(f"{self.folder} is a file; an index is a folder.")
-            if not self.folder.is_dir() or not any(self.folder.iterdir()):
-                return None
+            check_folder(self.folder, what="index", own=[f"{_ABOUT}.lance"])
             if not (self.folder / f"{_ABOUT}.lance").is_dir():
-                raise InputError(
-                    f"{self.folder} is not empty and holds no index; give another folder."
-                )
+                return None
         with self.told("read"):
             connection = self._connection
             if self.folder is None and not _has_table(connection, _ABOUT):
@@ -275,7 +267,7 @@ def _has_table(connection: Any, name: str) -> bool:  # noqa: ANN401  (LanceDB)
 
 def short(error: BaseException) -> str:
     """The first words of an error of LanceDB, without the places in its source."""
-    text = str(error).split(", /root/")[0].split(", /home/")[0]
+    text = _RUST.sub("", str(error))
     text = " ".join(text.removeprefix("Invalid input, ").split()).rstrip(".")
     return text if len(text) <= 160 else f"{text[:157]}..."
 

@@ -6,7 +6,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import h11
 import uvicorn
@@ -18,12 +18,15 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from condsim import __version__
 from condsim.errors import InputError
 from condsim.scorers import PairScorer
-from condsim.serving import routes
+from condsim.serving import playground, routes
 from condsim.serving.metrics import Measured
 from condsim.serving.problems import RESPONSES, RequestError, answer_in_one_form
 from condsim.serving.schemas import Status
 from condsim.serving.service import Service, service_of
 from condsim.serving.settings import ServingSettings
+
+if TYPE_CHECKING:
+    from condsim.search import Index
 
 _CONNECTIONS = 4096  # open at once; more are answered 503
 _HEAD_SECONDS = 10.0  # for the head of a request to arrive
@@ -36,7 +39,7 @@ _ABOUT = (
 
 router = APIRouter()
 
-ROUTERS = (router, routes.router)
+ROUTERS = (router, routes.router, playground.router)
 """All routes of the app; `condsim.serving.service.post` adds one that asks the model."""
 
 
@@ -46,6 +49,7 @@ def create_app(
     settings: ServingSettings | None = None,
     keys: Sequence[str] = (),
     name: str | None = None,
+    index: Index | None = None,
 ) -> FastAPI:
     """Makes the app that ``condsim serve`` runs, for any ASGI server.
 
@@ -56,9 +60,13 @@ def create_app(
         settings: The limits.
         keys: API keys, any of which callers must give; everybody may ask if there is none.
         name: What the model is called in answers; its own name by default.
+        index: What `/v1/search` searches, opened with the same model.
 
     Returns:
         The app. Its life cycle (ASGI lifespan) starts and stops the thread of the model.
+
+    Raises:
+        InputError: If there is an index, and the model gives no embeddings.
 
     Example:
         >>> import condsim
@@ -66,7 +74,11 @@ def create_app(
         'condsim'
     """
     service = Service(
-        scorer, settings=settings or ServingSettings(), keys=keys, name=name or scorer.name
+        scorer,
+        settings=settings or ServingSettings(),
+        keys=keys,
+        name=name or scorer.name,
+        index=index,
     )
 
     @asynccontextmanager
@@ -120,10 +132,14 @@ async def metrics(request: Request) -> Response:
 
 @router.get("/v1/models", responses={401: RESPONSES[401]})
 async def models(request: Request) -> dict[str, Any]:
-    """Lists the model."""
+    """Lists the model, and the columns and prepared conditions of the index, if there is one."""
     service = service_of(request)
     service.authorise(request)
-    card = {"id": service.name, "object": "model", "created": 0, "owned_by": "condsim"}
+    card: dict[str, Any] = {"id": service.name, "object": "model", "created": 0}
+    card["owned_by"] = "condsim"
+    if service.index is not None:
+        about = service.index.about
+        card["index"] = {"columns": list(about.columns), "prepared": list(about.prepared)}
     return {"object": "list", "data": [card]}
 
 

@@ -104,12 +104,16 @@ class Batcher:
         with self._changed:
             if not self.running:
                 raise RequestError(503, "The server is stopping; ask again later.", retry_after=1)
-            if self.queued and self.queued + cost > self.settings.queue_rows:
+            # What would wait past half of the time limit is refused now, not timed out later.
+            pace, most = self._pace, self.settings.queue_rows
+            room = most if pace == 0 else min(most, int(self.settings.time_limit / 2 / pace))
+            if self.queued and self.queued + cost > room:
+                why = "--queue-rows" if room == most else "--time-limit, at the speed of late"
                 raise RequestError(
                     429,
-                    f"The server is busy: {self.queued} rows wait, and {self.settings.queue_rows} "
-                    "may (--queue-rows). Ask again later.",
-                    retry_after=max(1, math.ceil(self.queued * self._pace)),
+                    f"The server is busy: {self.queued} rows wait, and {room} may ({why}). Ask "
+                    "again later.",
+                    retry_after=max(1, math.ceil(self.queued * pace)),
                 )
             self._jobs.append(job)
             self.queued += cost
@@ -124,6 +128,17 @@ class Batcher:
                 "fewer rows, or ask again later.",
                 retry_after=1,
             ) from None
+
+    def wait(self, work: Work, *columns: Sequence[str]) -> NDArray[Any]:
+        """Does the same as `submit` for a thread that is not that of the event loop.
+
+        Raises:
+            RequestError: As `submit`.
+            Exception: What the call raised.
+        """
+        if self._loop is None:
+            raise RequestError(503, "The server is starting; ask again.", retry_after=1)
+        return asyncio.run_coroutine_threadsafe(self.submit(work, *columns), self._loop).result()
 
     def _run(self) -> None:
         while parts := self._next_batch():

@@ -44,7 +44,7 @@ class ErrorBody(BaseModel):
 _STATUSES = {
     400: ("invalid_request_error", "The request breaks a rule."),
     401: ("authentication_error", "The API key is missing or wrong."),
-    404: ("not_found_error", "There is no such model."),
+    404: ("not_found_error", "There is no such model, or no index."),
     408: ("timeout_error", "The request did not arrive in time."),
     413: ("too_large_error", "The request is longer than a limit, which the text names."),
     415: ("invalid_request_error", "The body is not JSON."),

@@ -12,8 +12,9 @@ from uuid import uuid4
 import numpy as np
 from fastapi import APIRouter
 
-from condsim.errors import InputError
+from condsim.errors import InputError, ModelError
 from condsim.scorers import check_rows
+from condsim.serving.problems import RequestError
 from condsim.serving.schemas import (
     ApplicabilityAnswer,
     ApplicabilityRequest,
@@ -22,11 +23,16 @@ from condsim.serving.schemas import (
     Embedding,
     EmbeddingsAnswer,
     EmbeddingsRequest,
+    ExplainAnswer,
+    ExplainRequest,
+    Found,
     Ranked,
     RerankAnswer,
     RerankRequest,
     ScoreAnswer,
     ScoreRequest,
+    SearchAnswer,
+    SearchRequest,
     TeiRanked,
     TeiRerankAnswer,
     TeiRerankRequest,
@@ -35,7 +41,8 @@ from condsim.serving.service import Service, post
 from condsim.types import FloatArray
 
 if TYPE_CHECKING:
-    from condsim.search import Clusters
+    from condsim.scorers import Explanation
+    from condsim.search import Clusters, Hit, Index
 
 router = APIRouter()
 
@@ -153,7 +160,7 @@ async def cluster(body: ClusterRequest, service: Service) -> ClusterAnswer:
     if body.condition is not None:
         columns.append([body.condition] * len(body.texts))
     vectors = await service.batcher.submit(service.embedder.encode, *columns)
-    async with service.clustering:  # one at a time, beside the model's thread
+    async with service.turn("cluster"):
         found = await asyncio.to_thread(_clusters, body, vectors)
     return ClusterAnswer(
         model=service.name,
@@ -168,6 +175,70 @@ def _clusters(body: ClusterRequest, vectors: FloatArray) -> Clusters:
     from condsim.search import cluster  # slow to import
 
     return cluster(body.texts, body.condition, k=body.k, min_size=body.min_size, vectors=vectors)
+
+
+@post(router, "/v1/explain", ExplainRequest, ExplainAnswer)
+async def explain(body: ExplainRequest, service: Service) -> ExplainAnswer:
+    """Says what each word of two texts adds to their score."""
+    service.check_model(body.model)
+    service.check_size(1, "pairs", [body.sentence1, body.sentence2, body.condition or ""])
+    async with service.turn("explain"):
+        found = await asyncio.to_thread(_explained, body, service)
+    return ExplainAnswer.model_validate(found.to_dict() | {"model": service.name})
+
+
+def _explained(body: ExplainRequest, service: Service) -> Explanation:
+    from condsim.construction import FunctionAnswerer  # slow to import
+
+    return service.beside.explain(
+        body.sentence1,
+        body.sentence2,
+        body.condition,
+        scale=body.scale,
+        samples=body.samples,
+        read=FunctionAnswerer().answer,
+    )
+
+
+@post(router, "/v1/search", SearchRequest, SearchAnswer)
+async def search(body: SearchRequest, service: Service) -> SearchAnswer:
+    """Finds the texts of the server's index most similar to a query, under conditions."""
+    service.check_model(body.model)
+    if service.index is None:
+        raise RequestError(404, "This server has no index; start it with --index DIR.")
+    conditions, weights = body.conditions, body.weights
+    rows = max(body.top, body.rescore) * len(conditions or [""])
+    service.check_size(
+        rows, "rows, 'rescore' times conditions", [body.query, body.where or ""], conditions or []
+    )
+    if weights is not None and len(weights) != len(conditions or []):
+        raise InputError(
+            f"Request key 'weights' must have one for each condition. Got {len(weights)} for "
+            f"{len(conditions or [])}."
+        )
+    if conditions and len(set(conditions)) < len(conditions):
+        raise InputError("Request key 'conditions' must not have one twice.")
+    async with service.turn("search"):
+        hits = await asyncio.to_thread(_hits, body, service.index)
+    return SearchAnswer(model=service.name, results=[Found(**asdict(hit)) for hit in hits])
+
+
+def _hits(body: SearchRequest, index: Index) -> list[Hit]:
+    conditions, weights = body.conditions, body.weights
+    weighted = dict(zip(conditions, weights, strict=True)) if conditions and weights else conditions
+    try:
+        return index.search(
+            body.query,
+            weighted,
+            where=body.where,
+            top=body.top,
+            at_least=body.at_least,
+            rescore=body.rescore,
+        )
+    except InputError as error:
+        if error.__cause__ is not None:  # of LanceDB: a damaged index, no fault of the caller's
+            raise ModelError(str(error)) from error
+        raise
 
 
 def _crossed(

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, RootModel, WithJsonSchema
 
-from condsim.scorers import Scale
+from condsim.scorers import SAMPLES, Scale
 from condsim.settings import Settings
 
 
@@ -126,6 +126,38 @@ class ClusterRequest(RequestBody):
     model: ModelName = None
 
 
+class ExplainRequest(RequestBody):
+    """A pair, and a condition unless its texts are to be explained as a whole."""
+
+    sentence1: Annotated[str, Field(examples=["A man throws a ball."])]
+    sentence2: Annotated[str, Field(examples=["A girl kicks a ball."])]
+    condition: Annotated[Condition, Field(examples=["the sport"])] = None
+    scale: Scale = "unit"
+    samples: int = Field(
+        SAMPLES, ge=1, le=1000, description="Most subsets of the words of each text to score."
+    )
+    model: ModelName = None
+
+
+class SearchRequest(RequestBody):
+    """A query under conditions; without one, under the only one that the index is prepared for."""
+
+    query: Annotated[str, Field(examples=["I waited two months for my toaster."])]
+    conditions: Annotated[Strings | None, Field(examples=[["the complaint", "the product"]])] = None
+    weights: list[float] | None = Field(
+        None, description="One for each condition, above 0; equal if none.", examples=[[0.7, 0.3]]
+    )
+    where: str | None = Field(
+        None, description="A filter in SQL on the columns.", examples=["year > 2020"]
+    )
+    top: int = Field(10, ge=1, le=1000, description="Most texts to find.")
+    at_least: float | None = Field(None, ge=0, le=1, description="Lowest score.")
+    rescore: int = Field(
+        200, ge=1, le=10**4, description="Texts that are scored under the conditions."
+    )
+    model: ModelName = None
+
+
 class Embedding(BaseModel):
     """One embedding, of length 1."""
 
@@ -196,6 +228,56 @@ class ClusterAnswer(BaseModel):
     labels: list[int]
     clusters: list[dict[str, Any]]
     silhouette: float | None
+
+
+class Word(BaseModel):
+    """A word, where it begins and ends in the text, and what it adds to the score."""
+
+    text: str
+    start: int
+    stop: int
+    contribution: float
+
+
+class ExplainedText(BaseModel):
+    """A text with its words, and what a labelling function reads from it, if one does."""
+
+    text: str
+    words: list[Word]
+    reading: str | None = None
+
+
+class ExplainAnswer(BaseModel):
+    """`remainder` and all contributions add up to `score`.
+
+    `pairs` has a row for each word of the first text: what it does with each of the second, on
+    the raw scale.
+    """
+
+    model: str
+    condition: str | None = None
+    scale: Scale
+    score: float
+    remainder: float
+    texts: list[ExplainedText]
+    pairs: list[list[float]] | None = None
+
+
+class Found(BaseModel):
+    """A text of the index, its score, that under each condition, and the columns of its row."""
+
+    key: str
+    text: str
+    score: float
+    scores: dict[str, float]
+    columns: dict[str, Any]
+
+
+class SearchAnswer(BaseModel):
+    """Texts, the best first."""
+
+    model: str
+    results: list[Found]
 
 
 class Status(BaseModel):

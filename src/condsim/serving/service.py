@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from functools import cached_property, partial
-from typing import Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -18,10 +20,14 @@ from condsim.scorers import EmbeddingScorer, PairScorer, Scale, check_rows
 from condsim.serving.batching import Batcher
 from condsim.serving.metrics import Metrics
 from condsim.serving.problems import RESPONSES, RequestError, answer_to
+from condsim.serving.queued import QueuedEmbeddings, queued
 from condsim.serving.schemas import RequestBody
 from condsim.serving.settings import ServingSettings
 from condsim.settings import validated_json
 from condsim.types import FloatArray
+
+if TYPE_CHECKING:
+    from condsim.search import Index
 
 In = TypeVar("In", bound=RequestBody)
 
@@ -30,12 +36,23 @@ class Service:
     """A model that many callers share; ``keys`` are the API keys, none if everybody may ask."""
 
     def __init__(
-        self, scorer: PairScorer, *, settings: ServingSettings, keys: Sequence[str], name: str
+        self,
+        scorer: PairScorer,
+        *,
+        settings: ServingSettings,
+        keys: Sequence[str],
+        name: str,
+        index: Index | None,
     ) -> None:
         self.scorer, self.settings, self.name = scorer, settings, name
         self.metrics = Metrics()
         self.batcher = Batcher(settings, metrics=self.metrics)
-        self.clustering = asyncio.Lock()
+        self.beside = queued(scorer, self.batcher)
+        """The model for other threads, in the same batches."""
+        self.index = None
+        if index is not None:
+            self.index = index.using(QueuedEmbeddings(self.embedder, self.batcher))
+        self._turns: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._keys = [key.encode() for key in keys]
         self._on: dict[str, Any] = {
             scale: partial(scorer.score, scale=scale) for scale in get_args(Scale)
@@ -70,6 +87,23 @@ class Service:
                     f"A text may have {longest} characters (--max-characters). Got one of "
                     f"{len(text)}; split it.",
                 )
+
+    @asynccontextmanager
+    async def turn(self, what: str) -> AsyncIterator[None]:
+        """Lets one request at a time do a kind of work on a thread beside that of the model."""
+        lock, limit = self._turns[what], self.settings.time_limit
+        try:
+            await asyncio.wait_for(lock.acquire(), limit)
+        except TimeoutError:
+            raise RequestError(
+                503,
+                f"Others were served for {limit:g} s (--time-limit). Ask again later.",
+                retry_after=1,
+            ) from None
+        try:
+            yield
+        finally:
+            lock.release()
 
     @cached_property
     def embedder(self) -> EmbeddingScorer:

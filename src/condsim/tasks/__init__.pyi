@@ -16,16 +16,13 @@ from .held_out import (
     held_out_texts as held_out_texts,
     text_digest as text_digest,
 )
-from .hub import HubName as HubName, parse_hub_name as parse_hub_name
-from .load import iter_conditional as iter_conditional, load_task as load_task
-from .nli import NLI_CLASSES as NLI_CLASSES, NliTask as NliTask, load_nli as load_nli
-from .pairs import (
-    Fold as Fold,
-    Pairing as Pairing,
-    cross_validation as cross_validation,
-    draw_folds as draw_folds,
-    pair_rows as pair_rows,
+from .load import (
+    HubName as HubName,
+    iter_conditional as iter_conditional,
+    load_task as load_task,
+    parse_hub_name as parse_hub_name,
 )
+from .nli import NLI_CLASSES as NLI_CLASSES, NliTask as NliTask, load_nli as load_nli
 from .rewordings import (
     BUNDLED_REWORDINGS as BUNDLED_REWORDINGS,
     Rewordings as Rewordings,
@@ -48,12 +45,17 @@ from .rows import (
     write_records as write_records,
     write_tsv as write_tsv,
 )
-from .sections import (
-    SectionTriplets as SectionTriplets,
-    draw_section_triplets as draw_section_triplets,
-)
 from .sick import load_sick as load_sick
-from .statistics import Lengths as Lengths, TaskStatistics as TaskStatistics, describe as describe
+from .statistics import (
+    Fold as Fold,
+    Lengths as Lengths,
+    Pairing as Pairing,
+    TaskStatistics as TaskStatistics,
+    cross_validation as cross_validation,
+    describe as describe,
+    draw_folds as draw_folds,
+    pair_rows as pair_rows,
+)
 from .sts import (
     STS_COUNTS as STS_COUNTS,
     STS_YEARS as STS_YEARS,
@@ -64,7 +66,9 @@ from .sts import (
 )
 from .stsb import load_stsb as load_stsb, load_stsb_glue as load_stsb_glue
 from .triplets import (
+    SectionTriplets as SectionTriplets,
     Triplets as Triplets,
+    draw_section_triplets as draw_section_triplets,
     is_triplets as is_triplets,
     load_triplets as load_triplets,
     write_triplets as write_triplets,

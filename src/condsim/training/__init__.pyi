@@ -13,15 +13,16 @@ from .arithmetic import (
     choose_arithmetic as choose_arithmetic,
     measure as measure,
 )
-from .average import average_models as average_models, average_weights as average_weights
 from .batches import (
+    PairBatchSampler as PairBatchSampler,
     SourceBatchSampler as SourceBatchSampler,
     SourceCollator as SourceCollator,
+    batch_sampler as batch_sampler,
     batches_of as batches_of,
+    group_rows as group_rows,
 )
 from .callbacks import ProgressCallback as ProgressCallback
 from .data import (
-    MaskedScorer as MaskedScorer,
     load_train as load_train,
     training_set as training_set,
     used_rows as used_rows,
@@ -55,11 +56,7 @@ from .run import (
     fit as fit,
     run_or_resume as run_or_resume,
 )
-from .sampler import (
-    PairBatchSampler as PairBatchSampler,
-    batch_sampler as batch_sampler,
-    group_rows as group_rows,
-)
+from .saving import average_models as average_models, average_weights as average_weights
 from .sweep import (
     Range as Range,
     SweepSpec as SweepSpec,

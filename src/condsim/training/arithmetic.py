@@ -154,5 +154,6 @@ def _step(backbone: PreTrainedModel, *, bfloat16: bool) -> None:
     }
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bfloat16):
         states: Any = backbone(**batch)[0]
-    states.float().square().mean().backward()
+    if states.requires_grad:  # not of a backbone that is frozen
+        states.float().square().mean().backward()
     backbone.zero_grad(set_to_none=True)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from datasets import Dataset
 from transformers import PreTrainedTokenizerBase
 
-from condsim.encoders import conditional_sentences, cross_encoder_pairs
+from condsim.encoders import conditional_sentences, cross_encoder_inputs
 from condsim.errors import InputError
-from condsim.scorers import Scale
 from condsim.tasks import (
     NliTask,
     Triplets,
@@ -26,7 +25,7 @@ from condsim.tasks import (
     pair_rows,
 )
 from condsim.training.recipe import Recipe
-from condsim.types import FloatArray, IntArray, Scorer, Task
+from condsim.types import IntArray, Task
 
 TrainingData = Task | NliTask | Triplets
 """What can be trained on."""
@@ -35,9 +34,6 @@ DevData = Task | Triplets
 """What an epoch can be chosen on: by Spearman, or by the accuracy of triplets."""
 
 _LOGGER = logging.getLogger("condsim")
-
-Inputs = Literal["both", "condition", "sentences"]
-_HIDDEN = "-"  # stands where a text is kept from the model; scorers refuse an empty one
 
 
 def load_train(recipe: Recipe) -> TrainingData:
@@ -88,55 +84,6 @@ def used_rows(train: TrainingData, recipe: Recipe) -> TrainingData:
     return rows.take(np.flatnonzero(np.isin(pair_ids, chosen)))
 
 
-class MaskedScorer:
-    """A scorer that hides a part of each row from the scorer inside.
-
-    Attributes:
-        name: Name of the scorer inside.
-        calibration: Its calibration, if it has one.
-        revision: Its version, if it has one.
-    """
-
-    def __init__(self, scorer: Scorer, inputs: Inputs) -> None:
-        """Wraps a scorer.
-
-        Args:
-            scorer: A scorer with the option ``scale``; not copied.
-        """
-        self.name = scorer.name
-        self.calibration = getattr(scorer, "calibration", None)
-        self.revision: str | None = getattr(scorer, "revision", None)
-        self._score: Any = scorer.score
-        self._inputs = inputs
-
-    def score(
-        self,
-        sentences1: Sequence[str],
-        sentences2: Sequence[str],
-        conditions: Sequence[str] | None,
-        *,
-        scale: Scale = "unit",
-    ) -> FloatArray:
-        """Scores pairs of which a part is hidden.
-
-        Args:
-            sentences1: First sentences, length n.
-            sentences2: Second sentences, length n.
-            conditions: Conditions, length n, or None.
-            scale: ``raw`` or ``unit``, as for the scorer inside.
-
-        Returns:
-            ``(n,)`` float32; higher is more similar.
-        """
-        hidden = [_HIDDEN] * len(sentences1)
-        if self._inputs == "condition":
-            sentences1 = sentences2 = hidden
-        elif self._inputs == "sentences":
-            conditions = hidden
-        scores: FloatArray = self._score(sentences1, sentences2, conditions, scale=scale)
-        return scores
-
-
 @dataclass(frozen=True)
 class TrainingSet:
     """Rows as a sentence-transformers trainer and our sampler take them."""
@@ -182,6 +129,8 @@ def _of_task(rows: Task, recipe: Recipe, *, separator: str) -> TrainingSet:
             f"{rows.name} has no sentence pair with two conditions and different labels, which "
             f"the objective needs for '{terms}'. Give such data, or use 'mse' or 'correlation'."
         )
+    if recipe.pair_terms and pairing.ties:
+        _LOGGER.info("%s: %d pairs with equal labels are %s", rows.name, pairing.ties, recipe.ties)
     conditions = rows.conditions or ("",) * len(rows)
     texts = zip(rows.sentences1, rows.sentences2, conditions, strict=True)
     return TrainingSet(
@@ -191,37 +140,31 @@ def _of_task(rows: Task, recipe: Recipe, *, separator: str) -> TrainingSet:
     )
 
 
-def _masked(task: Task, inputs: Inputs) -> Task:
-    """Hides the sentences or the conditions of every row."""
-    hidden = (_HIDDEN,) * len(task)
-    if inputs == "condition":
-        return replace(task, sentences1=hidden, sentences2=hidden)
-    return replace(task, conditions=hidden) if inputs == "sentences" else task
-
-
 def _columns(rows: Task, pair_ids: IntArray, recipe: Recipe, *, separator: str) -> Dataset:
-    """Turns labelled rows into training columns."""
-    rows = _masked(rows, recipe.inputs)
+    """Turns labelled rows into training columns: for a cross-encoder one, else two."""
     sentences1, sentences2, conditions = rows.sentences1, rows.sentences2, rows.conditions
-    gold = rows.gold.tolist()
-    one, two = ("first", "second")
-    if recipe.encoder != "cross-encoder":
-        one, two = ("sentence1", "sentence2")
-    if not conditions:
-        return Dataset.from_dict({one: sentences1, two: sentences2, "label": gold})
+    columns: dict[str, Sequence[Any]] = {"sentence1": sentences1, "sentence2": sentences2}
     if recipe.encoder == "cross-encoder":
-        pairs = cross_encoder_pairs(
-            sentences1, sentences2, conditions, separator=separator, order=recipe.order
+        given = cross_encoder_inputs(
+            sentences1,
+            sentences2,
+            conditions,
+            separator=separator,
+            order=recipe.order,
+            layout=recipe.layout,
+            inputs=recipe.inputs,
         )
-        first, second = zip(*pairs, strict=True)
-        return Dataset.from_dict({one: first, two: second, "label": gold})
-    return Dataset.from_dict(
-        {
-            one: conditional_sentences(sentences1, conditions, order=recipe.order),
-            two: conditional_sentences(sentences2, conditions, order=recipe.order),
-            "label": [list(pair) for pair in zip(gold, pair_ids.tolist(), strict=True)],
+        columns = {"input": given}
+    elif conditions:
+        columns = {
+            name: conditional_sentences(texts, conditions, order=recipe.order)
+            for name, texts in columns.items()
         }
-    )
+    gold = rows.gold.tolist()
+    if not conditions:
+        return Dataset.from_dict({**columns, "label": gold})
+    labels = [list(pair) for pair in zip(gold, pair_ids.tolist(), strict=True)]
+    return Dataset.from_dict({**columns, "label": labels})
 
 
 def warn_of_cuts(

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from condsim.encoders import Inputs, Layout, Order
 from condsim.errors import InputError, unknown_name
 from condsim.losses import OBJECTIVES
 from condsim.settings import Settings, override, read_mapping, validated, write_mapping
@@ -118,6 +119,8 @@ class Recipe(Settings):
             ``condsim export`` wrote is rebuilt in float32 first.
         license: Licence of the model, as the Hub names it (``apache-2.0``), for its card.
         order: Whether the condition or the sentence (a cross-encoder: both sentences) comes first.
+        layout: How a cross-encoder's texts are joined: ``released`` as in the code of C-STS, into
+            one text, or as the ``pair`` that its tokenizer makes.
         pooling: How token states become one vector.
         transform: Whether a dense layer follows the pooling (C-STS A.3, "w/ MLP").
         fusion: How a tri-encoder joins sentence and condition.
@@ -129,6 +132,8 @@ class Recipe(Settings):
         margin: Margin of Quad (READING.md: 1), or of triplets (SBERT: 1).
         scale: Inverse temperature of the ranking objectives.
         ranking_margin: How far apart ``ranking`` wants two cosines, in [0, 2].
+        ties: Whether ``quad``, ``pair-order`` and the losses of CCL on pairs take sentence pairs
+            with two equal labels, as the released code does, the first row as the higher one.
         tau: τ of BCL, which divides the cosines (CCL Eq. 10).
         sigma: σ of BCL in [0, 1]: from this label on, a row's own sentence 2 is no negative.
         middle_tolerance: How far ``mse`` and ``correlation`` let a row labelled 3 be from a gold of
@@ -136,6 +141,7 @@ class Recipe(Settings):
         epochs: Passes over the training rows; the model is measured after each. With ``steps``,
             the number of equal parts that these are cut into.
         patience: End the run after this many epochs in a row without a better one; None: never.
+        keep: Which epoch is the model: the ``best`` on the dev file, or the ``last``.
         chosen_by: Dev figure that the best epoch is chosen by: ``spearman``, or ``both``, the mean
             of Spearman and pair accuracy. Of a dev file of triplets it is always their accuracy.
         steps: Optimizer steps of a run with ``sources``; None: an epoch draws ``train`` once, and
@@ -148,13 +154,14 @@ class Recipe(Settings):
         schedule: Course of the learning rate after the warm-up.
         warmup: Share of the steps in [0, 1) over which the learning rate rises.
         weight_decay: Weight decay of AdamW, not on biases and layer norms.
-        max_grad_norm: Gradients are clipped to this norm.
-        inputs: What the model is given, in training and in evaluation (C-STS Table 10).
+        max_grad_norm: Gradients are clipped to this norm; None: not at all.
+        inputs: What a cross-encoder is given, in training and afterwards (C-STS Table 10).
         train_rows: Train on this many labelled rows at most, whole pairs; None for all.
         train_share: Share of the training file beside those of the ``sources``.
         sources: Data mixed with the training file in every batch, by name; see below.
         length_grouped: Whether batches hold rows of similar length.
-        freeze: What is not trained: ``embeddings``, those of the words.
+        freeze: What is not trained: ``embeddings``, those of the words, or ``encoder``, the whole
+            backbone, so that only the layers on top are.
         precision: ``auto`` is on a CPU the faster of float32 and bfloat16, measured when the run
             starts, and on a GPU bfloat16 where it has it.
         attention: Implementation of the attention. ``auto``: with a ``precision`` of ``auto``, on a
@@ -174,7 +181,8 @@ class Recipe(Settings):
     encoder: Literal["bi-encoder", "tri-encoder", "cross-encoder"] = "bi-encoder"
     backbone: str = "sentence-transformers/all-MiniLM-L6-v2"
     license: str | None = None
-    order: Literal["condition-first", "sentence-first"] = "condition-first"
+    order: Order = "condition-first"
+    layout: Layout = "released"
     pooling: Literal["cls", "mean", "mean_top2", "mean_first_last"] = "mean"
     transform: bool = False
     fusion: Literal["hadamard", "concat", "low-rank"] = "hadamard"
@@ -185,11 +193,13 @@ class Recipe(Settings):
     margin: NotNegative = 1.0
     scale: Positive = 20.0
     ranking_margin: Annotated[float, _rule("in [0, 2]", lambda value: 0 <= value <= 2)] = 0.1
+    ties: Literal["dropped", "kept"] = "dropped"
     tau: Positive = 5.0
     sigma: Share = 0.5
     middle_tolerance: Annotated[float, _rule("in [0, 0.5]", lambda value: 0 <= value <= 0.5)] = 0.0
     epochs: Count = 3
     patience: Count | None = None
+    keep: Literal["best", "last"] = "best"
     chosen_by: Literal["spearman", "both"] = "spearman"
     steps: Count | None = None
     batch_size: Count = 32
@@ -199,13 +209,13 @@ class Recipe(Settings):
     schedule: Literal["linear", "cosine", "constant"] = "linear"
     warmup: Rate = 0.1
     weight_decay: NotNegative = 0.0
-    max_grad_norm: Positive = 1.0
-    inputs: Literal["both", "condition", "sentences"] = "both"
+    max_grad_norm: Positive | None = 1.0
+    inputs: Inputs = "both"
     train_rows: Annotated[int, Field(ge=2)] | None = None
     train_share: Positive = 1.0
     sources: dict[str, Source] = Field(default_factory=dict)
     length_grouped: bool = True
-    freeze: list[Literal["embeddings"]] = Field(default_factory=list)
+    freeze: list[Literal["embeddings", "encoder"]] = Field(default_factory=list)
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     attention: Literal["auto", "eager", "sdpa"] = "auto"
     checkpoint_steps: Annotated[int, Field(ge=0)] = 0
@@ -257,6 +267,20 @@ class Recipe(Settings):
                 not self.middle_tolerance or any(one.tolerant for one in chosen.values()),
                 "0 without 'mse' or 'correlation', which alone heed it",
             ),
+            "objective": (
+                "classification" not in chosen
+                or (self.encoder == "cross-encoder" and len(chosen) == 1),
+                "of a cross-encoder and without other terms for 'classification'",
+            ),
+            "patience": (self.patience is None or self.keep == "best", "null with 'keep: last'"),
+            "inputs": (
+                self.inputs == "both" or self.encoder == "cross-encoder",
+                f"'both' for a {self.encoder}, which compares sentences under a condition",
+            ),
+            "freeze": (
+                "encoder" not in self.freeze or self.encoder != "bi-encoder" or self.transform,
+                "without 'encoder' for a bi-encoder without 'transform', of which nothing is left",
+            ),
             "batch_size": (not self.pair_terms or self.batch_size >= 2, "at least 2"),
             "dropout": (
                 self.dropout != 0 or not any(one.needs_dropout for one in chosen.values()),
@@ -279,15 +303,6 @@ class Recipe(Settings):
         return self
 
     @model_validator(mode="after")
-    def _inputs_fit(self) -> Self:
-        if self.encoder != "cross-encoder" and self.inputs == "condition":
-            raise InputError(
-                "Recipe key 'inputs': a bi- or tri-encoder that sees only the condition encodes "
-                "both sides alike, so every similarity is 1. Use a cross-encoder."
-            )
-        return self
-
-    @model_validator(mode="after")
     def _sources_fit(self) -> Self:
         if not self.sources:
             if self.steps is not None:
@@ -305,10 +320,9 @@ class Recipe(Settings):
                 "A source cannot be called 'train', which is the training file itself; its share "
                 "is 'train_share'."
             )
-        if self.encoder == "cross-encoder" or self.inputs != "both":
+        if self.encoder == "cross-encoder":
             raise InputError(
-                "The recipe key 'sources' is for a bi- or tri-encoder that reads sentence and "
-                f"condition. Got a {self.encoder} with inputs {self.inputs!r}."
+                "The recipe key 'sources' is for a bi- or tri-encoder. Got a cross-encoder."
             )
         alone = [name for name in self.terms if OBJECTIVES[name].compares not in ("rows", "pairs")]
         if alone:
@@ -330,11 +344,6 @@ class Recipe(Settings):
             raise InputError(
                 f"The objective {name!r} is for a bi-encoder: its data are sentences without "
                 f"conditions, to be encoded one by one. Got a {self.encoder}."
-            )
-        if self.inputs != "both":
-            raise InputError(
-                f"The recipe key 'inputs' does not apply to the objective {name!r}: its data have "
-                "no conditions. Leave it out."
             )
 
 

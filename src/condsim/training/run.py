@@ -47,13 +47,14 @@ class TrainingResult:
     # Percentage of the triplets of the dev file whose anchor is nearer to its positive, after each
     # epoch; empty where the dev file has no triplets.
     dev_accuracy: tuple[float, ...] = ()
+    accuracy: float | None = None  # that of the epoch that was kept
 
     def summary(self) -> str:
         """Says in one line where the model is and how it does."""
         best = self.report.model.metrics["spearman"]
         floor = self.report.baselines[0]
         source = "the condition alone" if floor.name == "condition-only" else floor.name
-        accuracy = f"dev accuracy {max(self.dev_accuracy):.1f}, " if self.dev_accuracy else ""
+        accuracy = "" if self.accuracy is None else f"dev accuracy {self.accuracy:.1f}, "
         return (
             f"{self.output}: {accuracy}dev Spearman {best.value:.1f} "
             f"[{best.low:.1f}, {best.high:.1f}]; "
@@ -123,11 +124,13 @@ def _finish(
 ) -> TrainingResult:
     """Writes what the folder of a trained model holds, the report last."""
     report = write_model(run.model, recipe, output, train=train, dev=dev)
+    accuracy = _percent_by_epoch(run, "eval_accuracy")
     result = TrainingResult(
         output=output,
         report=report,
         dev_spearman=_percent_by_epoch(run, "eval_spearman"),
-        dev_accuracy=_percent_by_epoch(run, "eval_accuracy"),
+        dev_accuracy=accuracy,
+        accuracy=max(accuracy if recipe.keep == "best" else accuracy[-1:], default=None),
         seconds=time.monotonic() - started,
     )
     rows = len(used_rows(train, recipe))

@@ -36,7 +36,7 @@ from condsim.encoders import (
     build_bi_encoder,
     build_cross_encoder,
     build_tri_encoder,
-    pair_separator,
+    separator_of,
 )
 from condsim.errors import InputError
 from condsim.evaluation import pair_accuracy, spearman
@@ -51,7 +51,7 @@ from condsim.losses import (
 from condsim.scorers import CrossEncoderScorer, EncoderScorer
 from condsim.tasks import NLI_CLASSES, Pairing, Triplets, pair_rows
 from condsim.training.arithmetic import Arithmetic, choose_arithmetic
-from condsim.training.batches import ITEM, SourceCollator, source_sampler
+from condsim.training.batches import ITEM, SourceCollator, batch_sampler, source_sampler
 from condsim.training.callbacks import (
     LOSS_STATE,
     CheckpointCallback,
@@ -63,7 +63,6 @@ from condsim.training.callbacks import (
 )
 from condsim.training.data import (
     DevData,
-    MaskedScorer,
     TrainingData,
     dev_pairs,
     training_set,
@@ -74,20 +73,19 @@ from condsim.training.export import open_backbone
 from condsim.training.folder import CHECKPOINTS, last_checkpoint
 from condsim.training.mixture import read_mixture
 from condsim.training.recipe import Recipe
-from condsim.training.sampler import batch_sampler
 from condsim.types import FloatArray, Task
 
 Model = SentenceTransformer | CrossEncoder
 
 
-def scorer_of(model: Model, recipe: Recipe) -> MaskedScorer:
-    """Makes a scorer of a model in memory; it gives raw, uncalibrated similarities."""
-    scorer: EncoderScorer | CrossEncoderScorer
+def scorer_of(model: Model, recipe: Recipe) -> EncoderScorer | CrossEncoderScorer:
+    """Makes a scorer of a model in memory; it has no calibration."""
     if isinstance(model, SentenceTransformer):
-        scorer = EncoderScorer(model, name=recipe.name, order=recipe.order)
-    else:
-        scorer = CrossEncoderScorer(model, name=recipe.name, order=recipe.order)
-    return MaskedScorer(scorer, recipe.inputs)
+        return EncoderScorer(model, name=recipe.name, order=recipe.order)
+    layout, inputs = recipe.layout, recipe.inputs
+    return CrossEncoderScorer(
+        model, name=recipe.name, order=recipe.order, layout=layout, inputs=inputs
+    )
 
 
 class DevEvaluator(BaseEvaluator):
@@ -162,7 +160,9 @@ def build_model(recipe: Recipe) -> Model:
         "tri-encoder": partial(
             build_tri_encoder, fusion=recipe.fusion, rank=recipe.rank, order=recipe.order
         ),
-        "cross-encoder": build_cross_encoder,
+        "cross-encoder": partial(
+            build_cross_encoder, outputs=5 if "classification" in recipe.terms else 1
+        ),
     }
     with open_backbone(recipe.backbone) as backbone:
         return builders[recipe.encoder](
@@ -244,7 +244,9 @@ def _feed(model: Model, recipe: Recipe, train: TrainingData) -> _Feed:
         raise InputError(f"{train.name} has no labelled row to train on.")
     if recipe.sources and isinstance(model, SentenceTransformer) and isinstance(train, Task):
         return _mixed_feed(model, recipe, train)
-    separator = pair_separator(model.tokenizer) if isinstance(model, CrossEncoder) else ""
+    separator = ""
+    if isinstance(model, CrossEncoder):
+        separator = separator_of(model.tokenizer, recipe.layout)
     given = training_set(rows, recipe, separator=separator)
     warn_of_cuts(_inputs(given.dataset, recipe), model.tokenizer, recipe.max_seq_length)
     return _Feed(
@@ -257,8 +259,6 @@ def _feed(model: Model, recipe: Recipe, train: TrainingData) -> _Feed:
 def _inputs(dataset: Dataset, recipe: Recipe) -> Iterable[str | Sequence[str]]:
     """What the encoder is given of each row: texts, or pairs of texts that it reads as one."""
     columns = [dataset[name] for name in dataset.column_names if name != "label"]
-    if recipe.encoder == "cross-encoder":
-        return zip(*columns, strict=True)
     cells = chain(*columns)
     return chain.from_iterable(cells) if recipe.encoder == "tri-encoder" else cells
 
@@ -278,12 +278,11 @@ def _mixed_feed(model: SentenceTransformer, recipe: Recipe, train: Task) -> _Fee
 
 
 def _freeze(model: Model, recipe: Recipe) -> None:
-    """Keeps the word embeddings as they are, if the recipe says so."""
-    if "embeddings" not in recipe.freeze:
-        return
+    """Keeps the backbone or its word embeddings as they are, if the recipe says so."""
     backbone = next(one for one in model.modules() if isinstance(one, PreTrainedModel))
-    for weight in backbone.get_input_embeddings().parameters():
-        weight.requires_grad_(False)
+    parts = {"embeddings": backbone.get_input_embeddings(), "encoder": backbone}
+    for name in recipe.freeze:
+        parts[name].requires_grad_(False)
 
 
 def _loss(model: Model, recipe: Recipe) -> nn.Module:
@@ -317,7 +316,7 @@ def _arguments(
         else "constant_with_warmup",
         "warmup_steps": recipe.warmup,
         "weight_decay": recipe.weight_decay,
-        "max_grad_norm": recipe.max_grad_norm,
+        "max_grad_norm": recipe.max_grad_norm or 0.0,  # at 0 the library clips nothing
         "optim": "adamw_torch_fused",
         "ddp_broadcast_buffers": False,  # or processes wait where one has more sub-batches
         "use_cpu": not torch.accelerator.is_available(),
@@ -326,7 +325,7 @@ def _arguments(
         "eval_strategy": "epoch",
         "save_strategy": "epoch",
         "save_total_limit": 2,
-        "load_best_model_at_end": True,
+        "load_best_model_at_end": recipe.keep == "best",
         "metric_for_best_model": metric,
         "greater_is_better": True,
         "logging_steps": 10,

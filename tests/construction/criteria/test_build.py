@@ -140,7 +140,7 @@ def test_build_cells_of_several_values_are_compared_as_sets(tmp_path: Path) -> N
         (("--criteria", "topics"), "Unknown criterion.*'topics'. Did you mean 'topic'"),
         (("--criteria", "topic", "--settings", "wrong.yaml"), "in the settings: 'tpic'. Did you"),
         (("--settings", "key.yaml"), "Unknown criteria key 'skp'. Did you mean 'skip'"),
-        (("--output", "tickets.csv"), "is the input itself. Give another output"),
+        (("--output", "tickets.csv"), "is the input itself. Give another --output"),
         (("--exclude", "tickets.csv", "--bins", "5"), "Of 0 texts .36 left out"),
     ],
 )

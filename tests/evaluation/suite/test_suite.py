@@ -34,7 +34,7 @@ def test_evaluate_suite_figures_are_those_of_a_single_evaluation(data_sets, lett
 
 
 def test_evaluate_suite_encodes_each_distinct_sentence_once(data_sets, letters, monkeypatch):
-    monkeypatch.setattr("condsim.evaluation.suite.scores._BLOCK", 4)
+    monkeypatch.setattr("condsim.evaluation.suite.work._BLOCK", 4)
     tasks = load_suite(data_sets.everything(), "sts")
     scorer = letters()
     evaluate_suite([scorer], tasks)
@@ -185,6 +185,23 @@ def test_suite_report_file_of_another_kind_is_an_error(tmp_path):
     path.write_text("[]")
     with pytest.raises(InputError, match="not a report of a suite"):
         SuiteReport.from_json(path)
+
+
+def test_evaluate_suite_auto_resumed_keeps_the_number_format(
+    data_sets, tiny_backbone, tmp_path, monkeypatch
+):
+    from condsim.scorers import EncoderScorer
+
+    found = iter(["bfloat16", "float32"])  # a second measurement would choose otherwise
+    monkeypatch.setattr(EncoderScorer, "_fastest", lambda _: next(found))
+    pytest.importorskip("sentence_transformers")
+    data_sets.sick()
+    data_sets.stsb()
+    tasks, kept = load_suite(data_sets.root, "all"), tmp_path / "kept"
+    scorers = [named_scorer(f"mean:{tiny_backbone}")]
+    for some in (tasks[:1], tasks):
+        report = evaluate_suite(scorers, some, precision="auto", cache=kept)
+        assert report.rows[-1].numbers == "bfloat16"
 
 
 def test_evaluate_suite_precision_is_told_and_part_of_the_key(data_sets, tiny_backbone, tmp_path):

@@ -71,6 +71,10 @@ def plain_generation(folder, prompt):
     return logits, output.sequences[0, -len(logits) :], tokenizer
 
 
+def test_answer_gap_only_a_causal_model_sees_a_space_before_an_answer(folder):
+    assert LocalBackend(folder).answer_gap == ("" if folder.name == "tiny-t5" else " ")
+
+
 def test_answers_in_batches_equal_those_of_transformers_one_by_one(folder):
     backend = LocalBackend(folder, batch_tokens=1500, window=10)
     answers = answers_of(backend, PROMPTS)

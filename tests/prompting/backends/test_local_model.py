@@ -1,4 +1,5 @@
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -6,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from condsim.errors import ModelError  # noqa: E402
+from condsim.errors import MissingExtraError, ModelError  # noqa: E402
 from condsim.prompting.backends import (  # noqa: E402
     load_weights,
     local_model,
@@ -56,6 +57,38 @@ def test_open_checkpoint_weights_as_pickle_are_refused(tiny_gpt2, tmp_path):
     (copy / "model.safetensors").rename(copy / "pytorch_model.bin")
     with pytest.raises(ModelError, match=r"safetensors format.*Got pytorch_model\.bin instead"):
         open_checkpoint(copy)
+
+
+def test_open_checkpoint_two_gguf_files_must_be_told_apart(tmp_path):
+    for name in ("a.gguf", "b.gguf"):
+        (tmp_path / name).write_bytes(b"GGUF")
+    with pytest.raises(ModelError, match=r"must hold one GGUF file\. Got a\.gguf, b\.gguf; name"):
+        open_checkpoint(tmp_path)
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+def test_open_checkpoint_gguf_without_its_library_names_the_extra(is_file, tmp_path, monkeypatch):
+    file = tmp_path / "a.gguf"
+    file.write_bytes(b"GGUF")
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    with pytest.raises(MissingExtraError, match=r"condsim\[llm\]"):
+        open_checkpoint(file if is_file else tmp_path)
+
+
+def test_open_checkpoint_damaged_gguf_is_one_line(tmp_path):
+    pytest.importorskip("gguf")
+    file = tmp_path / "a.gguf"
+    file.write_bytes(b"GGUF")
+    with pytest.raises(ModelError, match=r"Could not open 'a\.gguf': ") as caught:
+        open_checkpoint(file)
+    assert "\n" not in str(caught.value)
+
+
+def test_open_checkpoint_safetensors_go_before_gguf(tiny_gpt2, tmp_path):
+    copy = tmp_path / "both"
+    shutil.copytree(tiny_gpt2, copy)
+    (copy / "a.gguf").write_bytes(b"GGUF")
+    assert open_checkpoint(copy).gguf is None
 
 
 @pytest.mark.parametrize("kind", ["tiny_gpt2", "tiny_t5"])

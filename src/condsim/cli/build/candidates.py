@@ -137,6 +137,7 @@ def candidates(
         require(module, extra="build")
     from condsim.construction import (
         CandidateSettings,
+        check_candidates_file,
         embed,
         make_candidates,
         preset as preset_of,
@@ -146,6 +147,7 @@ def candidates(
     )
 
     check_output("--output", output)
+    check_candidates_file(output)
     _check_sources(texts=texts, images=images, embeddings=embeddings, image_encoder=image_encoder)
     bounds = {
         "max_iou": max_iou,

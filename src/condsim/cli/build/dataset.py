@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from condsim.cli.options import JsonFile, Resamples, write_report
 from condsim.cli.running import check_output
 from condsim.errors import InputError, require
+from condsim.terminal import Terminal
 
 if TYPE_CHECKING:
     from condsim.construction import PlainTable, SplitRules
@@ -276,4 +276,4 @@ def _print(tables: Iterable[PlainTable]) -> None:
         for row in one.rows:
             table.add_row(*map(Text, row))
         laid_out.append(table)
-    Console().print(*laid_out, sep="\n")
+    Terminal().print(*laid_out, sep="\n")

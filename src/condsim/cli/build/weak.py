@@ -157,6 +157,9 @@ def load_functions(path: Path) -> None:
     """Runs a Python file of labelling functions, which registers them."""
     if not path.is_file():
         raise InputError(f"--functions: {path} is no file. Give a Python file.")
+    from condsim.construction import REGISTRY
+
+    known = len(REGISTRY)
     try:
         runpy.run_path(str(path))
     except SyntaxError as error:
@@ -165,6 +168,8 @@ def load_functions(path: Path) -> None:
         lines = [at.lineno for at in extract_tb(error.__traceback__) if at.filename == str(path)]
         reason = f"{type(error).__name__}: {error}"
         raise _fails(path, lines[-1] if lines else None, reason) from error
+    if len(REGISTRY) == known:
+        raise _fails(path, None, "registers no labelling function")
 
 
 def _fails(path: Path, line: int | None, reason: str | None) -> InputError:
@@ -350,7 +355,9 @@ def answers(
     """
     check_output("--output", output)
     if model is not None and functions:
-        raise InputError("--functions and --model both answer; give one of them.")
+        raise InputError(
+            f"--functions and --model {model} both answer: not both, give one of them."
+        )
     from condsim.construction import answer_file
 
     with long_work(log=None) as progress:

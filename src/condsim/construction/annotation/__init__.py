@@ -7,11 +7,10 @@ conditions     sentence pairs      ──►  C-High and C-Low       ──►  
 verification   pairs + conditions  ──►  1 to 5, or no meaning  ──►  ratings.parquet
 ```
 
-- ``stages``, ``items``, ``labelling``, ``hints``: what annotators see, the same in Label Studio
-  (``server``) and in a form for Mechanical Turk (``mturk``).
+- ``stages``: what annotators see, the same in Label Studio (``server``) and in a form for
+  Mechanical Turk (``mturk``), and hints at their conditions.
 - ``store``: one SQLite file beside the data set: what was handed out, what came back.
-- ``pushing``, ``pulling``, ``pool``, ``outcome``, ``written``: the steps; ``prefilling``: help of
-  models.
+- ``exchange``, ``outcome``: the steps; ``prefilling``: help of models.
 
 Needs ``pip install 'condsim[build]'``.
 """

@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta, timezone
 from html import escape
 from pathlib import Path
 
-from condsim.construction.annotation.hints import HINT_RULES
-from condsim.construction.annotation.pulling import MTURK, Pulled
-from condsim.construction.annotation.pushing import ANNOTATORS, check_push
+from condsim.construction.annotation.exchange import ANNOTATORS, MTURK, Pulled, check_push
+from condsim.construction.annotation.outcome import outcome_of
 from condsim.construction.annotation.server import ITEM
 from condsim.construction.annotation.stages import (
+    HINT_RULES,
     VERDICTS,
     Answer,
     Item,
@@ -25,7 +25,6 @@ from condsim.construction.annotation.stages import (
     text_of,
 )
 from condsim.construction.annotation.store import Annotation, AnnotationStore, Project
-from condsim.construction.annotation.written import outcome_of
 from condsim.errors import InputError
 from condsim.files import replacing, write_text
 from condsim.tasks import Cell, Row, iter_rows, shown

@@ -6,6 +6,7 @@ from .embedding import (
     image_vectors as image_vectors,
     load_text_encoder as load_text_encoder,
     mean_vectors as mean_vectors,
+    nearest_pairs as nearest_pairs,
     read_vectors as read_vectors,
     unit_length as unit_length,
 )
@@ -21,13 +22,15 @@ from .filters import (
 from .generating import (
     CandidateReport as CandidateReport,
     CandidateSettings as CandidateSettings,
+    check_candidates_file as check_candidates_file,
     make_candidates as make_candidates,
 )
-from .items import Collection as Collection, read_items as read_items, read_texts as read_texts
-from .measures import (
+from .items import (
+    Collection as Collection,
     Measures as Measures,
     bag_of_words as bag_of_words,
+    read_items as read_items,
     read_stop_words as read_stop_words,
+    read_texts as read_texts,
     text_facts as text_facts,
 )
-from .neighbours import nearest_pairs as nearest_pairs

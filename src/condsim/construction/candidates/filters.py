@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condsim.construction.candidates.embedding import TextEncoder
-from condsim.construction.candidates.measures import Measures, read_stop_words, text_facts
-from condsim.construction.row_files import write_manifest, write_rows
-from condsim.construction.rows import Candidate, pair_id_of
+from condsim.construction.candidates.items import Measures, read_stop_words, text_facts
+from condsim.construction.rows import Candidate, pair_id_of, write_manifest, write_rows
 from condsim.errors import InputError, unknown_name
 from condsim.files import sha256_of
 from condsim.tasks import iter_rows, stem_of

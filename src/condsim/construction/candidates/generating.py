@@ -12,23 +12,175 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from condsim.construction.candidates.embedding import EXACT_UP_TO, ItemPairs, nearest_pairs
 from condsim.construction.candidates.filters import FilterCounts, FilterSettings
-from condsim.construction.candidates.items import Collection
-from condsim.construction.candidates.measures import read_stop_words, text_facts
-from condsim.construction.candidates.neighbours import EXACT_UP_TO, nearest_pairs
-from condsim.construction.candidates.parts import PartMaker, cut, join_parts, read_counts
-from condsim.construction.row_files import manifest_of, read_manifest, write_manifest
+from condsim.construction.candidates.items import Collection, TextFacts, read_stop_words, text_facts
+from condsim.construction.rows import (
+    Candidate,
+    manifest_of,
+    pair_id_of,
+    parquet_schema,
+    read_manifest,
+    write_manifest,
+)
 from condsim.errors import InputError, require
+from condsim.files import replacing
 from condsim.kept import sole_process
 from condsim.progress import Progress
 from condsim.types import FloatArray
+
+_COUNTS = b"counts"  # key in the metadata of a part
+_ROWS = 100_000  # in a row group
+
+
+@dataclass(frozen=True, eq=False)
+class PartMaker:
+    """Pairs the captions of near items, measures and filters them."""
+
+    collection: Collection
+    pairs: ItemPairs
+    facts: TextFacts  # of the captions
+    vectors: FloatArray | None  # of the captions, of length 1, (m, width); None for no cosine
+    filters: FilterSettings
+
+    def write(self, path: Path, start: int, stop: int) -> None:
+        """Writes the candidates of some item pairs."""
+        counts = FilterCounts()
+        kept = list(self._kept(start, stop, counts))
+        joined = {name: np.concatenate([one[name] for one in kept]) for name in kept[0]}
+        schema = parquet_schema(Candidate)
+        schema = schema.with_metadata({_COUNTS: json.dumps(counts.to_dict())})
+        with _writer(path, schema) as writer:
+            for first in range(0, max(1, len(joined["pairs"])), _ROWS):
+                rows = {name: values[first : first + _ROWS] for name, values in joined.items()}
+                writer.write_table(self._table(rows, schema))
+
+    def _kept(
+        self, start: int, stop: int, counts: FilterCounts
+    ) -> Iterator[dict[str, NDArray[Any]]]:
+        """Gives what passes of each item's pairs: numbers of captions and item pairs, measures."""
+        starts = self.collection.starts
+        items = self.pairs.items1[start:stop]
+        edges = [0, *(np.flatnonzero(np.diff(items)) + 1).tolist(), len(items)]
+        for first, last in pairwise(edges):
+            rows = slice(int(starts[items[first]]), int(starts[items[first] + 1]))
+            others = self.pairs.items2[start + first : start + last]
+            sizes = starts[others + 1] - starts[others]
+            captions = np.concatenate([np.arange(starts[one], starts[one + 1]) for one in others])
+            made = self.facts.product(rows, captions, vectors=self.vectors)
+            at = np.nonzero(counts.keep(made, self.filters))
+            kept = {
+                "captions1": at[0] + rows.start,
+                "captions2": captions[at[1]],
+                "pairs": np.repeat(np.arange(start + first, start + last), sizes)[at[1]],
+                "iou": made.iou[at],
+                "length_ratio": made.length_ratio[at],
+                "min_length": made.min_length[at],
+            }
+            yield kept if made.text_cosine is None else kept | {"text_cosine": made.text_cosine[at]}
+
+    def _table(self, joined: dict[str, NDArray[Any]], schema: Any) -> Any:  # noqa: ANN401  (pyarrow has no types)
+        arrow = require("pyarrow", extra="build")
+        texts, items = self.collection.captions, self.collection.item_ids
+        source, pairs = self.collection.source, joined["pairs"]
+        sentences1 = [texts[number] for number in joined["captions1"]]
+        sentences2 = [texts[number] for number in joined["captions2"]]
+        columns = {
+            "pair_id": [
+                pair_id_of(source, one, two)
+                for one, two in zip(sentences1, sentences2, strict=True)
+            ],
+            "source": [source] * len(pairs),
+            "item1": [items[number] for number in self.pairs.items1[pairs]],
+            "item2": [items[number] for number in self.pairs.items2[pairs]],
+            "sentence1": sentences1,
+            "sentence2": sentences2,
+            "similarity": self.pairs.similarity[pairs],
+            "text_cosine": [None] * len(pairs),
+            **joined,
+        }
+        arrays = [arrow.array(columns[one.name]).cast(one.type) for one in schema]
+        return arrow.table(arrays, schema=schema)
+
+
+def cut(pairs: ItemPairs, collection: Collection, *, caption_pairs: int) -> list[tuple[int, int]]:
+    """Cuts item pairs into parts; all pairs of an item stay together."""
+    sizes = np.diff(collection.starts)
+    total = np.cumsum(sizes[pairs.items1] * sizes[pairs.items2])
+    ends = np.flatnonzero(np.append(np.diff(pairs.items1) > 0, True)) + 1
+    parts, start = [], 0
+    for end in ends:
+        done = total[end - 1] - (total[start - 1] if start else 0)
+        if done >= caption_pairs or end == ends[-1]:
+            parts.append((start, int(end)))
+            start = int(end)
+    return parts
+
+
+def read_counts(parts: Sequence[Path]) -> FilterCounts:
+    """Adds up what the parts counted."""
+    parquet = require("pyarrow.parquet", extra="build")
+    counts = FilterCounts()
+    for part in parts:
+        counts.add(FilterCounts(**json.loads(parquet.read_metadata(part).metadata[_COUNTS])))
+    return counts
+
+
+def join_parts(
+    parts: Sequence[Path], path: Path, *, sample: int | None, seed: int
+) -> tuple[int, int]:
+    """Makes one file of the parts: each pair of texts once, and a sample of them if wished.
+
+    Two items may have a caption in common, so a pair can come up several times; the first stays.
+    Which pairs a sample takes depends on the pairs and the seed alone.
+    """
+    parquet = require("pyarrow.parquet", extra="build")
+    arrow = require("pyarrow", extra="build")
+    keys = np.concatenate([_keys(parquet.read_table(part, columns=["pair_id"])) for part in parts])
+    unique, places = np.unique(keys, return_index=True)
+    repeated = len(keys) - len(unique)
+    if sample is not None and sample < len(places):
+        places = np.random.default_rng(seed).choice(places, sample, replace=False)
+    keep = np.zeros(len(keys), dtype=bool)
+    keep[places] = True
+    done = 0
+    with _writer(path, parquet_schema(Candidate)) as writer:
+        for part in parts:
+            with parquet.ParquetFile(part) as file:
+                for batch in file.iter_batches(batch_size=_ROWS):
+                    mask = keep[done : done + len(batch)]
+                    done += len(batch)
+                    if mask.any():
+                        table = arrow.Table.from_batches([batch.filter(arrow.array(mask))])
+                        writer.write_table(table.replace_schema_metadata(None))
+    return repeated, len(places)
+
+
+@contextmanager
+def _writer(path: Path, schema: Any) -> Iterator[Any]:  # noqa: ANN401  (pyarrow has no types)
+    parquet = require("pyarrow.parquet", extra="build")
+    with (
+        replacing(path) as partial,
+        parquet.ParquetWriter(partial, schema, compression="zstd") as writer,
+    ):
+        yield writer
+
+
+def _keys(table: Any) -> NDArray[np.uint64]:  # noqa: ANN401  (pyarrow has no types)
+    """Turns the ids of pairs into numbers."""
+    digits = "".join(table.column("pair_id").to_pylist())
+    return np.frombuffer(bytes.fromhex(digits), dtype=">u8").astype(np.uint64)
+
 
 _PART = 500_000  # pairs of captions: a few seconds' work
 _FORMAT = 1  # of the manifest
@@ -122,9 +274,7 @@ def make_candidates(
             vectors, settings.k, cache=cache, progress=progress, exact_up_to=settings.exact_up_to
         )
         facts = text_facts(collection.captions, stop_words=stop_words)
-        maker = PartMaker(
-            collection, pairs, facts, vectors=caption_vectors, filters=settings.filters
-        )
+        maker = PartMaker(collection, pairs, facts, caption_vectors, settings.filters)
         folder = cache / f"parts-{key}"
         folder.mkdir(exist_ok=True)
         parts = []
@@ -152,6 +302,18 @@ def make_candidates(
     return report
 
 
+def check_candidates_file(path: Path) -> None:
+    """Checks that candidates can be written to a file, before hours of encoding.
+
+    Raises:
+        InputError: If its name does not end in ``.parquet``, or its folder does not exist.
+    """
+    if path.suffix.lower() != ".parquet":
+        raise InputError(f"{path}: candidates are written as .parquet. Give a name that ends so.")
+    if not path.parent.is_dir():
+        raise InputError(f"{path.parent} does not exist; make the folder first.")
+
+
 def _check(
     collection: Collection,
     vectors: FloatArray,
@@ -159,10 +321,7 @@ def _check(
     settings: CandidateSettings,
     caption_vectors: FloatArray | None,
 ) -> None:
-    if path.suffix.lower() != ".parquet":
-        raise InputError(f"{path}: candidates are written as .parquet. Give a name that ends so.")
-    if not path.parent.is_dir():
-        raise InputError(f"{path.parent} does not exist; make the folder first.")
+    check_candidates_file(path)
     for found, needed, of in (
         (vectors, collection.item_ids, "items"),
         (caption_vectors, collection.captions, "captions"),

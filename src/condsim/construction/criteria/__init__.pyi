@@ -6,8 +6,15 @@ from .building import (
     build_criteria as build_criteria,
     criteria_rows as criteria_rows,
 )
-from .collecting import LabelledTexts as LabelledTexts, collect_texts as collect_texts
+from .collecting import (
+    Criterion as Criterion,
+    LabelledTexts as LabelledTexts,
+    canonical_value as canonical_value,
+    collect_texts as collect_texts,
+)
 from .drawing import Judged as Judged, TextGroup as TextGroup, draw_groups as draw_groups
-from .phrasing import derive_wordings as derive_wordings
-from .settings import CriteriaSettings as CriteriaSettings, CriterionSettings as CriterionSettings
-from .values import Criterion as Criterion, canonical_value as canonical_value
+from .settings import (
+    CriteriaSettings as CriteriaSettings,
+    CriterionSettings as CriterionSettings,
+    derive_wordings as derive_wordings,
+)

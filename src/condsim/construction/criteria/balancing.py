@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condsim.construction.criteria.drawing import Judged, TextGroup
-from condsim.construction.criteria.phrasing import derive_wordings
-from condsim.construction.criteria.settings import CriteriaSettings
+from condsim.construction.criteria.settings import CriteriaSettings, derive_wordings
 from condsim.progress import Progress, silent
 
 _EASY_FIRST = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)  # how far easy rows are left out first

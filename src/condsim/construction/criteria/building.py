@@ -10,13 +10,21 @@ from itertools import chain
 from pathlib import Path
 
 from condsim.construction.criteria.balancing import choose_rows
-from condsim.construction.criteria.collecting import collect_texts
-from condsim.construction.criteria.drawing import TextGroup, draw_groups
-from condsim.construction.criteria.pairing import collect_pairs, groups_of_pairs
+from condsim.construction.criteria.collecting import (
+    LabelledTexts,
+    check_names,
+    collect_texts,
+    is_number,
+)
+from condsim.construction.criteria.drawing import (
+    LabelledPairs,
+    TextGroup,
+    collect_pairs,
+    draw_groups,
+    groups_of_pairs,
+)
 from condsim.construction.criteria.settings import CriteriaSettings
-from condsim.construction.criteria.values import check_names, is_number
-from condsim.construction.row_files import BLOCK, plain_values, write_provenance, write_rows
-from condsim.construction.rows import TableRow
+from condsim.construction.rows import BLOCK, TableRow, plain_values, write_provenance, write_rows
 from condsim.errors import InputError
 from condsim.evaluation import spearman
 from condsim.files import check_not_input
@@ -127,7 +135,7 @@ def build_criteria(
                 items = _no_numbers(items, path, settings)
             items = _told(items, progress)
             source = _open_source(items, settings, name=name, held_out=held_out)
-            names.update((criterion for criterion, _ in source.criteria), source.unused)
+            names.update((criterion for criterion, _ in source[1]), source[0].unused)
             yield from _drawn(source, settings, reports, progress)
         check_names(settings.criteria, names)
 
@@ -176,17 +184,8 @@ def criteria_rows(
     return _drawn(_open_source(items, settings, name=name, held_out=held_out), settings, [], silent)
 
 
-@dataclass(frozen=True, eq=False)
-class _Source:
-    """What rows are drawn from: labelled texts or labelled pairs."""
-
-    name: str
-    texts: Sequence[str]
-    criteria: Sequence[tuple[str, int]]  # name and steps
-    groups: Iterator[TextGroup]
-    excluded: int
-    repeated: int
-    unused: Sequence[str]
+_Source = tuple[LabelledTexts | LabelledPairs, Sequence[tuple[str, int]], Iterator[TextGroup]]
+"""What rows are drawn from, its criteria with their steps, and the groups that are drawn."""
 
 
 def _open_source(
@@ -201,29 +200,24 @@ def _open_source(
     if isinstance(first, CriteriaPair):
         only_pairs = (item for item in chain([first], remaining) if isinstance(item, CriteriaPair))
         pairs = collect_pairs(only_pairs, settings, name=name, held_out=held_out)
-        groups = groups_of_pairs(pairs, settings)
-        left_out = pairs.excluded, pairs.repeated, pairs.unused
-        return _Source(name, pairs.texts, pairs.criteria, groups, *left_out)
+        return pairs, pairs.criteria, groups_of_pairs(pairs, settings)
     both = chain([] if first is None else [first], remaining)
     only_texts = (item for item in both if isinstance(item, CriteriaText))
     texts = collect_texts(only_texts, settings, name=name, held_out=held_out)
     criteria = [(criterion.name, criterion.steps) for criterion in texts.criteria]
-    groups = draw_groups(texts, settings)
-    counts = texts.excluded, texts.repeated, texts.unused
-    return _Source(name, texts.texts, criteria, groups, *counts)
+    return texts, criteria, draw_groups(texts, settings)
 
 
 def _drawn(
-    source: _Source, settings: CriteriaSettings, reports: list[SetReport], progress: Progress
+    opened: _Source, settings: CriteriaSettings, reports: list[SetReport], progress: Progress
 ) -> Iterator[CriteriaRow]:
     """The rows of a set; its report is added at the end."""
+    source, criteria, drawn = opened
     labels, overlaps, groups = array("f"), array("f"), set()
     rows_of: Counter[str] = Counter()
     kind = PairRow if settings.form == "pairs" else GroupRow
-    for row in choose_rows(
-        source.groups, source.criteria, settings, name=source.name, progress=progress
-    ):
-        criterion = source.criteria[row.criterion][0]
+    for row in choose_rows(drawn, criteria, settings, name=source.name, progress=progress):
+        criterion = criteria[row.criterion][0]
         labels.append(row.label)
         overlaps.append(row.overlap)
         groups.add(row.group)

@@ -9,7 +9,6 @@ from .labels import (
     decide_labels as decide_labels,
     unrated_conditions as unrated_conditions,
 )
-from .leakage import LeakageReport as LeakageReport, find_leakage as find_leakage
 from .quality import (
     RatingReport as RatingReport,
     annotator_quality as annotator_quality,
@@ -22,7 +21,9 @@ from .quality import (
     time_per_rating as time_per_rating,
 )
 from .splits import (
+    LeakageReport as LeakageReport,
     SplitRules as SplitRules,
+    find_leakage as find_leakage,
     pair_groups as pair_groups,
     sentence_groups as sentence_groups,
     sentence_key as sentence_key,

@@ -13,12 +13,11 @@ import numpy as np
 import yaml
 
 from condsim.construction.dataset.labels import LABELS, Dropped, LabelRules, OrderCheck
-from condsim.construction.dataset.leakage import LeakageReport
 from condsim.construction.dataset.quality import Kappa, RatingReport
-from condsim.construction.dataset.splits import SplitRules, Splitting
+from condsim.construction.dataset.splits import LeakageReport, SplitRules, Splitting
 from condsim.construction.rows import DatasetRow, columns_of
 from condsim.errors import require
-from condsim.evaluation import Metric
+from condsim.evaluation import Metric, markdown_table
 from condsim.files import replacing
 from condsim.tasks import TaskStatistics
 from condsim.types import Task
@@ -134,9 +133,7 @@ def data_card(facts: DatasetFacts) -> str:
 
 def _markdown(table: PlainTable) -> str:
     """Lays out a table in Markdown, without its title and caption."""
-    lines = [table.head, ["---", *["---:"] * (len(table.head) - 1)], *table.rows]
-    cells = ([cell.replace("|", r"\|") for cell in line] for line in lines)
-    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
+    return "\n".join(markdown_table(table.head, table.rows))
 
 
 def _front_matter(facts: DatasetFacts) -> str:

@@ -29,10 +29,14 @@ from condsim.construction.dataset.labels import (
     decide_labels,
     unrated_conditions,
 )
-from condsim.construction.dataset.leakage import find_leakage
 from condsim.construction.dataset.quality import report_ratings
-from condsim.construction.dataset.splits import SPLITS, SplitRules, Splitting, split_rows
-from condsim.construction.row_files import plain_values, read_rows, revisions_of, write_rows
+from condsim.construction.dataset.splits import (
+    SPLITS,
+    SplitRules,
+    Splitting,
+    find_leakage,
+    split_rows,
+)
 from condsim.construction.rows import (
     HUMAN,
     Candidate,
@@ -40,15 +44,18 @@ from condsim.construction.rows import (
     DatasetRow,
     Rating,
     pair_id_of,
+    plain_values,
+    read_rows,
+    revisions_of,
     row_id_of,
+    write_rows,
 )
 from condsim.errors import InputError
 from condsim.evaluation import write_json
-from condsim.files import sha256_of, write_text
+from condsim.files import check_folder, sha256_of, write_text
 from condsim.tasks import describe, iter_csts, iter_rows, load_csts, stem_of
 
 _MANIFEST = "manifest.json"
-_UNFINISHED = ".writing-"  # a folder in which files wait until all are written; a kill leaves it
 
 
 @dataclass(frozen=True)
@@ -194,15 +201,11 @@ def _shuffled(rows: Sequence[DatasetRow], generator: np.random.Generator) -> lis
 
 def prepare_folder(folder: Path, *, overwrite: bool) -> None:
     """Makes the folder of a data set, or checks that nothing of another kind is lost."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; --output must be a folder.")
-    if folder.is_dir() and any(not path.name.startswith(_UNFINISHED) for path in folder.iterdir()):
-        if not (folder / _MANIFEST).is_file():
-            raise InputError(f"{folder} is not empty and holds no data set; give another --output.")
-        if not overwrite:
-            raise InputError(
-                f"{folder} holds a data set; give another --output, or --overwrite to replace it."
-            )
+    check_folder(folder, what="data set", own=[_MANIFEST])
+    if (folder / _MANIFEST).is_file() and not overwrite:
+        raise InputError(
+            f"{folder} holds a data set; give another --output, or --overwrite to replace it."
+        )
     folder.mkdir(parents=True, exist_ok=True)
 
 
@@ -222,7 +225,7 @@ def _write_dataset(
     dropped = (*labelling.dropped, *crossing)
     kept = [row for split in splits.values() for row in split]
     origins = Counter(row.origin for row in kept)
-    with TemporaryDirectory(prefix=_UNFINISHED, dir=target.folder) as unfinished:
+    with TemporaryDirectory(".partial", dir=target.folder) as unfinished:
         folder = Path(unfinished)
         paths = {name: folder / f"{name}.{target.file_format}" for name in splits}
         for name, path in paths.items():

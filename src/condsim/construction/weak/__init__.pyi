@@ -1,19 +1,8 @@
-from .answering import (
-    ANSWER_TOKENS as ANSWER_TOKENS,
-    Answerer as Answerer,
-    FunctionAnswerer as FunctionAnswerer,
-    ModelAnswerer as ModelAnswerer,
-    answer_file as answer_file,
-    answers as answers,
-    read_answer as read_answer,
-    with_answers as with_answers,
-)
-from .building import WeakReport as WeakReport, build_weak as build_weak
-from .checking import (
-    AgreementReport as AgreementReport,
-    Coverage as Coverage,
-    agreement as agreement,
-    coverage as coverage,
+from .building import (
+    WeakReport as WeakReport,
+    WeakSettings as WeakSettings,
+    build_weak as build_weak,
+    read_pool as read_pool,
 )
 from .editing import (
     CounterEdit as CounterEdit,
@@ -28,12 +17,32 @@ from .functions import (
     graded as graded,
     yes_or_no as yes_or_no,
 )
-from .language import Sentence as Sentence, Taxonomy as Taxonomy, taxonomy as taxonomy
-from .pool import WeakSettings as WeakSettings, read_pool as read_pool
+from .language import (
+    Sentence as Sentence,
+    Taxonomy as Taxonomy,
+    plural as plural,
+    taxonomy as taxonomy,
+    verb_forms as verb_forms,
+)
 from .registry import (
     REGISTRY as REGISTRY,
+    AgreementReport as AgreementReport,
+    Coverage as Coverage,
     Registry as Registry,
+    agreement as agreement,
+    coverage as coverage,
     labelling_function as labelling_function,
 )
-from .teachers import teach as teach, teach_file as teach_file, teach_pairs as teach_pairs
-from .words import plural as plural, verb_forms as verb_forms
+from .teachers import (
+    ANSWER_TOKENS as ANSWER_TOKENS,
+    Answerer as Answerer,
+    FunctionAnswerer as FunctionAnswerer,
+    ModelAnswerer as ModelAnswerer,
+    answer_file as answer_file,
+    answers as answers,
+    read_answer as read_answer,
+    teach as teach,
+    teach_file as teach_file,
+    teach_pairs as teach_pairs,
+    with_answers as with_answers,
+)

@@ -8,8 +8,7 @@ from itertools import islice
 
 import numpy as np
 
-from condsim.construction.row_files import AnsweredRow
-from condsim.construction.rows import DOES_NOT_APPLY, Candidate
+from condsim.construction.rows import DOES_NOT_APPLY, AnsweredRow, Candidate
 from condsim.construction.weak.functions import ABSENT, LabellingFunction
 from condsim.construction.weak.language import Sentence
 from condsim.errors import InputError

@@ -13,14 +13,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from condsim.construction.row_files import TrainingRow, revisions_of, write_provenance, write_rows
+from condsim.construction.rows import TrainingRow, revisions_of, write_provenance, write_rows
+from condsim.construction.weak.building import read_pool
 from condsim.construction.weak.functions import LabellingFunction, wordings_of
 from condsim.construction.weak.language import Sentence
-from condsim.construction.weak.opposites import opposites, swapped
-from condsim.construction.weak.pool import read_pool
 from condsim.construction.weak.quantities import Quantity, quantities, tokens_of
 from condsim.construction.weak.registry import Registry
-from condsim.construction.weak.texts import text_functions
+from condsim.construction.weak.texts import opposites, swapped, text_functions
 from condsim.errors import InputError
 from condsim.files import check_not_input
 from condsim.progress import Progress, silent

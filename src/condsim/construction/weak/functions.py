@@ -9,8 +9,15 @@ from enum import Enum
 from functools import cache, partial
 from typing import Any, Literal, TypeAlias
 
-from condsim.construction.weak.language import Node, Sentence, Taxonomy, taxonomy
-from condsim.construction.weak.words import all_words, listed, names_by_word
+from condsim.construction.weak.language import (
+    Node,
+    Sentence,
+    Taxonomy,
+    all_words,
+    listed,
+    names_by_word,
+    taxonomy,
+)
 from condsim.errors import InputError
 
 _HEADS = {entry.name: entry.words[1:] for entry in listed("conditions", "heads")}

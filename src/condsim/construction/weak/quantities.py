@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from condsim.construction.weak.words import listed, names_by_word, plural
+from condsim.construction.weak.language import listed, names_by_word, plural
 from condsim.errors import require
 
 _TOKEN = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?|[a-z]+(?:n't|'[a-z]+)?|[^\s\w]|\w", re.IGNORECASE)
@@ -178,17 +178,13 @@ def compare_quantities(one: Quantity, two: Quantity) -> float:
 
 @dataclass(frozen=True)
 class Clock:
-    """A time of day.
+    """A time of day."""
 
-    Attributes:
-        minute: Minutes from midnight, or of half a day if that is not said; None if only a part of
-            the day is.
-        half: Whether morning or afternoon is known.
-        part: From and to, in hours, of the part of the day; None if it is not said.
-    """
-
+    # Minutes from midnight, or of half a day if that is not said; None if only a part of the
+    # day is.
     minute: int | None
-    half: bool
+    half: bool  # whether morning or afternoon is known
+    # From and to, in hours, of the part of the day; None if it is not said.
     part: tuple[int, int] | None
 
 

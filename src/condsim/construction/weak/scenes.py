@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from condsim.construction.weak.counting import Count, compare_counts, read_count, say_count
 from condsim.construction.weak.functions import (
     ABSENT,
     Absent,
@@ -16,8 +15,8 @@ from condsim.construction.weak.functions import (
     read_nodes,
     yes_or_no,
 )
-from condsim.construction.weak.language import Node, Sentence, taxonomy
-from condsim.construction.weak.words import names_by_word, plural
+from condsim.construction.weak.language import Node, Sentence, names_by_word, plural, taxonomy
+from condsim.construction.weak.things import Count, compare_counts, read_count, say_count
 
 _PEOPLE = taxonomy("people")
 _PLACES = taxonomy("places")

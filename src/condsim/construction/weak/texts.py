@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, lru_cache, partial
 from importlib.util import find_spec
 
 from condsim.construction.weak.functions import (
@@ -15,11 +15,10 @@ from condsim.construction.weak.functions import (
     built_in,
     yes_or_no,
 )
-from condsim.construction.weak.language import Sentence
-from condsim.construction.weak.opinions import aspects, polarity
-from condsim.construction.weak.opposites import Opposites, opposites, side_of
+from condsim.construction.weak.language import Sentence, all_words, listed, words_of
 from condsim.construction.weak.quantities import (
     Quantity,
+    Token,
     compare_clocks,
     compare_dates,
     compare_quantities,
@@ -31,8 +30,164 @@ from condsim.construction.weak.quantities import (
     read_field,
     read_year,
     say_clock,
+    tokens_of,
 )
-from condsim.construction.weak.words import listed, words_of
+from condsim.errors import require
+
+_NEGATIONS = all_words("opinions", "negations")
+_TURNS = all_words("opinions", "turns")
+_MARKS = frozenset(".;!?:")
+_SCOPE = 4  # words after a negation for which the opposite holds
+_FARTHEST = 5  # words between an aspect and a word about it
+_LEAST = 0.6  # sum of polarities of a text that thinks well or ill of it
+_EXTRA = {
+    word: float(entry.name) for entry in listed("opinions", "general") for word in entry.words
+}
+_POLAR: dict[str, dict[str, float]] = {}
+for _entry in listed("opinions", "polar"):
+    _aspect, _, _sign = _entry.name.rpartition(" ")
+    _POLAR.setdefault(_aspect, {}).update(dict.fromkeys(_entry.words, 2.5 * float(_sign)))
+_ASPECTS = {entry.name: entry.words for entry in listed("opinions", "aspects")}
+
+
+@cache
+def lexicon() -> dict[str, float]:
+    """Gives the polarity of words from -4 to 4: VADER's (Hutto and Gilbert, 2014) and ours."""
+    vader = require("vaderSentiment.vaderSentiment", extra="build")
+    known: dict[str, float] = vader.SentimentIntensityAnalyzer().lexicon
+    return {**known, **_EXTRA}
+
+
+@cache
+def words_of_aspect(aspect: str) -> frozenset[str]:
+    """Gives the words that stand for an aspect: those listed, or its own."""
+    own = frozenset(word for word in aspect.split(" ") if word not in ("the", "of", "and", "in"))
+    return own.union(*(_ASPECTS.get(name, ()) for name in (aspect, *own)))
+
+
+def aspects() -> tuple[str, ...]:
+    """Names the aspects that words are listed for."""
+    return tuple(_ASPECTS)
+
+
+@lru_cache(maxsize=8192)
+def _polarities(text: str, aspect: str) -> tuple[tuple[str, int, int, float], ...]:
+    """The words of a text with place, clause and polarity, negation and turns taken in."""
+    known, special = lexicon(), _POLAR.get(aspect, {})
+    found = []
+    clause, negated = 0, -_SCOPE - 1
+    words = [token.word for token in tokens_of(text)]
+    for place, word in enumerate(words):
+        if word in _MARKS or word in _TURNS:
+            clause, negated = clause + 1, -_SCOPE - 1
+        pair = f"{word} {words[place + 1]}" if place + 1 < len(words) else word
+        value = special.get(word, known.get(word, 0.0))
+        if word in _NEGATIONS or pair in _NEGATIONS or word.endswith("n't"):
+            negated, value = place, 0.0
+        elif value and place - negated <= _SCOPE:
+            value *= -0.8
+        elif value > 0 and place and words[place - 1] == "too":
+            value = -value
+        found.append((word, place, clause, value))
+    return tuple(found)
+
+
+def polarity(text: str, aspect: str = "") -> str | None:
+    """Says what a text thinks of an aspect, or as a whole: ``"good"``, ``"bad"`` or None.
+
+    Example:
+        >>> polarity("The staff was rude but the food is delicious.", "food")
+        'good'
+    """
+    rows = _polarities(text, aspect)
+    own = words_of_aspect(aspect)
+    places = [(place, clause) for word, place, clause, _ in rows if word in own]
+    total = 0.0
+    for _, place, clause, value in rows:
+        near = min((abs(place - at) for at, inside in places if inside == clause), default=None)
+        if not aspect:
+            total += value
+        elif value and near is not None and near <= _FARTHEST:
+            total += value / (1 + 0.15 * near)
+    if abs(total) < _LEAST:
+        return None
+    return "good" if total > 0 else "bad"
+
+
+_NOT = frozenset("not no never n't cannot without neither nor".split())
+_REACH = 3
+_LONGEST = 2  # words of a phrase
+
+
+@dataclass(frozen=True)
+class Opposites:
+    """An attribute with two sides."""
+
+    name: str  # the attribute, in the words of a condition
+    sides: Mapping[tuple[str, ...], int]  # 1 or -1 by word or phrase
+    swaps: Mapping[str, str]  # the opposite of each word or phrase
+
+
+@cache
+def opposites() -> dict[str, Opposites]:
+    """Gives the attributes by their names."""
+    found: dict[str, Opposites] = {}
+    sides: dict[tuple[str, ...], int] = {}
+    swaps: dict[str, str] = {}
+    for entry in listed("opposites", "opposites"):
+        if entry.depth == 1:
+            sides, swaps = {}, {}
+            found[entry.name] = Opposites(entry.name, sides, swaps)
+            continue
+        for one, two in zip(entry.words, entry.hints, strict=False):
+            swaps.setdefault(one, two)
+            swaps.setdefault(two, one)
+        for side, words in ((1, entry.words), (-1, entry.hints)):
+            for word in words:
+                sides.setdefault(words_of(word), side)
+    return found
+
+
+@cache
+def _neighbours(heading: str) -> dict[str, frozenset[str]]:
+    return {one.name: frozenset(one.words[1:]) for one in listed("opposites", heading)}
+
+
+def stands_alone(words: list[str], place: int) -> bool:
+    """Whether a word is the one that has an opposite there, and no part of another phrase."""
+    word = words[place]
+    before = words[place - 1] if place else ""
+    following = words[place + 1] if place + 1 < len(words) else ""
+    wanted = _neighbours("only after").get(word)
+    barred = _neighbours("not before").get(word, frozenset())
+    return following not in barred and (wanted is None or before in wanted)
+
+
+def side_of(words: list[str], known: Mapping[tuple[str, ...], int]) -> int | None:
+    """Says on which side of an attribute a text is; None if on neither or on both.
+
+    A negation up to three words before a word turns it.
+    """
+    found: set[int] = set()
+    at = 0
+    while at < len(words):
+        for length in range(_LONGEST, 0, -1):
+            side = known.get(tuple(words[at : at + length]))
+            if side is not None and (length > 1 or stands_alone(words, at)):
+                before = words[max(0, at - _REACH) : at]
+                turned = any(word in _NOT or word.endswith("n't") for word in before)
+                found.add(-side if turned else side)
+                at += length - 1
+                break
+        at += 1
+    return found.pop() if len(found) == 1 else None
+
+
+def swapped(tokens: list[Token], place: int, known: Opposites) -> str | None:
+    """Gives the opposite of the word at a place."""
+    words = [token.word for token in tokens]
+    return known.swaps.get(words[place]) if stands_alone(words, place) else None
+
 
 _PACKAGES = ("text_to_num", "vaderSentiment")
 _WEIGHT = 0.3  # captions seldom say such things

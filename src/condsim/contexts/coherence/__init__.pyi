@@ -1,5 +1,4 @@
-from .model import CoherenceModel as CoherenceModel
-from .scorer import CoherenceScorer as CoherenceScorer
+from .model import CoherenceModel as CoherenceModel, CoherenceScorer as CoherenceScorer
 from .training import (
     CoherenceReport as CoherenceReport,
     Passages as Passages,

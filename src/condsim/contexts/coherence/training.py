@@ -18,17 +18,18 @@ from condsim.contexts.corpus import (
     document_starts,
     held_out_documents,
 )
-from condsim.contexts.settings import CoherenceSettings, Head
-from condsim.contexts.training_loop import StepProgress, train_model
-from condsim.contexts.weights import (
+from condsim.contexts.models import (
     REPORT,
     VOCABULARY,
     Evaluations,
+    StepProgress,
     best_device,
     finish_folder,
     prepare_folder,
     read_report,
+    train_model,
 )
+from condsim.contexts.settings import CoherenceSettings, Head
 from condsim.errors import InputError
 from condsim.settings import Settings
 from condsim.types import BoolArray, IntArray

@@ -26,9 +26,9 @@ from condsim.contexts.corpus.reading import (
     count_bytes,
     find_inputs,
     read_paragraphs,
+    split_sentences,
     unpacked_bytes,
 )
-from condsim.contexts.corpus.sentences import split_sentences
 from condsim.contexts.corpus.stored import FORMAT, WHAT, Corpus, CorpusWriter
 from condsim.contexts.settings import CorpusCounts, CorpusSettings
 from condsim.errors import InputError

@@ -1,25 +1,26 @@
-"""The input files of a corpus, read as a stream of paragraphs."""
+"""From input files to paragraphs, and from these to sentences: split, checked, no two near."""
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
-import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from condsim.contexts.settings import CorpusSettings
-from condsim.errors import InputError, require
+import numpy as np
+from numpy.typing import NDArray
+
+from condsim.contexts.settings import CorpusCounts, CorpusSettings
+from condsim.errors import InputError
+from condsim.tasks import iter_rows, shown, text_lines
+from condsim.types import BoolArray
 
 SUFFIXES = (".txt", ".txt.gz", ".jsonl", ".jsonl.gz", ".tsv", ".tsv.gz", ".parquet")
 """Names of input files end in one of these."""
 
 _TITLE = re.compile(r"= ([^=].*) =")
 _HEADING = re.compile(r"(==+|= =).*=")
-_ROWS = 1024  # of Parquet, read at once
 _OFTEN = 1 << 20  # bytes between two reports of progress
 _PARQUET_RATIO = 3  # text to file size, about
 
@@ -106,12 +107,12 @@ def read_paragraphs(files: Sequence[Path], settings: CorpusSettings) -> Iterator
     """Reads files one after the other, holding no more than a row or line of each."""
     base = 0
     for path in files:
-        kind = _suffix(path).removesuffix(".gz")
-        number = -1
-        for number, name, text in _READERS[kind](path, settings):
-            yield Paragraph(
-                base + number, name or f"{path.name}#{number + 1}", text, kind == ".tsv"
-            )
+        kind, number = _suffix(path).removesuffix(".gz"), -1
+        if not path.stat().st_size:
+            continue
+        for number, name, text in (_read_text if kind == ".txt" else _read_rows)(path, settings):
+            name = name or f"{path.name}#{number + 1}"
+            yield Paragraph(base + number, name, text, is_sentence=kind == ".tsv")
         base += number + 1
 
 
@@ -125,7 +126,7 @@ def _read_text(path: Path, settings: CorpusSettings) -> Iterator[_Part]:
     inside = False
     if settings.documents == "file":
         number, inside, titled = 0, True, True  # no line ends the document
-    for _, line in _lines(path):
+    for line in text_lines(path):
         text = line.strip()
         if not text:
             inside = inside and titled
@@ -140,107 +141,131 @@ def _read_text(path: Path, settings: CorpusSettings) -> Iterator[_Part]:
             yield number, name, text
 
 
-def _read_jsonl(path: Path, settings: CorpusSettings) -> Iterator[_Part]:
-    number = -1
-    for place, line in _lines(path):
-        if not line.strip():
+def _is_heading(line: str) -> bool:
+    return bool(_TITLE.fullmatch(line) or _HEADING.fullmatch(line))
+
+
+def _read_rows(path: Path, settings: CorpusSettings) -> Iterator[_Part]:
+    """The lines of the text of each row, without headings; a row that has none is empty."""
+    captions = _suffix(path).startswith(".tsv")
+    column = settings.caption_field if captions else settings.text_field
+    for row in iter_rows(path, columns=[column], optional=[] if captions else ["id"]):
+        text, name = row.cells[column], row.cells.get("id")
+        if not isinstance(text, str):
+            raise InputError(f"{row.place(column)}: must be a text, got {shown(text)}.")
+        lines = [text] if captions else filter(None, map(str.strip, text.split("\n")))
+        kept = [line for line in lines if captions or not _is_heading(line)]
+        for line in kept or [""]:
+            yield row.number - 1, None if name is None else str(name), line
+
+
+Keys = NDArray[np.uint64]
+
+
+class SeenKeys:
+    """Keys seen so far, as sorted runs, each at least twice as long as the next.
+
+    Ten million keys take 80 MB, and as much again while runs are merged; in a set some 800 MB.
+    """
+
+    def __init__(self) -> None:
+        self._runs: list[Keys] = []
+
+    def __len__(self) -> int:
+        return sum(len(run) for run in self._runs)
+
+    def add(self, keys: Keys) -> BoolArray:
+        """Adds keys, ``(n,)``; gives which were new, of equal ones the first only, ``(n,)``."""
+        distinct, first = np.unique(keys, return_index=True)
+        known = np.zeros(len(distinct), dtype=np.bool_)
+        for run in self._runs:
+            place = np.searchsorted(run, distinct)
+            np.minimum(place, len(run) - 1, out=place)
+            known |= run[place] == distinct
+        new = np.zeros(len(keys), dtype=np.bool_)
+        new[first[~known]] = True
+        self._append(distinct[~known])
+        return new
+
+    def _append(self, run: Keys) -> None:
+        if not len(run):
+            return
+        self._runs.append(run)
+        while len(self._runs) > 1 and len(self._runs[-2]) < 2 * len(self._runs[-1]):
+            last = self._runs.pop()
+            merged = np.concatenate([self._runs.pop(), last])
+            merged.sort()
+            self._runs.append(merged)
+
+
+_NO_LETTER = re.compile(r"[\W_]+")
+_DIGITS = re.compile(r"\d+")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ufffd\ud800-\udfff]")
+_AT_ONCE = 1 << 15  # sentences looked up together
+
+
+class Sentence(NamedTuple):
+    """A sentence on its way into the corpus."""
+
+    document: int  # number among those read
+    name: str  # of the document
+    text: str  # runs of white space made one space
+    words: int  # their number
+
+
+def near_duplicate_key(sentence: str) -> bytes:
+    """Eight bytes for the words of a sentence; ignores case, punctuation and values of numbers."""
+    letters = _DIGITS.sub("0", _NO_LETTER.sub("", sentence.casefold()))
+    return blake2b(letters.encode(), digest_size=8).digest() if letters else b""
+
+
+def split_sentences(
+    paragraphs: Iterable[Paragraph], settings: CorpusSettings, counts: CorpusCounts
+) -> Iterator[list[Sentence]]:
+    """Splits paragraphs; drops what is not a sentence and sentences seen before."""
+    seen = SeenKeys()
+    waiting: list[Sentence] = []
+    keys: list[bytes] = []
+    for sentence in _candidates(paragraphs, settings):
+        reason, key = _judge(sentence, settings)
+        if reason:
+            counts.dropped[reason] += 1
             continue
-        number += 1
-        where = f"{path}, line {place}"
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise InputError(f"{where}: not valid JSON: {error}.") from error
-        if not isinstance(row, dict):
-            raise InputError(f"{where}: each line must be a JSON object. Got {line.strip()[:40]}.")
-        yield from _document(number, row, settings.text_field, where)
+        waiting.append(sentence)
+        keys.append(key)
+        if len(waiting) == _AT_ONCE:
+            yield _unseen(waiting, keys, seen, counts)
+            waiting, keys = [], []
+    yield _unseen(waiting, keys, seen, counts)
 
 
-def _read_parquet(path: Path, settings: CorpusSettings) -> Iterator[_Part]:
-    pyarrow = require("pyarrow", extra="contexts")
-    parquet = require("pyarrow.parquet", extra="contexts")
-    number = -1
-    try:
-        with closing(parquet.ParquetFile(path)) as table:
-            columns = table.schema_arrow.names
-            if settings.text_field not in columns:
-                raise _no_field(str(path), settings.text_field, columns)
-            wanted = [settings.text_field, *(["id"] if "id" in columns else [])]
-            for batch in table.iter_batches(_ROWS, columns=wanted):
-                for row in batch.to_pylist():
-                    number += 1
-                    where = f"{path}, row {number + 1}"
-                    yield from _document(number, row, settings.text_field, where)
-    except (OSError, pyarrow.ArrowException) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"{path} cannot be read as Parquet: {reason}") from error
+def _candidates(paragraphs: Iterable[Paragraph], settings: CorpusSettings) -> Iterator[Sentence]:
+    from sentencex import segment
+
+    language = settings.language
+    for document, name, text, is_sentence in paragraphs:
+        for part in [text] if is_sentence else segment(language, text):
+            words = part.split()
+            if words:
+                yield Sentence(document, name, " ".join(words), len(words))
 
 
-def _read_tsv(path: Path, settings: CorpusSettings) -> Iterator[_Part]:
-    column, width = -1, 0
-    for place, line in _lines(path):
-        cells = line.rstrip("\r\n").split("\t")
-        if column < 0:
-            if settings.caption_field not in cells:
-                raise _no_field(f"{path}, line 1", settings.caption_field, cells)
-            column, width = cells.index(settings.caption_field), len(cells)
-        elif len(cells) != width:
-            raise InputError(
-                f"{path}, line {place}: {len(cells)} columns where the header has {width}; the "
-                "file must be tab-separated, without quoting."
-            )
-        else:
-            yield place - 2, None, cells[column]
+def _judge(sentence: Sentence, settings: CorpusSettings) -> tuple[str, bytes]:
+    """The reason to drop a sentence, empty for none, and its key."""
+    if _CONTROL.search(sentence.text):
+        return "not_text", b""
+    if sentence.words < settings.min_words:
+        return "too_short", b""
+    if sentence.words > settings.max_words:
+        return "too_long", b""
+    key = near_duplicate_key(sentence.text)
+    return ("", key) if key else ("not_text", b"")
 
 
-_READERS: dict[str, Callable[[Path, CorpusSettings], Iterator[_Part]]] = {
-    ".txt": _read_text,
-    ".jsonl": _read_jsonl,
-    ".tsv": _read_tsv,
-    ".parquet": _read_parquet,
-}
-
-
-def _document(number: int, row: dict[str, Any], field: str, where: str) -> Iterator[_Part]:
-    """The paragraphs of a row that is a document: the lines of its text, without headings."""
-    if field not in row:
-        raise _no_field(where, field, list(row))
-    text, name = row[field], row.get("id")
-    if not isinstance(text, str):
-        raise InputError(f"{where}: '{field}' must be a text. Got {text!r:.40}.")
-    if "\0" in text:
-        raise _binary(where, "a NUL character")
-    lines = filter(None, (line.strip() for line in text.split("\n")))
-    kept = [line for line in lines if not (_TITLE.fullmatch(line) or _HEADING.fullmatch(line))]
-    for line in kept or [""]:
-        yield number, None if name is None else str(name), line
-
-
-def _no_field(where: str, field: str, names: Sequence[str]) -> InputError:
-    found = ", ".join(map(repr, names[:10])) or "none"
-    option = "the caption field" if field == "caption" else "the text field"
-    return InputError(f"{where}: there is no field '{field}', only {found}; name {option}.")
-
-
-def _binary(where: str, what: str) -> InputError:
-    return InputError(
-        f"{where}: {what}; a corpus is made of UTF-8 text. Is this a binary file, or in another "
-        "encoding?"
-    )
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Lines of a file with their numbers from 1."""
-    number = 0
-    try:
-        with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as stream:
-            for number, raw in enumerate(stream, 1):
-                text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-                if "\0" in text:
-                    raise _binary(f"{path}, line {number}", "a NUL character")
-                yield number, text
-    except UnicodeDecodeError as error:
-        what = f"byte 0x{error.object[error.start]:02x} is not UTF-8"
-        raise _binary(f"{path}, line {number}", what) from error
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path} cannot be read after line {number}: {error}.") from error
+def _unseen(
+    sentences: list[Sentence], keys: list[bytes], seen: SeenKeys, counts: CorpusCounts
+) -> list[Sentence]:
+    new = seen.add(np.frombuffer(b"".join(keys), dtype="<u8").astype(np.uint64))
+    kept = [sentence for sentence, first in zip(sentences, new.tolist(), strict=True) if first]
+    counts.dropped["near_duplicate"] += len(sentences) - len(kept)
+    return kept

@@ -75,7 +75,7 @@ class Vocabulary:
     def save(self, folder: Path) -> None:
         """Writes the vocabulary as a transformers fast tokenizer, its record last."""
         folder.mkdir(parents=True, exist_ok=True)
-        _write(folder / TOKENIZER, self.tokenizer.to_str())
+        write_text(folder / TOKENIZER, self.tokenizer.to_str())
         config: dict[str, object] = {"tokenizer_class": "PreTrainedTokenizerFast"}
         if self.corpus_revision:  # a pre-trained model's tokens have other names
             pad, start, end, mask, separator = SPECIAL_TOKENS
@@ -88,7 +88,7 @@ class Vocabulary:
                 "mask_token": mask,
                 "model_input_names": ["input_ids", "attention_mask"],
             }
-        _write(folder / CONFIG, json.dumps(config, indent=2))
+        write_text(folder / CONFIG, json.dumps(config, indent=2))
         record = {
             "revision": self.revision,
             "corpus": self.corpus_revision,
@@ -97,7 +97,7 @@ class Vocabulary:
             "end": self.end_id,
             "separator": self.separator_id,
         }
-        _write(folder / RECORD, json.dumps(record, indent=2))
+        write_text(folder / RECORD, json.dumps(record, indent=2))
 
 
 def learn_vocabulary(
@@ -140,7 +140,7 @@ def learn_vocabulary(
         tokenizer, revision, corpus.revision, pad, start, end, separator, folder
     )
     vocabulary.save(folder)
-    _write(settings, json.dumps(wanted))  # last: a folder without it is learned anew
+    write_text(settings, json.dumps(wanted))  # last: a folder without it is learned anew
     return vocabulary
 
 
@@ -183,10 +183,6 @@ def _blocks(
 
 def _revision(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def _write(path: Path, text: str) -> None:
-    write_text(path, text)
 
 
 class CorpusTokens:
@@ -259,7 +255,7 @@ class CorpusTokens:
                     stream.write(np.concatenate(encoded).astype(kind).tobytes())
             with replacing(offsets) as partial, partial.open("wb") as stream:
                 np.save(stream, np.cumsum(np.frombuffer(lengths, dtype=np.int64)))
-            _write(record, json.dumps(wanted))  # last: without it the files are made again
+            write_text(record, json.dumps(wanted))  # last: without it the files are made again
         starts = np.load(offsets, mmap_mode="r")
         if not starts[-1]:  # an empty file cannot be mapped
             return cls(np.empty(0, dtype=kind), starts)

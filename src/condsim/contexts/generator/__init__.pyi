@@ -1,6 +1,11 @@
-from .backbone import backbone_vocabulary as backbone_vocabulary, new_generator as new_generator
+from .counts import CountsGenerator as CountsGenerator
 from .items import ItemBuilder as ItemBuilder, length_groups as length_groups, ragged as ragged
-from .model import ContextGenerator as ContextGenerator, StateStore as StateStore
+from .model import (
+    ContextGenerator as ContextGenerator,
+    StateStore as StateStore,
+    backbone_vocabulary as backbone_vocabulary,
+    new_generator as new_generator,
+)
 from .probabilities import (
     Copied as Copied,
     CopyHead as CopyHead,

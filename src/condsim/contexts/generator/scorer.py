@@ -6,7 +6,7 @@ as a token of the target: without it the probabilities of all sentences would no
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -14,16 +14,18 @@ import numpy as np
 import torch
 
 from condsim.contexts.corpus import Corpus, Vocabulary
-from condsim.contexts.generator.backbone import saved_generator
+from condsim.contexts.generator.counts import FOLDER_KINDS, CountsGenerator
 from condsim.contexts.generator.items import ItemBuilder
-from condsim.contexts.generator.model import ContextGenerator, StateStore
-from condsim.contexts.settings import GENERATOR_TASKS, GeneratorSettings, GeneratorTask
-from condsim.contexts.weights import MODEL, REPORT, best_device, load_weights, open_finished
+from condsim.contexts.generator.model import ContextGenerator, StateStore, saved_generator
+from condsim.contexts.models import MODEL, REPORT, best_device, load_weights, open_finished
+from condsim.contexts.settings import ALL, GENERATOR_TASKS, GeneratorSettings, GeneratorTask
 from condsim.errors import ModelError
 from condsim.precision import uses_bfloat16
 from condsim.types import FloatArray, IntArray
 
 _SLAB = 1 << 20  # width of the model times the pairs whose encoder states are held at a time
+
+_KEPT = 1 << 18  # sentences of the corpus whose tokens are kept, about 80 MB
 
 
 class GeneratorScorer:
@@ -31,7 +33,7 @@ class GeneratorScorer:
 
     def __init__(
         self,
-        models: dict[GeneratorTask, ContextGenerator],
+        models: Mapping[GeneratorTask, ContextGenerator | CountsGenerator],
         vocabulary: Vocabulary,
         corpus: Corpus,
         settings: GeneratorSettings,
@@ -46,8 +48,11 @@ class GeneratorScorer:
         """
         self._models, self._vocabulary = models, vocabulary
         self._corpus, self._settings = corpus, settings
+        self._texts: dict[int, IntArray] = {}
         distinct = set(models.values())
-        self._stores = {model: StateStore(memory_gb / len(distinct)) for model in distinct}
+        self._stores: dict[ContextGenerator | CountsGenerator, StateStore] = {
+            model: StateStore(memory_gb / len(distinct)) for model in distinct
+        }
 
     @classmethod
     def open(
@@ -55,6 +60,7 @@ class GeneratorScorer:
         folder: Path,
         corpus: Corpus,
         *,
+        kind: Literal["trained", "counts"] = "trained",
         tasks: Collection[str] = GENERATOR_TASKS,
         precision: Literal["auto", "float32", "bfloat16"] = "auto",
         memory_gb: float = 2.0,
@@ -63,6 +69,7 @@ class GeneratorScorer:
 
         Args:
             corpus: The corpus they were trained on.
+            kind: What they are, as their settings say.
             tasks: What will be scored; models of other tasks are not opened.
             precision: Number format; bfloat16 is about twice as fast where the processor has it,
                 and changes a score by some thousandths.
@@ -73,9 +80,14 @@ class GeneratorScorer:
             InputError: If the corpus is another one.
         """
         settings, vocabulary = open_finished(
-            folder, "generators", GeneratorSettings, corpus=corpus.revision
+            folder, FOLDER_KINDS[kind], GeneratorSettings, corpus=corpus.revision
         )
-        models: dict[GeneratorTask, ContextGenerator] = {}
+        models: dict[GeneratorTask, ContextGenerator | CountsGenerator] = {}
+        if kind == "counts":
+            counted = CountsGenerator(settings, vocabulary)
+            load_weights(counted, folder / ALL / MODEL)
+            models = dict.fromkeys(GENERATOR_TASKS, counted)
+            return cls(models, vocabulary, corpus, settings, memory_gb=memory_gb)
         for name, of_one in settings.models_for(tasks).items():
             if not (folder / name / REPORT).is_file():
                 raise ModelError(
@@ -84,8 +96,8 @@ class GeneratorScorer:
                 )
             model = saved_generator(settings, vocabulary, folder / name)
             load_weights(model, folder / name / MODEL)
-            kind = torch.bfloat16 if uses_bfloat16(precision) else torch.float32
-            model.to(best_device(), kind).eval()
+            number = torch.bfloat16 if uses_bfloat16(precision) else torch.float32
+            model.to(best_device(), number).eval()
             models.update(dict.fromkeys(of_one, model))
         return cls(models, vocabulary, corpus, settings, memory_gb=memory_gb)
 
@@ -132,7 +144,7 @@ class GeneratorScorer:
         around = self._corpus.neighbours(pairs[:, 0], left=settings.left, right=settings.right)
         ids = np.unique(around)
         ids = ids[ids >= 0]
-        known = dict(zip(ids.tolist(), self._tokens(self._corpus.sentences(ids)), strict=True))
+        known = self._of_corpus(ids)
         # Sentences that are scored have numbers below those of the corpus: -2, -3 ...
         known |= {-2 - int(number): tokens[number] for number in np.unique(pairs[:, 1])}
         rows = list(zip((-2 - pairs[:, 1]).tolist(), around.tolist(), strict=True))
@@ -146,12 +158,25 @@ class GeneratorScorer:
             if not len(builder.items):
                 continue
             with torch.inference_mode():
-                memory = model.encode(builder.units, store)
-                sums = model.log_probabilities(memory, builder.items).cpu().numpy()
+                if isinstance(model, CountsGenerator):
+                    found = model.log_probabilities(builder.units, builder.items)
+                else:
+                    memory = model.encode(builder.units, store)
+                    found = model.log_probabilities(memory, builder.items)
+                sums = found.cpu().numpy()
             targets = [len(target) for target in builder.items.targets]
             means = iter(np.split(sums / targets, np.cumsum([*map(len, scored.values())])[:-1]))
             for task, places in scored.items():
                 yield task, places, next(means).astype(np.float32)
+
+    def _of_corpus(self, ids: IntArray) -> dict[int, IntArray]:
+        """Tokens by row of the corpus; contexts overlap, so those asked for last are kept."""
+        if len(self._texts) > _KEPT:
+            self._texts.clear()
+        new = np.array([row for row in ids.tolist() if row not in self._texts], np.int64)
+        texts = self._tokens(self._corpus.sentences(new))
+        self._texts.update(zip(new.tolist(), texts, strict=True))
+        return {row: self._texts[row] for row in ids.tolist()}
 
     def _tokens(self, sentences: Sequence[str]) -> list[IntArray]:
         most = self._settings.max_tokens - 1

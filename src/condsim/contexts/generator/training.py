@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -16,24 +17,26 @@ from condsim.contexts.corpus import (
     document_starts,
     held_out_documents,
 )
-from condsim.contexts.generator.backbone import backbone_vocabulary, new_generator
+from condsim.contexts.generator.counts import FOLDER_KINDS, CountsGenerator
 from condsim.contexts.generator.items import ItemBuilder, Items, Units
-from condsim.contexts.generator.model import ContextGenerator
-from condsim.contexts.settings import ALL, GENERATOR_TASKS, GeneratorSettings, GeneratorTask
-from condsim.contexts.training_loop import StepProgress, train_model
-from condsim.contexts.weights import (
+from condsim.contexts.generator.model import ContextGenerator, backbone_vocabulary, new_generator
+from condsim.contexts.models import (
     REPORT,
     VOCABULARY,
     Evaluations,
+    StepProgress,
+    TrainingSummary,
     best_device,
     finish_folder,
     prepare_folder,
     read_report,
+    train_model,
     write_json,
 )
+from condsim.contexts.settings import ALL, GENERATOR_TASKS, GeneratorSettings, GeneratorTask
 from condsim.errors import InputError
 from condsim.settings import Settings
-from condsim.types import IntArray
+from condsim.types import BoolArray, IntArray
 
 _BUCKET = 4  # tokens of target length that count as equal when batches are shuffled
 _EVALUATED = 128  # examples at a time
@@ -57,7 +60,8 @@ class GeneratorData:
         self.documents, self.held_out_documents = int((~held_out).sum()), int(held_out.sum())
         sizes = np.diff(starts)
         self.train = np.flatnonzero(np.repeat(~held_out & (sizes >= 2), sizes))
-        rows = np.flatnonzero(np.repeat(held_out, sizes))
+        self.counted: BoolArray = np.repeat(~held_out, sizes)  # documents of one sentence too
+        rows = np.flatnonzero(~self.counted)
         drawn = np.random.default_rng((settings.seed, 4)).permutation(rows)
         self.held_out = drawn[: settings.held_out_examples]  # in no order: neighbours are strangers
         self.lengths = np.minimum(tokens.lengths, settings.max_tokens - 1) + 1
@@ -104,7 +108,10 @@ class GeneratorWork:
     """What one generator is trained on; see `TrainingWork`."""
 
     def __init__(
-        self, model: ContextGenerator, data: GeneratorData, tasks: tuple[GeneratorTask, ...]
+        self,
+        model: ContextGenerator | CountsGenerator,
+        data: GeneratorData,
+        tasks: tuple[GeneratorTask, ...],
     ) -> None:
         self._model, self._data, self.tasks = model, data, tasks
         self._centres = data.with_target(tasks[0], data.train)
@@ -128,7 +135,7 @@ class GeneratorWork:
         """Mean negative log-probability of a target token."""
         units, items = self._data.items(self.tasks, batch)
         self.tokens_seen += sum(map(len, units.tokens)) + sum(map(len, items.targets))
-        return self._model.loss(units, items)
+        return cast("ContextGenerator", self._model).loss(units, items)  # counts are not trained
 
     def evaluate(self) -> float:
         """Mean log-probability of a target token of held-out documents, over the tasks."""
@@ -144,7 +151,8 @@ class GeneratorWork:
         for first in range(0, len(centres), _EVALUATED):
             units, items = self._data.items((task,), centres[first : first + _EVALUATED])
             items.units = items.units[shift:] + items.units[:shift]
-            scores = self._model.log_probabilities(self._model.encode(units), items)
+            model: Any = self._model  # each reads what it encoded itself
+            scores = model.log_probabilities(model.encode(units), items)
             total -= float(scores.sum())
             count += sum(map(len, items.targets))
         return total / count if count else float("nan")
@@ -241,13 +249,14 @@ def train_generators(
     tasks: Collection[str] = GENERATOR_TASKS,
     progress: StepProgress | None = None,
 ) -> GeneratorReport:
-    """Trains the generators, goes on with a killed training, or reads a finished one."""
+    """Trains or counts the generators, goes on with a killed training, or reads a finished one."""
     settings = settings or GeneratorSettings()
     own = settings.backbone is None
     if own and vocabulary.corpus_revision != corpus.revision:
         raise InputError("The vocabulary was learned from another corpus; learn it from this one.")
     revision = vocabulary.revision if own else ""
-    prepare_folder(folder, "generators", settings, corpus=corpus.revision, vocabulary=revision)
+    kind = FOLDER_KINDS[settings.kind]
+    prepare_folder(folder, kind, settings, corpus=corpus.revision, vocabulary=revision)
     models = settings.models_for(tasks)
     if all((folder / part / REPORT).is_file() for part in (".", *models)):
         return GeneratorReport.read(folder)
@@ -275,11 +284,18 @@ def _train_model(
     if (folder / REPORT).is_file():
         return read_report(ModelReport, folder)
     settings = data.settings
-    model = new_generator(settings, data.vocabulary).to(best_device())
-    work = GeneratorWork(model, data, tasks)
-    summary = train_model(
-        model, work, folder, settings, learning_rate=settings.peak, progress=progress
-    )
+    model: ContextGenerator | CountsGenerator
+    if settings.kind == "counts":
+        model = CountsGenerator(settings, data.vocabulary)
+        model.count(data.tokens, data.counted)
+        work, summary = GeneratorWork(model, data, tasks), TrainingSummary(0, 0.0, 0.0, ())
+    else:
+        model = new_generator(settings, data.vocabulary).to(best_device())
+        work = GeneratorWork(model, data, tasks)
+        summary = train_model(
+            model, work, folder, settings, learning_rate=settings.peak, progress=progress
+        )
+        model.backbone.config.save_pretrained(folder)  # which `saved_generator` reads
     with torch.inference_mode():
         quality = {
             task: TaskReport(
@@ -291,7 +307,6 @@ def _train_model(
         }
     parameters = sum(parameter.numel() for parameter in model.parameters())
     report = ModelReport(tasks=quality, parameters=parameters, **vars(summary))
-    model.backbone.config.save_pretrained(folder)  # which `saved_generator` reads
     finish_folder(folder, model, report)
     return report
 

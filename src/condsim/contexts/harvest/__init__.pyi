@@ -1,12 +1,13 @@
-from .drawing import (
+from .harvesting import (
+    Engine as Engine,
     PairDrawer as PairDrawer,
+    RayEngine as RayEngine,
     build_single_index as build_single_index,
+    harvest as harvest,
     open_single_index as open_single_index,
     single_sentence_rows as single_sentence_rows,
     splits_of as splits_of,
 )
-from .harvesting import Engine as Engine, harvest as harvest
-from .ray import RayEngine as RayEngine
 from .stored import (
     FORMAT as FORMAT,
     KINDS as KINDS,

@@ -21,9 +21,10 @@ from condsim.contexts.index.building import (
     COMMON_TERMS,
     STARTS,
     WEIGHTS,
+    Terms,
+    Vectors,
     build_index,
 )
-from condsim.contexts.index.terms import Terms, Vectors
 from condsim.contexts.settings import HOW_TO_SPLIT
 from condsim.errors import InputError
 from condsim.kept import build_once, changed_values, need_manifest, read_manifest, write_manifest

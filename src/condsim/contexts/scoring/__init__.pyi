@@ -1,7 +1,7 @@
-from .cost import Cost as Cost, cost_of as cost_of, expected_distinct as expected_distinct
 from .equations import (
     TERMS as TERMS,
     Center as Center,
+    ContextTerms as ContextTerms,
     PairTerms as PairTerms,
     Weights as Weights,
     context_scores as context_scores,
@@ -10,8 +10,10 @@ from .equations import (
 from .origin import TOKENS as TOKENS, OriginScorer as OriginScorer
 from .selection import (
     ContextSelector as ContextSelector,
+    Cost as Cost,
     Selection as Selection,
     chunk_rows as chunk_rows,
+    cost_of as cost_of,
     diverse as diverse,
+    expected_distinct as expected_distinct,
 )
-from .terms import ContextTerms as ContextTerms

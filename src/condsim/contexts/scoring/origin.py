@@ -14,10 +14,23 @@ import numpy as np
 
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.index import TfidfIndex
-from condsim.contexts.scoring.cost import Cost, cost_of
-from condsim.contexts.scoring.equations import OF_SENTENCES, Center, PairTerms, Weights, similarity
-from condsim.contexts.scoring.selection import ContextSelector, ContextSet, Selection, far_from
-from condsim.contexts.scoring.terms import ContextMeans, TermScorer
+from condsim.contexts.scoring.equations import (
+    OF_SENTENCES,
+    Center,
+    ContextMeans,
+    PairTerms,
+    TermScorer,
+    Weights,
+    similarity,
+)
+from condsim.contexts.scoring.selection import (
+    ContextSelector,
+    ContextSet,
+    Cost,
+    Selection,
+    cost_of,
+    far_from,
+)
 from condsim.errors import InputError, unknown_name
 from condsim.kept import KeptScores
 from condsim.scorers import Calibration, PairScorer, Rows, Scale, rescaled

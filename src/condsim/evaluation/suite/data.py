@@ -11,8 +11,12 @@ from typing import Literal, get_args
 
 from condsim import __version__
 from condsim.errors import InputError, unknown_name
-from condsim.evaluation.suite.conditional import load_criteria_rows, load_written_domains
-from condsim.evaluation.suite.folder import DataFolder, SuiteTask
+from condsim.evaluation.suite.sets import (
+    DataFolder,
+    SuiteTask,
+    load_criteria_rows,
+    load_written_domains,
+)
 from condsim.files import sha256_of
 from condsim.kept import digest
 from condsim.tasks import (

@@ -85,7 +85,7 @@ class SuiteRow:
     comparison: Mapping[str, Difference]  # by key, the metric in tables less the reference's
     seconds: float | None  # to load and score; None if all scores were kept from before
     versions: Mapping[str, str]  # of the libraries that scored
-    numbers: Literal["float32", "bfloat16"] | None = None  # of sentence-transformers encoders
+    numbers: Literal["float32", "bfloat16", "float16"] | None = None  # of encoders
 
 
 class SuiteReport(ResultFile):
@@ -170,5 +170,5 @@ def figure_text(
 
 
 def escaped(text: str) -> str:
-    """Text that cannot break out of a Markdown table, and no emphasis."""
-    return text.replace("|", "\\|").replace("*", "\\*").replace("\n", " ")
+    """Text that is no emphasis in Markdown."""
+    return text.replace("*", "\\*").replace("\n", " ")

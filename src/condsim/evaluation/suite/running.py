@@ -14,10 +14,16 @@ from numpy.typing import NDArray
 from condsim import __version__
 from condsim.errors import InputError, unknown_name
 from condsim.evaluation.statistics import Aggregation, Difference, Metric
-from condsim.evaluation.suite.folder import SuiteTask
 from condsim.evaluation.suite.result import AVERAGE, Column, SuiteReport, SuiteRow, group_average
-from condsim.evaluation.suite.scores import LEARNT, metric_names, metric_values
-from condsim.evaluation.suite.work import Entrant, SuiteWork, Unopened
+from condsim.evaluation.suite.sets import SuiteTask
+from condsim.evaluation.suite.work import (
+    LEARNT,
+    Entrant,
+    SuiteWork,
+    Unopened,
+    metric_names,
+    metric_values,
+)
 from condsim.kept import KeptArrays
 from condsim.progress import Progress, silent
 from condsim.scorers import BASELINES, UNFITTED_BASELINES, check_precision

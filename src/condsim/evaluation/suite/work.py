@@ -1,4 +1,8 @@
-"""Scores and bootstrap draws of the suite, computed or found where they were kept."""
+"""Scores and bootstrap draws of the suite, computed or found where they were kept.
+
+STS-B is made of STS 2012-2017 and captions return from year to year, so sentences are in several
+pairs; sorted by length over all sets, they leave hardly any padding in a batch.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,8 @@ import hashlib
 import logging
 import os
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -15,26 +19,194 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from condsim.errors import MissingExtraError
+from condsim.errors import InputError, MissingExtraError
+from condsim.evaluation.measuring import check_scores, score_rows
 from condsim.evaluation.report import loaded_versions
-from condsim.evaluation.statistics import Aggregation
-from condsim.evaluation.suite.folder import SuiteTask
-from condsim.evaluation.suite.scores import (
-    LEARNT,
-    learnt_scores,
-    metric_draws,
-    metric_names,
-    score_tasks,
+from condsim.evaluation.statistics import (
+    Aggregation,
+    Metrics,
+    aggregate_spearman,
+    bootstrap,
+    pearson,
+    triplet_wins,
 )
+from condsim.evaluation.suite.sets import SuiteTask
 from condsim.kept import Kept, KeptArrays, digest
 from condsim.progress import Progress
-from condsim.scorers import baseline
-from condsim.types import FloatArray, Scorer, Task
+from condsim.scorers import EmbeddingScorer, baseline, out_of_fold
+from condsim.tasks import pair_rows
+from condsim.types import FloatArray, IntArray, Scorer, Task
 
 if TYPE_CHECKING:
     from condsim.scorers import Precision
 
 Float64Array = NDArray[np.float64]
+_CORRELATIONS = ("spearman", "pearson")
+_CONDITIONAL = ("spearman", "pair_accuracy")
+
+
+def metric_names(task: SuiteTask) -> tuple[str, ...]:
+    """The metrics of a data set, the one in tables first."""
+    if task.triplets:
+        return ("accuracy",)
+    return _CORRELATIONS if task.group is None else _CONDITIONAL
+
+
+def metric_values(scores: FloatArray, task: SuiteTask, *, how: Aggregation) -> Float64Array:
+    """Computes the metrics of a data set, x 100, from raw similarities ``(n,)``; ``(metrics,)``."""
+    if task.triplets:
+        return np.array([100 * triplet_wins(scores).mean()])
+    if task.group is not None:
+        return np.asarray(_statistic([scores], task.task, metric_names(task)).point()[0])
+    parts = [np.asarray(scores[part], np.float64) for part in task.bounds()]
+    gold = [task.task.gold[part].astype(np.float64) for part in task.bounds()]
+    spearman = aggregate_spearman(parts, gold, how=how)
+    if how == "all":
+        linear = pearson(np.concatenate(parts), np.concatenate(gold))
+    else:
+        each = [pearson(*subset) for subset in zip(parts, gold, strict=True)]
+        linear = float(np.average(each, weights=_weights(parts, how)))
+    return 100 * np.array([spearman, linear])
+
+
+def metric_draws(
+    scores: Sequence[FloatArray], task: SuiteTask, *, how: Aggregation, resamples: int, seed: int
+) -> Float64Array:
+    """Computes the metrics of scorers on the same resamples, ``(scorers, metrics, resamples)``."""
+    if task.triplets:
+        right = np.stack([triplet_wins(values) for values in scores])  # (scorers, triplets)
+        return 100 * bootstrap(
+            lambda weights: (right @ weights.T / right.shape[1])[:, None],
+            np.arange(right.shape[1]),
+            resamples=resamples,
+            seed=seed,
+        )
+    # Pairs are drawn with all their rows; for a mean of the subsets each is drawn on its own.
+    parts = [slice(None)] if how == "all" else task.bounds()
+    rows = [np.arange(len(task.task))[part] for part in parts]
+    drawn = []
+    for number, part in enumerate(parts):
+        subset = task.task.take(rows[number])
+        statistic = _statistic([values[part] for values in scores], subset, metric_names(task))
+        clusters = pair_rows(subset).pair_ids
+        drawn.append(bootstrap(statistic, clusters, resamples=resamples, seed=seed + number))
+    return np.asarray(np.average(np.stack(drawn), axis=0, weights=_weights(rows, how)))
+
+
+def _statistic(scores: Sequence[FloatArray], task: Task, names: Sequence[str]) -> Metrics:
+    """Metrics of the rows of a task, for the bootstrap."""
+    pairing = pair_rows(task)
+    return Metrics(
+        [np.asarray(values, np.float64) for values in scores],
+        gold=task.gold.astype(np.float64),
+        high=pairing.high,
+        low=pairing.low,
+        names=names,
+    )
+
+
+def _weights(subsets: Sequence[NDArray[np.generic]], how: Aggregation) -> list[int] | None:
+    return [subset.size for subset in subsets] if how == "wmean" else None
+
+
+LEARNT = ("condition-only", "sentences-only")
+"""Baselines that learn from labels; they are for data with conditions."""
+
+_Progress = Callable[[int, int], None]  # what is done and what there is
+
+_BLOCK = 2048  # sentences between two reports of progress
+
+
+def score_tasks(
+    scorer: Scorer, tasks: Mapping[str, Task], *, condition: str | None, progress: _Progress
+) -> dict[str, FloatArray]:
+    """Raw similarities of every row of every task, ``(n,)`` for each key, finite."""
+    if condition is not None:
+        tasks = {
+            key: replace(task, conditions=task.conditions or (condition,) * len(task))
+            for key, task in tasks.items()
+        }
+    if isinstance(scorer, EmbeddingScorer):
+        scores = _by_embedding(scorer, tasks, progress)
+    else:
+        scores = _by_row(scorer, tasks, progress)
+    for key, found in scores.items():
+        check_scores(f"{scorer.name} on {tasks[key].name}", found, len(tasks[key]))
+    return scores
+
+
+def learnt_scores(name: str, task: Task, *, train: Task | None, seed: int) -> FloatArray:
+    """Predicts a task with a baseline that learns from labels, ``(n,)``."""
+    if train is None:
+        return out_of_fold(task, name=name, seed=seed)
+    fitted = baseline(name, train=train)
+    return fitted.score(task.sentences1, task.sentences2, task.conditions)
+
+
+def _by_row(scorer: Scorer, tasks: Mapping[str, Task], report: _Progress) -> dict[str, FloatArray]:
+    """Scores task by task: what a scorer makes of a row may depend on the others (TF-IDF)."""
+    scores: dict[str, FloatArray] = {}
+    done, total = 0, sum(map(len, tasks.values()))
+    report(done, total)
+    for key, task in tasks.items():
+        try:
+            found = score_rows(scorer, task)
+        except InputError as error:
+            raise InputError(f"{scorer.name} on {task.name}: {error}") from error
+        scores[key] = np.asarray(found.raw, dtype=np.float32)
+        done += len(task)
+        report(done, total)
+    return scores
+
+
+def _by_embedding(
+    scorer: EmbeddingScorer, tasks: Mapping[str, Task], report: _Progress
+) -> dict[str, FloatArray]:
+    """Encodes each distinct conditional sentence once; scores are cosines."""
+    place: dict[tuple[str, str | None], int] = {}
+    where = {key: _places(task, place) for key, task in tasks.items()}  # (2, n) for each
+    texts = list(place)
+    vectors = np.empty((len(texts), scorer.dimension), dtype=np.float32)
+    done = 0
+    report(done, len(texts))
+    for rows in _blocks(texts):
+        conditions = [texts[row][1] for row in rows]
+        given = None if conditions[0] is None else [text or "" for text in conditions]
+        try:
+            vectors[rows] = scorer.encode([texts[row][0] for row in rows], given)
+        except InputError as error:
+            hint = "" if given else " A model that needs a condition is given one by --condition."
+            raise InputError(f"{scorer.name}: {error}{hint}") from error
+        done += len(rows)
+        report(done, len(texts))
+    return {
+        key: np.clip(np.einsum("nd,nd->n", vectors[first], vectors[second]), -1, 1)
+        for key, (first, second) in where.items()
+    }
+
+
+def _places(task: Task, place: dict[tuple[str, str | None], int]) -> IntArray:
+    """Where the sentences of both columns are among the distinct ones, ``(2, n)``."""
+    given = task.conditions if task.conditions is not None else [None] * len(task)
+    return np.array(
+        [
+            [place.setdefault(text, len(place)) for text in zip(column, given, strict=True)]
+            for column in (task.sentences1, task.sentences2)
+        ],
+        dtype=np.int64,
+    )
+
+
+def _blocks(texts: Sequence[tuple[str, str | None]]) -> list[IntArray]:
+    """Cuts texts into blocks of similar length, those with a condition apart; the longest first."""
+    lengths = np.array([len(text) + len(condition or "") for text, condition in texts])
+    bare = np.array([condition is None for _, condition in texts], dtype=bool)
+    blocks = []
+    for group in (np.flatnonzero(bare), np.flatnonzero(~bare)):
+        order = group[np.argsort(-lengths[group], kind="stable")]
+        blocks += [order[start : start + _BLOCK] for start in range(0, len(order), _BLOCK)]
+    return blocks
+
 
 _LIBRARIES = ("numpy", "onnxruntime", "scikit-learn", "torch", "transformers", "bert-score")
 _MODULES = {"scikit-learn": "sklearn", "bert-score": "bert_score"}
@@ -142,7 +314,8 @@ class SuiteWork:
         self.progress(f"{name}: loading", 0, 0)
         opened = scorer.open() if isinstance(scorer, Unopened) else scorer
         if (with_precision := getattr(opened, "with_precision", None)) is not None:
-            opened = with_precision(self.precision)
+            begun = facts.get("numbers") if self.precision == "auto" else None
+            opened = with_precision(begun or self.precision)  # a resumed run goes on as it began
         fresh = score_tasks(
             opened, missing, condition=self.condition, progress=partial(self.progress, name)
         )

@@ -1,22 +1,25 @@
-from .base import MAX_NEW_TOKENS as MAX_NEW_TOKENS, Answer as Answer, Backend as Backend
-from .client import (
-    Address as Address,
-    base_address as base_address,
-    environment_key as environment_key,
-)
-from .dialect import (
+from .base import (
+    MAX_NEW_TOKENS as MAX_NEW_TOKENS,
+    Answer as Answer,
+    Backend as Backend,
     Dialect as Dialect,
     is_completion as is_completion,
     read_answer as read_answer,
     without as without,
 )
+from .client import (
+    Address as Address,
+    base_address as base_address,
+    environment_key as environment_key,
+)
 from .local import LocalBackend as LocalBackend
-from .local_model import load_weights as load_weights, open_checkpoint as open_checkpoint
-from .local_tokens import (
+from .local_model import (
     NumberMass as NumberMass,
     Numbers as Numbers,
     PromptTokenizer as PromptTokenizer,
+    load_weights as load_weights,
     longest_prompt as longest_prompt,
+    open_checkpoint as open_checkpoint,
     padded as padded,
 )
 from .server import ServerBackend as ServerBackend

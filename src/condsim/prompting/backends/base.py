@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import math
+import re
 from collections.abc import Generator, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 MAX_NEW_TOKENS = 20
 """Longest answer in tokens (Deshpande et al., 2023, A.3)."""
@@ -49,6 +52,10 @@ class Backend(Protocol):
         """Most tokens of a prompt that the model takes; None if that is not known."""
 
     @property
+    def answer_gap(self) -> str:
+        """What stands between ``Output:`` and an answer in its examples: a space or nothing."""
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """How the model was asked otherwise than usual; often nothing."""
 
@@ -79,3 +86,138 @@ class Backend(Protocol):
 
     def count_tokens(self, prompt: str) -> int:
         """Tokens of a prompt: exact for a model on this machine, about right for a server."""
+
+
+_LOGGER = logging.getLogger("condsim")
+_NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+_LEAST = -700.0  # below it, a probability is 0 as a float
+_TOP = 20
+_FEW = 5
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """The fields of a request that servers differ in."""
+
+    length: str = "max_tokens"  # the field for the longest answer
+    greedy: bool = True  # whether ``temperature`` may be sent
+    top: int = _TOP  # alternatives to each token; 0 if the server gives none
+    notes: tuple[str, ...] = field(default=(), compare=False)  # what was changed
+
+    def body(
+        self, prompt: str, *, model: str, max_new_tokens: int, probabilities: bool
+    ) -> dict[str, object]:
+        """The body of a request."""
+        body: dict[str, object] = {
+            "model": model,
+            "messages": [{"role": "user", "content": prompt}],
+            self.length: max_new_tokens,
+        }
+        if self.greedy:
+            body["temperature"] = 0
+        if probabilities and self.top:
+            body |= {"logprobs": True, "top_logprobs": self.top}
+        return body
+
+
+def without(dialect: Dialect, body: Mapping[str, object], refusal: str) -> Dialect | None:
+    """Changes the dialect after a refusal, by what the server says is wrong."""
+    if "max_tokens" in body and "max_completion_tokens" in refusal:
+        changed = replace(dialect, length="max_completion_tokens")
+        now = "max_completion_tokens for max_tokens"
+    elif "temperature" in body and "temperature" in refusal:
+        changed = replace(dialect, greedy=False)
+        now = "its own temperature, so answers may differ between runs"
+    elif "top_logprobs" in body and ("logprobs" in refusal or "log prob" in refusal):
+        # Another refusal may have lowered it further while this request was under way.
+        top = min(dialect.top, _FEW if body["top_logprobs"] == _TOP else 0)
+        changed = replace(dialect, top=top)
+        now = f"top_logprobs {top}" if top else "no log-probabilities"
+    else:
+        return None
+    if changed == dialect:
+        return dialect
+    # Without temperature 0 answers are sampled, which a reader of the scores must know.
+    level = logging.WARNING if changed.greedy != dialect.greedy else logging.INFO
+    _LOGGER.log(level, "The server refuses a field of the request; it is asked with %s.", now)
+    return replace(changed, notes=(*dialect.notes, f"asked with {now}"))
+
+
+def refused_content(error: object) -> bool:
+    """Whether a refusal is about what the prompt says, so that it counts as an answer."""
+    if not isinstance(error, Mapping):
+        return False
+    inner = error.get("innererror")
+    reasons = [error.get("code"), inner.get("code") if isinstance(inner, Mapping) else None]
+    return "content_filter" in reasons or "ResponsibleAIPolicyViolation" in reasons
+
+
+def is_completion(answer: object) -> bool:
+    """Whether the JSON a server sent has a first choice with a message."""
+    if not isinstance(answer, dict) or not isinstance(answer.get("choices"), list):
+        return False
+    first = answer["choices"][0] if answer["choices"] else None
+    return isinstance(first, dict) and isinstance(first.get("message"), dict)
+
+
+def read_answer(completion: Mapping[str, Any], *, probabilities: bool) -> Answer:
+    """Reads an answer."""
+    choice = completion["choices"][0]
+    withheld = choice.get("finish_reason") == "content_filter"
+    usage = completion.get("usage")
+    counts = usage if isinstance(usage, dict) else {}
+    return Answer(
+        text="" if withheld else _text(choice["message"].get("content")),
+        probabilities=_probabilities(choice.get("logprobs")) if probabilities else None,
+        prompt_tokens=_count(counts.get("prompt_tokens")),
+        new_tokens=_count(counts.get("completion_tokens")),
+    )
+
+
+def _text(content: object) -> str:
+    """The text of a message: a string, or parts of which some are text."""
+    if isinstance(content, list):
+        parts = (part.get("text") for part in content if isinstance(part, dict))
+        content = "".join(part for part in parts if isinstance(part, str))
+    if not isinstance(content, str):
+        return ""
+    return content.encode("utf-8", "replace").decode("utf-8")  # half of an emoji cannot be stored
+
+
+_TOKENS = 10**12  # more are no count
+
+
+def _count(value: object) -> int | None:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if whole and 0 <= value < _TOKENS else None  # type: ignore[operator,return-value]
+
+
+def _probabilities(logprobs: object) -> dict[float, float]:
+    """Probabilities of the numbers, at the first token of the answer that is one."""
+    for token in _entries(logprobs.get("content") if isinstance(logprobs, dict) else None):
+        if _number(token) is None:
+            continue
+        entries = _entries(token.get("top_logprobs"))
+        if all(entry.get("token") != token["token"] for entry in entries):
+            entries.append(token)
+        found: dict[float, float] = {}
+        for entry in entries:
+            value, logprob = _number(entry), entry.get("logprob")
+            if value is not None and isinstance(logprob, int | float) and logprob > _LEAST:
+                found[value] = min(1.0, found.get(value, 0.0) + math.exp(min(logprob, 0)))
+        return found
+    return {}
+
+
+def _entries(tokens: object) -> list[dict[str, Any]]:
+    """The objects in a list of tokens; none if it is no list."""
+    return (
+        [token for token in tokens if isinstance(token, dict)] if isinstance(tokens, list) else []
+    )
+
+
+def _number(entry: Mapping[str, Any]) -> float | None:
+    """The number a token reads as; None if it is none."""
+    token = entry.get("token")
+    match = _NUMBER.fullmatch(token.strip()) if isinstance(token, str) else None
+    return float(match[0]) if match else None

@@ -6,16 +6,20 @@ import asyncio
 import json
 import os
 import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import httpx2
 import openai
 
 from condsim.errors import BackendError, InputError
-from condsim.prompting.backends.base import Answer
-from condsim.prompting.backends.dialect import (
+from condsim.prompting.backends.base import (
+    Answer,
     Dialect,
     is_completion,
     read_answer,
@@ -43,14 +47,18 @@ class Address:
 
     def clean(self, text: str) -> str:
         """A text of the server as one line of at most 300 characters, without the key."""
+        line = " ".join(self.masked(text).split())
+        return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
+
+    def masked(self, text: str) -> str:
+        """A text without the key."""
         if self.key:
             # A short key, such as the "x" of a server that wants none, may be part of other words.
             edges = ("", "") if len(self.key) >= 8 else (r"(?<!\w)", r"(?!\w)")
             forms = {self.key, json.dumps(self.key)[1:-1], quote(self.key, safe="")}
             shown = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
             text = re.sub(f"{edges[0]}(?:{shown}){edges[1]}", "***", text)
-        line = " ".join(text.split())
-        return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
+        return text
 
 
 def base_address(base_url: str | None) -> Address:
@@ -110,6 +118,66 @@ _CHECK_S = 10.0
 _COMPLETION = "condsim.completion"  # where a response carries its decoded body
 
 
+_BODY = 16_000_000  # bytes of an answer
+_PACKED = 64_000  # bytes of a compressed one: a thousand times as much at most
+_PLAIN = {"Accept-Encoding": "identity"}
+_SECRET = 8  # characters of a key that is no word of an answer
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """The body of a response up to a size and a time."""
+
+    def __init__(self, stream: Any, *, most: int, seconds: float) -> None:  # noqa: ANN401
+        self._stream, self._most, self._seconds = stream, most, seconds
+        self._read, self._until = 0, time.monotonic() + seconds
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for part in self._stream:
+            yield self._counted(part)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    def _counted(self, part: bytes) -> bytes:
+        self._read += len(part)
+        if self._read > self._most:
+            raise httpx2.DecodingError(f"the body is too large: more than {self._most:,} bytes")
+        if time.monotonic() > self._until:
+            raise httpx2.ReadTimeout(f"the body was not there after {self._seconds:g} s")
+        return part
+
+
+def _bound(response: httpx2.Response, seconds: float) -> None:
+    """Bounds what is read of a response, plain or compressed."""
+    packing = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if packing not in ("", "identity", "gzip", "deflate"):
+        raise httpx2.DecodingError(f"the body is packed as {packing!r}, which was not asked for")
+    most = _BODY if packing in ("", "identity") else _PACKED
+    response.stream = _Bounded(response.stream, most=most, seconds=seconds)
+
+
+def _bound_later(seconds: float) -> Callable[[httpx2.Response], Awaitable[None]]:
+    async def bound(response: httpx2.Response) -> None:
+        _bound(response, seconds)
+
+    return bound
+
+
+class _AsyncHttp(openai.DefaultAsyncHttpxClient):
+    """Gives up a try whose whole answer is not there in time, however often a byte comes."""
+
+    def __init__(self, *, seconds: float, **options: Any) -> None:  # noqa: ANN401
+        super().__init__(**options)
+        self._seconds = seconds
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:  # noqa: ANN401
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await super().send(request, **options)
+        except TimeoutError as error:
+            raise httpx2.ReadTimeout("the answer is not whole", request=request) from error
+
+
 class Client:
     """Asks one model of one server; after a failure, what was not sent is dropped.
 
@@ -140,11 +208,13 @@ class Client:
             # For each try; left to ``http_client``, 5 s would be taken for "not given".
             timeout=httpx2.Timeout(timeout_s, connect=min(timeout_s, _CONNECT_S)),
             max_retries=retries,
-            http_client=openai.DefaultAsyncHttpxClient(
+            http_client=_AsyncHttp(
+                seconds=timeout_s,
+                headers=_PLAIN,
                 limits=httpx2.Limits(
                     max_connections=concurrency, max_keepalive_connections=concurrency
                 ),
-                event_hooks={"response": [self._keep_completion]},
+                event_hooks={"response": [_bound_later(timeout_s), self._keep_completion]},
                 trust_env=not address.local,  # no proxy to this machine
             ),
         )
@@ -187,7 +257,10 @@ class Client:
                 problem = error
             else:
                 completion = response.extensions[_COMPLETION]
-                return read_answer(completion, probabilities=self._probabilities)
+                answer = read_answer(completion, probabilities=self._probabilities)
+                if len(self._address.key) < _SECRET:
+                    return answer
+                return replace(answer, text=self._address.masked(answer.text))
             if isinstance(problem, openai.APIError) and refused_content(problem.body):
                 return Answer("", probabilities={} if self._probabilities else None)
             dialect = None
@@ -206,7 +279,7 @@ class Client:
         await response.aread()
         try:
             completion = json.loads(response.content)
-        except ValueError:
+        except (ValueError, RecursionError):
             completion = None
         if not is_completion(completion):
             start = self._address.clean(response.text)[:200]  # cleaned whole, then cut
@@ -216,22 +289,32 @@ class Client:
 
 def listed_models(address: Address, *, model: str) -> list[str] | None:
     """Asks the server for its models, quickly; None if it has no list."""
-    with openai.OpenAI(
+    try:
+        with ThreadPoolExecutor(1) as pool:  # the caller may be in an event loop
+            response = pool.submit(lambda: asyncio.run(_models(address))).result()
+    except openai.OpenAIError as error:
+        problem = error
+    else:
+        return _names(response)
+    if isinstance(problem, openai.APIStatusError) and problem.status_code not in (401, 403):
+        return None
+    raise _failure(problem, address, model=model, timeout_s=_CHECK_S, checking=True)
+
+
+async def _models(address: Address) -> httpx2.Response:
+    async with openai.AsyncOpenAI(
         api_key=address.key,
         base_url=address.url,
         timeout=_CHECK_S,
         max_retries=1,
-        http_client=openai.DefaultHttpxClient(trust_env=not address.local),
+        http_client=_AsyncHttp(
+            seconds=_CHECK_S,
+            headers=_PLAIN,
+            event_hooks={"response": [_bound_later(_CHECK_S)]},
+            trust_env=not address.local,
+        ),
     ) as client:
-        try:
-            response = client.get("/models", cast_to=httpx2.Response)
-        except openai.OpenAIError as error:
-            problem = error
-        else:
-            return _names(response)
-    if isinstance(problem, openai.APIStatusError) and problem.status_code not in (401, 403):
-        return None
-    raise _failure(problem, address, model=model, timeout_s=_CHECK_S, checking=True)
+        return await client.get("/models", cast_to=httpx2.Response)
 
 
 def _failure(
@@ -295,7 +378,7 @@ def _names(response: httpx2.Response) -> list[str] | None:
     """The names in a list of models."""
     try:
         models = json.loads(response.content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     data = models.get("data") if isinstance(models, dict) else None
     if not isinstance(data, list) or models.get("has_more"):

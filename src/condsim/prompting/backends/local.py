@@ -13,14 +13,17 @@ from torch import Tensor
 
 from condsim.errors import BackendError, InputError
 from condsim.prompting.backends.base import MAX_NEW_TOKENS, Answer
-from condsim.prompting.backends.local_model import device_for, load_weights, open_checkpoint, quiet
-from condsim.prompting.backends.local_tokens import (
+from condsim.prompting.backends.local_model import (
     NumberMass,
     Numbers,
     PromptTokenizer,
+    device_for,
     first_line,
+    load_weights,
     longest_prompt,
+    open_checkpoint,
     padded,
+    quiet,
 )
 
 _BATCH_TOKENS = 16_384
@@ -37,6 +40,7 @@ class LocalBackend:
         name: Name of the model's folder, or its name on the Hub.
         max_new_tokens: Longest answer in tokens.
         longest_prompt: Most tokens of a prompt, the chat template among them; None for no limit.
+        answer_gap: Nothing for an encoder-decoder, a space for a causal model.
         notes: Nothing: the model is asked greedily.
     """
 
@@ -52,8 +56,8 @@ class LocalBackend:
         """Opens a model; its weights are loaded by ``check`` or with the first prompt.
 
         Args:
-            model: A folder, or a name on the Hugging Face Hub. The weights must be safetensors, and
-                code that comes with a model is not run.
+            model: A folder, a GGUF file, or a name on the Hugging Face Hub. The weights must be
+                safetensors or GGUF, and code that comes with a model is not run.
             device: Where torch runs (``"cpu"``, ``"cuda"`` ...); a GPU if there is one where None.
             max_new_tokens: Longest answer in tokens, 1 or more.
             batch_tokens: Most tokens of a batch, 1 or more: prompts padded to the longest of them,
@@ -65,7 +69,8 @@ class LocalBackend:
         Raises:
             InputError: If a number is below 1 or there is no such device.
             ModelError: If there is no such model, it generates no text, its tokenizer is missing or
-                its weights are not safetensors.
+                its weights are of another format.
+            MissingExtraError: If the weights are GGUF and ``gguf`` is not installed.
         """
         options = {"max_new_tokens": max_new_tokens, "batch_tokens": batch_tokens, "window": window}
         for option, value in options.items():
@@ -75,6 +80,7 @@ class LocalBackend:
         self._checkpoint = open_checkpoint(model)
         self.name = self._checkpoint.name
         self.max_new_tokens = max_new_tokens
+        self.answer_gap = "" if self._checkpoint.seq2seq else " "
         self.notes: tuple[str, ...] = ()
         usual = _CPU_BATCH_TOKENS if self._device.type == "cpu" else _BATCH_TOKENS
         self._batch_tokens = batch_tokens or usual
@@ -123,12 +129,10 @@ class LocalBackend:
 
         Args:
             prompts: The prompts; read a window ahead.
-            probabilities: Whether to give the probabilities of the numbers, at the first generated
-                token that is a number.
+            probabilities: See `Backend.answers`.
 
         Yields:
-            The place of a prompt and its answer, after each batch; longer prompts of a window come
-            first.
+            Place and answer, after each batch; longer prompts of a window come first.
 
         Raises:
             InputError: If a prompt is longer than the model takes; nothing of its window is asked.

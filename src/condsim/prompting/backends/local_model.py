@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import re
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from huggingface_hub import HfApi, try_to_load_from_cache
+from torch import Tensor
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
     AutoModelForSeq2SeqLM,
     AutoTokenizer,
     GenerationConfig,
+    LogitsProcessor,
     PretrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
@@ -29,9 +33,147 @@ from transformers.models.auto.modeling_auto import (
 from transformers.utils import logging
 
 from condsim.encoders import without_progress_bars
-from condsim.errors import InputError, ModelError
+from condsim.errors import InputError, ModelError, require
 from condsim.files import sha256_of
-from condsim.prompting.backends.local_tokens import first_line
+
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
+
+_NO_LIMIT = 10**9  # tokenizers without a limit of their own say 10**30
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error, or the name of its type."""
+    return str(error).strip().split("\n")[0] or type(error).__name__
+
+
+class PromptTokenizer:
+    """Turns prompts into the tokens a model sees.
+
+    Attributes:
+        chat: Whether prompts are put into the tokenizer's chat template.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, *, name: str) -> None:
+        self._tokenizer: Any = tokenizer  # its call takes more than the base class says
+        self.chat = bool(tokenizer.chat_template)
+        self._start = next(
+            (id_ for id_ in (tokenizer.bos_token_id, tokenizer.eos_token_id) if id_ is not None), 0
+        )
+        try:
+            self.encode(["Output:"])
+        except Exception as error:  # templates raise what they like
+            raise ModelError(
+                f"The chat template of {name!r} must take one message of a user: "
+                f"{first_line(error)}"
+            ) from error
+
+    def encode(self, prompts: Sequence[str]) -> list[list[int]]:
+        """Tokenises prompts, whole.
+
+        A template that can leave out a model's thinking does: 20 tokens are too few for it.
+        """
+        texts = list(prompts)
+        if self.chat:
+            texts = [
+                self._tokenizer.apply_chat_template(
+                    [{"role": "user", "content": prompt}],
+                    tokenize=False,
+                    add_generation_prompt=True,
+                    enable_thinking=False,
+                )
+                for prompt in texts
+            ]
+        # The template has written the special tokens already.
+        encoded = self._tokenizer(texts, add_special_tokens=not self.chat, verbose=False)
+        return [ids or [self._start] for ids in encoded["input_ids"]]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Text of generated tokens."""
+        return str(self._tokenizer.decode(list(ids), skip_special_tokens=True))
+
+
+def longest_prompt(
+    config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase, *, max_new_tokens: int
+) -> int | None:
+    """How many tokens of prompt a model takes.
+
+    T5 and its kin have relative positions and no last one. The 512 of their tokenizers is the
+    length they were first trained at; few-shot prompts are longer, and FLAN was trained on those.
+    """
+    if getattr(config, "relative_attention_num_buckets", None):
+        return None
+    text_config = config.get_text_config(decoder=not config.is_encoder_decoder)
+    positions = getattr(text_config, "max_position_embeddings", None)
+    limits = [limit for limit in (positions, tokenizer.model_max_length) if limit]
+    longest = int(min(limits, default=_NO_LIMIT))
+    if longest >= _NO_LIMIT:
+        return None
+    return longest if config.is_encoder_decoder else longest - max_new_tokens
+
+
+def padded(
+    rows: Sequence[Sequence[int]], *, pad: int, left: bool, device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Lays rows of tokens beside each other."""
+    longest = max(map(len, rows))
+    ids = torch.full((len(rows), longest), pad, dtype=torch.long)  # (n, longest)
+    mask = torch.zeros_like(ids)
+    for number, row in enumerate(rows):
+        place = slice(longest - len(row), None) if left else slice(len(row))
+        ids[number, place] = torch.tensor(row, dtype=torch.long)
+        mask[number, place] = 1
+    return ids.to(device), mask.to(device)
+
+
+class Numbers:
+    """The tokens of a vocabulary that read as a number by themselves.
+
+    Attributes:
+        value_of: Value of each such token id: ``4``, `` 4`` and ``4.0`` are three tokens of 4.
+        values: The distinct values, ascending.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, *, vocabulary: int) -> None:
+        special = set(tokenizer.all_special_ids)
+        self.value_of: dict[int, float] = {}
+        for token, id_ in tokenizer.get_vocab().items():
+            if (
+                id_ >= vocabulary
+                or id_ in special
+                or not any(sign in token for sign in "0123456789")
+            ):
+                continue
+            text = str(tokenizer.decode([id_])).strip()
+            if _NUMBER.fullmatch(text):
+                self.value_of[id_] = float(text)
+        self.values = sorted(set(self.value_of.values()))
+
+
+class NumberMass(LogitsProcessor):
+    """Keeps the probability of each number at each step, and changes nothing.
+
+    All scores of a batch would be gigabytes: 20 steps of 150,000 tokens for every prompt.
+
+    Attributes:
+        steps: For each step the probabilities of ``Numbers.values``, (batch, values).
+    """
+
+    def __init__(self, numbers: Numbers, *, device: torch.device) -> None:
+        column = {value: number for number, value in enumerate(numbers.values)}
+        columns = [column[value] for value in numbers.value_of.values()]
+        self._ids = torch.tensor(list(numbers.value_of), dtype=torch.long, device=device)
+        self._columns = torch.tensor(columns, dtype=torch.long, device=device)
+        self._values = len(column)
+        self.steps: list[Tensor] = []
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Notes one step."""
+        total = scores.logsumexp(dim=-1, keepdim=True)  # (batch, 1)
+        mass = (scores[:, self._ids] - total).exp()  # (batch, tokens)
+        by_value = mass.new_zeros(len(mass), self._values)  # (batch, values)
+        self.steps.append(by_value.index_add_(1, self._columns, mass))
+        return scores
+
 
 # What decides an answer, beside the code: weights, config, end tokens, tokenizer, chat template.
 _REVISION_FILES = (
@@ -51,6 +193,7 @@ class Checkpoint:
     commit: str | None  # on the Hub; None for a folder
     config: PretrainedConfig
     tokenizer: PreTrainedTokenizerBase  # with a padding token
+    gguf: str | None = None  # file in the folder that holds weights, config and tokenizer
 
     @property
     def seq2seq(self) -> bool:
@@ -62,13 +205,14 @@ class Checkpoint:
         if self.commit is not None:
             return self.commit
         digest = hashlib.sha256()
-        for path in _files(Path(self.source), *_REVISION_FILES):
+        for path in _files(Path(self.source), *([self.gguf] if self.gguf else _REVISION_FILES)):
             digest.update(f"{path.name} {path.stat().st_size} {sha256_of(path)}\n".encode())
         return digest.hexdigest()[:12]
 
     def dtype_on(self, device: torch.device) -> torch.dtype:
-        """Number format to compute in."""
+        """Number format to compute in; weights in GGUF have fewer bits than any."""
         stored = self.config.dtype or self.config.get_text_config(decoder=True).dtype
+        stored = torch.bfloat16 if self.gguf else stored
         dtype = stored if isinstance(stored, torch.dtype) else torch.float32
         if device.type != "cpu":
             return dtype
@@ -109,6 +253,8 @@ def open_checkpoint(model: str | Path) -> Checkpoint:
     if not str(model).strip():
         raise ModelError("The model must have a name: a folder, or a name on the Hub (owner/name).")
     folder = Path(model).expanduser()
+    gguf = _gguf_file(folder)
+    folder = folder.parent if folder.is_file() and gguf else folder
     is_folder = folder.is_dir()
     looks_local = isinstance(model, Path) or model.startswith((".", "/", "~"))
     if not is_folder and (looks_local or str(model).count("/") > 1):
@@ -117,15 +263,27 @@ def open_checkpoint(model: str | Path) -> Checkpoint:
             "model, or a name on the Hub (owner/name)."
         )
     source = str(folder) if is_folder else str(model)
-    name = folder.resolve().name if is_folder else str(model)
+    name = gguf or (folder.resolve().name if is_folder else str(model))
     with quiet():
-        config = _config(source, name, is_folder=is_folder)
+        config = _config(source, name, gguf, is_folder=is_folder)
         commit = None if is_folder else getattr(config, "_commit_hash", None) or "main"
         _check_generates(config, name)
-        if is_folder:
+        if is_folder and not gguf:
             _check_weights(folder, name)
-        tokenizer = _tokenizer(source, name, commit)
-    return Checkpoint(source, name, commit, config, tokenizer)
+        tokenizer = _tokenizer(source, name, commit, gguf)
+    return Checkpoint(source, name, commit, config, tokenizer, gguf)
+
+
+def _gguf_file(model: Path) -> str | None:
+    """The GGUF file that a path is, or that a folder without other weights holds."""
+    files = [model] if model.is_file() and model.suffix == ".gguf" else _files(model, "*.gguf")
+    if not files or _files(model, "*.safetensors"):
+        return None
+    if len(files) > 1:
+        names = ", ".join(file.name for file in files)
+        raise ModelError(f"{str(model)!r} must hold one GGUF file. Got {names}; name one of them.")
+    require("gguf", extra="llm")
+    return files[0].name
 
 
 def load_weights(
@@ -133,20 +291,21 @@ def load_weights(
 ) -> PreTrainedModel:
     """Loads a model for greedy generation, whatever its generation_config.json says."""
     loader: Any = AutoModelForSeq2SeqLM if checkpoint.seq2seq else AutoModelForCausalLM
-    with quiet():
+    with quiet(), redirect_stderr(io.StringIO()):  # a bar of GGUF has no switch
         try:
             model, found = loader.from_pretrained(
                 checkpoint.source,
                 revision=checkpoint.commit or "main",
                 dtype=checkpoint.dtype_on(device),
                 use_safetensors=True,
+                gguf_file=checkpoint.gguf,
                 trust_remote_code=False,
                 output_loading_info=True,
             )
         except Exception as error:  # Hub, network and file errors share no base class.
             raise ModelError(
                 f"Could not load the weights of {checkpoint.name!r}, which must be in the "
-                f"safetensors format: {first_line(error)}"
+                f"safetensors or GGUF format: {first_line(error)}"
             ) from error
         if missing := sorted(found["missing_keys"]):
             raise ModelError(
@@ -164,12 +323,14 @@ def load_weights(
     return loaded
 
 
-def _config(source: str, name: str, *, is_folder: bool) -> PretrainedConfig:
+def _config(source: str, name: str, gguf: str | None, *, is_folder: bool) -> PretrainedConfig:
     try:
         if not is_folder and not try_to_load_from_cache(source, "config.json"):
             # One question with a time limit: from_pretrained would retry each file for long.
             HfApi().model_info(source, timeout=10)
-        config: PretrainedConfig = AutoConfig.from_pretrained(source, trust_remote_code=False)
+        config: PretrainedConfig = AutoConfig.from_pretrained(
+            source, gguf_file=gguf, trust_remote_code=False
+        )
     except Exception as error:  # Hub, network, file and config errors share no base class.
         advice = (
             "The folder must hold a transformers model."
@@ -204,10 +365,12 @@ def _check_weights(folder: Path, name: str) -> None:
         )
 
 
-def _tokenizer(source: str, name: str, commit: str | None) -> PreTrainedTokenizerBase:
+def _tokenizer(
+    source: str, name: str, commit: str | None, gguf: str | None
+) -> PreTrainedTokenizerBase:
     try:
         tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
-            source, revision=commit or "main", trust_remote_code=False
+            source, revision=commit or "main", gguf_file=gguf, trust_remote_code=False
         )
     except Exception as error:  # likewise
         raise ModelError(f"{name!r} has no tokenizer: {first_line(error)}") from error

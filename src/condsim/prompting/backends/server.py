@@ -18,9 +18,8 @@ from threading import Thread
 from tokenizers import Tokenizer
 
 from condsim.errors import BackendError, InputError, require, unknown_name
-from condsim.prompting.backends.base import MAX_NEW_TOKENS, Answer
+from condsim.prompting.backends.base import MAX_NEW_TOKENS, Answer, Dialect
 from condsim.prompting.backends.client import Address, base_address, environment_key
-from condsim.prompting.backends.dialect import Dialect
 
 _TOKENIZER = Path(__file__).resolve().parents[2] / "assets" / "default" / "tokenizer.json"
 _CLOSE_S = 10.0
@@ -54,7 +53,7 @@ class ServerBackend:
             base_url: Where the server is, such as ``"http://localhost:8000/v1"``; None for
                 ``OPENAI_BASE_URL``, or else OpenAI.
             concurrency: Requests under way at once, 1 or more.
-            timeout_s: Seconds without a byte after which a try is given up, above 0.
+            timeout_s: Seconds after which a try without a whole answer is given up, above 0.
             retries: Tries after the first, 0 or more.
             max_new_tokens: Longest answer in tokens, 1 or more.
             unlisted: Whether the model may be missing from the server's list of models.
@@ -76,6 +75,7 @@ class ServerBackend:
         self.name = model.strip()
         self.max_new_tokens = max_new_tokens
         self.longest_prompt: int | None = None  # not known of a server
+        self.answer_gap = " "
         self._address = base_address(base_url)
         self._concurrency = concurrency
         self._timeout_s = timeout_s
@@ -130,8 +130,7 @@ class ServerBackend:
         Args:
             prompts: The prompts; read lazily in the caller's thread, at most ``2 * concurrency``
                 ahead of the answers.
-            probabilities: Whether to ask for log-probabilities. From a server that gives none the
-                answers have none.
+            probabilities: Whether to ask for log-probabilities; a server may give none.
 
         Returns:
             The place of each prompt and its answer, as they arrive. Close the generator to stop

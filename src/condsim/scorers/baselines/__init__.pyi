@@ -1,5 +1,8 @@
-from .bertscore import BertScoreScorer as BertScoreScorer
-from .glove import GloveScorer as GloveScorer, read_vectors as read_vectors
+from .pretrained import (
+    BertScoreScorer as BertScoreScorer,
+    GloveScorer as GloveScorer,
+    read_vectors as read_vectors,
+)
 from .simple import (
     BASELINES as BASELINES,
     UNFITTED_BASELINES as UNFITTED_BASELINES,

@@ -48,6 +48,8 @@ def iter_rows(
             iteration all else.
         MissingExtraError: If the file is Parquet and pyarrow is not installed.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"The 'path' must be a path. Got {type(path).__name__} instead.")
     path = Path(path)
     status = _status(path)
     suffix = suffix_of(path)

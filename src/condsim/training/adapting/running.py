@@ -35,15 +35,18 @@ from condsim.scorers import (
 )
 from condsim.settings import Settings as BaseSettings
 from condsim.tasks import load_task
-from condsim.training.adapting.carrying import carried_calibration, carried_head, mixed_conditions
-from condsim.training.adapting.labelled import (
+from condsim.training.adapting.result import Adaptation, movement
+from condsim.training.adapting.rows import (
     LabelledRow,
+    Rehearsal,
+    carried_calibration,
+    carried_head,
+    load_rehearsal,
+    mixed_conditions,
     read_labelled,
     split_labelled,
     write_labelled,
 )
-from condsim.training.adapting.rehearsal import Rehearsal, load_rehearsal
-from condsim.training.adapting.result import Adaptation, movement
 from condsim.training.arithmetic import measure
 from condsim.training.export import SAMPLES, export_onnx, exported_folder, restore_onnx
 from condsim.training.recipe import Recipe, Source
@@ -299,7 +302,7 @@ class _Making:
         plan, settings = self._plan(start), self.settings
         needed = math.ceil(plan.steps * settings.batch_size * settings.rehearsal)
         inputs, vectors = rehearsal.write(
-            load_encoder(start), self.work, most=needed, seed=settings.seed
+            _bi_encoder(start), self.work, most=needed, seed=settings.seed
         )
         known = Settings.load(start)
         recipe = Recipe(
@@ -393,7 +396,7 @@ class _Making:
         return OnnxScorer(output)
 
 
-def load_encoder(folder: Path) -> EncoderScorer:
+def _bi_encoder(folder: Path) -> EncoderScorer:
     """Loads the bi-encoder of a folder that was checked."""
     scorer = load_trained(folder)
     if not isinstance(scorer, EncoderScorer):

@@ -1,11 +1,11 @@
-from .result import (
+from .running import (
     Correlations as Correlations,
     SeedResult as SeedResult,
     SweepResult as SweepResult,
     TrialResult as TrialResult,
+    run_sweep as run_sweep,
     to_markdown as to_markdown,
 )
-from .running import run_sweep as run_sweep
 from .spec import (
     Range as Range,
     SweepSpec as SweepSpec,

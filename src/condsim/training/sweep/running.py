@@ -2,32 +2,183 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import math
+import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
+
+from pydantic import ValidationError
 
 from condsim.errors import InputError, ModelError, require
-from condsim.evaluation import Report, evaluate
-from condsim.files import write_text
+from condsim.evaluation import ModelResult, Report, evaluate, markdown_table
+from condsim.files import check_folder, write_text
 from condsim.kept import locked
 from condsim.scorers import ConditionOnlyScorer, load_trained
+from condsim.settings import Settings
 from condsim.tasks import load_task
 from condsim.training.folder import FinishedRun
-from condsim.training.recipe import save_recipe
+from condsim.training.recipe import Recipe, save_recipe
 from condsim.training.run import run_or_resume
-from condsim.training.sweep.result import (
-    Correlations,
-    HeldOut,
-    SeedResult,
-    SweepResult,
-    TrialResult,
-    read_result,
-    to_markdown,
-    write_result,
-)
-from condsim.training.sweep.spec import Point, SweepSpec, point_name
+from condsim.training.sweep.spec import Point, SweepSpec, point_name, value_text
 from condsim.training.sweep.study import LOCK, STUDY, run_trials
+
+_FORMAT = 1
+
+
+class Correlations(Settings):
+    """Two correlations with the gold labels x 100; None for constant scores."""
+
+    spearman: float | None
+    pearson: float | None
+
+    @classmethod
+    def of(cls, result: ModelResult) -> Correlations:
+        """Takes the two from the result of an evaluation."""
+        values = {name: result.metrics[name].value for name in cls.model_fields}
+        return cls(**{name: None if math.isnan(v) else v for name, v in values.items()})
+
+
+class TrialResult(Settings):
+    """One trial."""
+
+    parameters: dict[str, Any]  # by recipe key
+    folder: str  # of the run, relative to that of the sweep
+    dev: Correlations
+    seconds: float | None  # of training
+    error: str | None = None  # why it has no result, such as a training that diverged
+
+
+class SeedResult(Settings):
+    """What the best recipe reached with one seed."""
+
+    seed: int
+    folder: str  # of the run, relative to that of the sweep
+    figures: Correlations
+
+
+class HeldOut(Settings):
+    """What the models of the best recipe reached on the held-out file."""
+
+    file: str  # as the sweep names it
+    revision: str  # first 12 hex digits of its SHA-256
+    rows: int  # with a label
+    seeds: tuple[SeedResult, ...]
+    condition_only: Correlations
+
+
+class SweepResult(Settings):
+    """The result of a sweep on the dev file, and on the held-out file if it names one."""
+
+    name: str
+    search: dict[str, Any]  # what decided the trials; see ``SweepSpec.search``
+    trials: tuple[TrialResult, ...]  # the best first, those without a result last
+    recipe: Recipe  # the best, with the seed that the trials had
+    seeds: tuple[SeedResult, ...]
+    condition_only: Correlations
+    held_out: HeldOut | None = None  # stored in a file of its own
+
+
+Result = TypeVar("Result", HeldOut, SweepResult)
+
+
+def write_result(result: HeldOut | SweepResult, path: Path) -> None:
+    """Writes a result, with mean and deviation over the seeds, in one step."""
+    content = result.model_dump(mode="json", exclude={"held_out"})
+    whole = {"format": _FORMAT, **content, "mean": _means(result.seeds)}
+    write_text(path, json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def read_result(kind: type[Result], path: Path) -> Result:
+    """Reads what :func:`write_result` wrote."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as a result of a sweep: {error}.") from error
+    if not isinstance(content, dict) or content.pop("format", None) != _FORMAT:
+        raise InputError(f"{path} is not a result of a sweep in format {_FORMAT}.")
+    content.pop("mean", None)
+    try:
+        return kind.model_validate_json(json.dumps(content))
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = ".".join(map(str, fault["loc"]))
+        raise InputError(
+            f"{path} is not a whole result of a sweep: '{place}': {fault['msg']}."
+        ) from error
+
+
+def to_markdown(result: SweepResult) -> str:
+    """Lays the result out: the trials, the best recipe's seeds, the baseline, the held-out file.
+
+    Returns:
+        Markdown that ends in a newline. Spearman and Pearson are x 100.
+    """
+    keys = list(result.trials[0].parameters)
+    dev = result.recipe.dev
+    lines = [f"# Sweep {result.name}", "", f"{len(result.trials)} trials on `{dev}`:", ""]
+    lines += markdown_table(
+        ["", *keys, "Spearman", "Pearson", "minutes"],
+        (
+            [
+                str(rank),
+                *(value_text(trial.parameters[key]) for key in keys),
+                *_cells(trial.dev),
+                "-" if trial.seconds is None else f"{trial.seconds / 60:.1f}",
+            ]
+            for rank, trial in enumerate(result.trials, start=1)
+        ),
+    )
+    failed = [trial for trial in result.trials if trial.error]
+    lines += [""] * bool(failed)
+    lines += [f"- no result: `{trial.folder}`: {trial.error}" for trial in failed]
+    lines += ["", f"The best recipe with {len(result.seeds)} seeds on `{dev}`, its runs apart from"]
+    lines += ["the trials unless a seed is that of the trials:", ""]
+    lines += _seeds_table(result.seeds, result.condition_only)
+    if result.held_out is not None:
+        file, rows = result.held_out.file, result.held_out.rows
+        lines += ["", f"The same models on the held-out `{file}` ({rows} rows), scored once:", ""]
+        lines += _seeds_table(result.held_out.seeds, result.held_out.condition_only)
+    return "\n".join(lines) + "\n"
+
+
+def _seeds_table(seeds: Sequence[SeedResult], condition_only: Correlations) -> list[str]:
+    spreads = [
+        _number(one["mean"]) + ("" if one["std"] is None else f" ± {_number(one['std'])}")
+        for one in _means(seeds).values()
+    ]
+    return markdown_table(
+        ["", "Spearman", "Pearson"],
+        [
+            *([f"seed {seed.seed}", *_cells(seed.figures)] for seed in seeds),
+            ["**mean ± standard deviation**", *spreads],
+            ["condition-only", *_cells(condition_only)],
+        ],
+    )
+
+
+def _cells(figures: Correlations) -> list[str]:
+    return [_number(figures.spearman), _number(figures.pearson)]
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def _means(seeds: Sequence[SeedResult]) -> dict[str, dict[str, float | None]]:
+    """Mean and sample standard deviation over the seeds; None where they do not exist."""
+    means: dict[str, dict[str, float | None]] = {}
+    for name in ("spearman", "pearson"):
+        values = [getattr(seed.figures, name) for seed in seeds]
+        whole = None not in values
+        means[name] = {
+            "mean": statistics.fmean(values) if whole else None,
+            "std": statistics.stdev(values) if whole and len(values) > 1 else None,
+        }
+    return means
+
 
 RESULT = "sweep.json"
 TABLE = "sweep.md"
@@ -57,7 +208,7 @@ def run_sweep(spec: SweepSpec, output: Path) -> SweepResult:
         MissingExtraError: If the ``train`` extra is not installed.
         KeyboardInterrupt: If Ctrl-C ended it; what was done up to then is kept.
     """
-    _check_output(output)
+    check_folder(output, what="sweep", own=(STUDY, RESULT, LOCK))
     known = _known(spec, output)
     if known is not None:
         return known
@@ -83,15 +234,6 @@ def run_sweep(spec: SweepSpec, output: Path) -> SweepResult:
     )
     with locked(output / LOCK):
         return _known(spec, output) or _write(spec, result, output)
-
-
-def _check_output(output: Path) -> None:
-    if output.exists() and not output.is_dir():
-        raise InputError(f"{output} is a file; --output must be a folder.")
-    ours = (STUDY, RESULT, LOCK)
-    if output.is_dir() and any(output.iterdir()):
-        if not any((output / name).is_file() for name in ours):
-            raise InputError(f"{output} is not empty and holds no sweep; give another --output.")
 
 
 def _known(spec: SweepSpec, output: Path) -> SweepResult | None:

@@ -1,0 +1,74 @@
+// Which words carry a score: coloured, and with numbers.
+
+import { ask, make, problem, shown } from "./api.js";
+
+const panel = document.getElementById("why");
+let opener = null;
+
+function signed(value) {
+  const figure = Math.abs(value).toFixed(2);
+  return figure === "0.00" ? figure : `${value < 0 ? "−" : "+"}${figure}`;
+}
+
+function words(text, strongest) {
+  const line = make("p", { className: "words", dir: "auto" });
+  for (const word of text.words) {
+    const share = Math.abs(word.contribution) / strongest;
+    const raises = word.contribution >= 0;
+    const one = make(
+      "span",
+      { className: share < 0.08 ? "word" : `word ${raises ? "raises" : "lowers"}` },
+      make("span", {}, word.text),
+      make("small", {}, signed(word.contribution)),
+    );
+    one.style.setProperty("--strength", (0.65 * share).toFixed(2));
+    line.append(one, " ");
+  }
+  return text.reading ? [line, make("p", { className: "note" }, `Read: ${text.reading}`)] : [line];
+}
+
+/** Hides the explanation, which is of texts that have changed. */
+export function hideWhy() {
+  panel.hidden = true;
+}
+
+function close() {
+  hideWhy();
+  opener?.focus();
+}
+
+panel.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") close();
+});
+
+/** Explains a score below what was clicked on. */
+export async function why(sentence1, sentence2, condition) {
+  opener = document.activeElement;
+  const body = { sentence1, sentence2 };
+  if (condition) body.condition = condition;
+  panel.hidden = false;
+  panel.replaceChildren(make("p", {}, "Looking at the words …"));
+  let found;
+  try {
+    found = await ask("v1/explain", body);
+  } catch (error) {
+    hideWhy();
+    problem(error.message);
+    return;
+  }
+  const every = found.texts.flatMap((text) => text.words.map((word) => Math.abs(word.contribution)));
+  const strongest = Math.max(...every, 1e-9);
+  panel.replaceChildren(
+    make("h2", {}, `Why ${shown(found.score)}: ${condition || "the texts as a whole"}`),
+    ...found.texts.flatMap((text) => words(text, strongest)),
+    make(
+      "p",
+      { className: "note" },
+      `Blue words raise the score; orange, underlined ones lower it. All numbers and ${shown(found.remainder)}, `
+        + `the score when one text says nothing, add up to ${shown(found.score)}.`,
+    ),
+    make("button", { type: "button", className: "quiet", click: close }, "Close"),
+  );
+  panel.focus({ preventScroll: true });
+  panel.scrollIntoView({ block: "nearest" });
+}
