@@ -261,8 +261,8 @@ class Shots:
         task, labels, under = self._task, self._task.labels, self._task.conditions
         pairs = ((row, task.sentences1[row], task.sentences2[row]) for row in rows)
         return [
-            Example(*pair, None if under is None else under[row], float(labels[row]))
-            for row, *pair in islice(pairs, self.count)
+            Example(text1, text2, None if under is None else under[row], float(labels[row]))
+            for row, text1, text2 in islice(pairs, self.count)
         ]
 
 
