@@ -11,17 +11,21 @@ from pathlib import Path
 from benchmarks.result import Result
 from benchmarks.rows import generated_rows, write_rows
 
-__all__ = ["BAR", "memory_result", "peak_memory"]
+__all__ = ["BAR", "Cost", "cost_of", "memory_result", "peak_memory"]
 
 BAR = 0.9
 
 # A process begins with the peak of the one that started it, and this one holds torch; so a small
 # one starts the command and reads the peak of its children.
 _MEASURE = """
-import resource, subprocess, sys
+import resource, subprocess, sys, time
+start = time.perf_counter()
 subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 """
+
+Cost = tuple[float, float]
+"""Seconds, and the most memory held at once in MiB."""
 
 
 def memory_result(*, quick: bool) -> Result:
@@ -58,18 +62,25 @@ def memory_result(*, quick: bool) -> Result:
 
 
 def peak_memory(command: list[str]) -> float:
-    """Runs a command and returns the most memory it held at once.
+    """Runs a command and returns the most memory it held at once, in MiB; see `cost_of`."""
+    return cost_of(command)[1]
+
+
+def cost_of(command: list[str]) -> Cost:
+    """Runs a command and measures it.
 
     Args:
         command: The command.
 
     Returns:
-        Peak of its resident memory in MiB; that of the processes it started is not counted.
+        Seconds from start to exit, and the peak of its resident memory in MiB; that of the
+        processes it started is not counted.
 
     Raises:
         subprocess.CalledProcessError: If it fails.
     """
     words = [sys.executable, "-c", _MEASURE, *command]
     done = subprocess.run(words, check=True, capture_output=True, text=True)
+    seconds, peak = done.stdout.split()
     # Linux counts in KiB, macOS in bytes.
-    return int(done.stdout) / (1024**2 if sys.platform == "darwin" else 1024)
+    return float(seconds), int(peak) / (1024**2 if sys.platform == "darwin" else 1024)

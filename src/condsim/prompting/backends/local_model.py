@@ -35,6 +35,7 @@ from transformers.utils import logging
 from condsim.encoders import without_progress_bars
 from condsim.errors import InputError, ModelError, require
 from condsim.files import sha256_of
+from condsim.precision import uses_bfloat16
 
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 
@@ -216,8 +217,7 @@ class Checkpoint:
         dtype = stored if isinstance(stored, torch.dtype) else torch.float32
         if device.type != "cpu":
             return dtype
-        native = bool(torch.cpu.get_capabilities().get("avx512_bf16", False))
-        return dtype if dtype == torch.bfloat16 and native else torch.float32
+        return dtype if dtype == torch.bfloat16 and uses_bfloat16("auto") else torch.float32
 
 
 @contextmanager
