@@ -180,7 +180,7 @@ def parse_score(text: str, *, parsing: Parsing = "strict") -> float | None:
     Examples:
         >>> parse_score("The Answer is 2.0.")
         2.0
-        >>> parse_score("5\\nInput: Sentence 1: 2 dogs run.")
+        >>> parse_score("5\nInput: Sentence 1: 2 dogs run.")
         5.0
         >>> parse_score("3 out of 5") is None
         True
