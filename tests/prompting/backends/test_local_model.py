@@ -134,8 +134,9 @@ def test_dtype_on_is_that_of_the_checkpoint_where_the_device_is_fast(
     checkpoint = open_checkpoint(copy)
     assert checkpoint.dtype_on(torch.device("cuda")) == stored
     for native in (True, False):
-        facts = {"avx512_bf16": native}
-        monkeypatch.setattr(torch.cpu, "get_capabilities", facts.copy)
+        monkeypatch.setattr(
+            "condsim.prompting.backends.local_model.uses_bfloat16", {"auto": native}.__getitem__
+        )
         fast = native and stored == torch.bfloat16
         assert checkpoint.dtype_on(CPU) == (stored if fast else torch.float32)
     model = load_weights(checkpoint, device=CPU, max_new_tokens=20)
