@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from condsim.terminal import Terminal
+if TYPE_CHECKING:
+    from rich.text import Text
 
 Model: TypeAlias = Annotated[
     str | None, typer.Option(help="Model folder or Hub name.", show_default="the model that ships")
@@ -54,6 +53,11 @@ def show_table(
     head: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | Text | None = None
 ) -> None:
     """Prints a table: names in the first column, figures in the others."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from condsim.terminal import Terminal
+
     table = Table(title=title, show_header=any(head))
     for place, name in enumerate(head):
         table.add_column(name, justify="right" if place else "left", overflow="fold")
