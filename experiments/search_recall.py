@@ -193,7 +193,8 @@ Of the best 10 and 100 texts that the model finds when it reads every text under
 many `index.search` finds, in %. At most {queries} texts of a set are queries, each of them among
 the texts; {rescore} texts are scored in the second stage.
 
-- **Two stages**: what `condsim search` does: a map learned from 1,024 texts under the condition.
+- **Two stages**: what `condsim search` does: a map learned from 1,024 texts under the condition,
+  then eight rounds of scoring, each of which says what to score next.
 - **Plain**: stored vectors without a condition choose as many texts to score, without that map.
 - **Plain alone**: stored vectors without a condition and no second stage.
 

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from condsim.errors import InputError
 from condsim.search import Index, first_stage
+from condsim.search.first_stage import expected
 
 
 @pytest.fixture
@@ -161,3 +164,20 @@ def test_approximate_index_finds_the_nearest(scorer, tmp_path, monkeypatch):
 def test_approximate_index_of_few_rows_raises(made):
     with pytest.raises(InputError, match=r"needs at least 10,000 rows\. .* has 5"):
         made.approximate()
+
+
+def test_scores_are_expected_from_those_of_near_texts():
+    # Without a slope: mean 1/2, what is left is +1/2 and -1/2. The kernel of two texts at right
+    # angles is exp(-1), so both weights are 1/2 / (1.3 - exp(-1)); the third is like the first.
+    vectors = np.array([[1, 0], [0, 1], [1, 0]], np.float32)
+    near, known = np.zeros(3, np.float32), np.array([0, 1])
+    found = expected(near, vectors, known, np.array([1, 0], np.float32))
+    assert found[2] == pytest.approx(0.5 + 0.5 * (1 - math.exp(-1)) / (1.3 - math.exp(-1)))
+    assert found.mean() == pytest.approx((2 * found[0] + found[1]) / 3)
+
+
+def test_scores_are_expected_on_the_line_of_the_first_stage():
+    vectors = np.eye(4, dtype=np.float32)
+    near = np.array([1, 2, 3, 5], np.float32)
+    found = expected(near, vectors, np.arange(3), np.array([0.1, 0.2, 0.3], np.float32))
+    assert found == pytest.approx([0.1, 0.2, 0.3, 0.5], abs=1e-5)

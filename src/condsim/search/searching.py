@@ -5,22 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from condsim.errors import InputError
 from condsim.kept import digest
 from condsim.scorers import EmbeddingScorer, check_rows, rescaled
-from condsim.search.first_stage import FirstStage, Sample, Vectors
+from condsim.search.first_stage import FirstStage, Sample, Vectors, expected
 from condsim.search.rows import KEY, NUMBER, VECTOR, read_record
 from condsim.search.store import ROWS, About, Store
 from condsim.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Conditions = str | Sequence[str] | Mapping[str, float]
 """One condition, several of equal weight, or several with their weights."""
 
 _SAMPLE = 1024  # texts that the first stage learns a condition from
+_ROUNDS = 8  # of the second stage
+_POOL = 10  # times as many texts as are scored: what a round chooses from
+_LEAST_GUIDED, _MOST_GUIDED = 80, 1000  # texts scored in rounds; all others at once
 _PROBES, _REFINE = 64, 5  # of an approximate index: parts looked at, and how many times too many
 
 
@@ -132,8 +138,10 @@ class Searcher:
         if len(known) == len(tables) and not any(len(self.unprepared(one)) for one in known):
             return self._exact(asked, about, known, allowed)
         rows = self.places()[0] if allowed is None else allowed
-        numbers = rows if len(rows) <= asked.rescore else self._candidates(asked, about, allowed)
-        return self._rescored(asked, about, numbers) if len(numbers) else []
+        if len(rows) > asked.rescore:
+            return self._two_stages(asked, about, allowed)
+        texts = [record[about.text] for record in self.rows(rows, [about.text])]
+        return self._hits(asked, about, rows, self._scores(asked, texts)) if texts else []
 
     def places(self) -> tuple[IntArray, IntArray]:
         """Numbers of all rows, sorted, and where LanceDB has them, ``(n,)`` each."""
@@ -147,12 +155,20 @@ class Searcher:
 
     def rows(self, numbers: IntArray, columns: Sequence[str]) -> list[dict[str, Any]]:
         """Reads rows by their numbers, in that order."""
+        records: list[dict[str, Any]] = self._taken(numbers, columns).to_pylist()
+        return records
+
+    def _taken(self, numbers: IntArray, columns: Sequence[str]) -> pa.Table:
+        """Reads columns of rows by their numbers, in that order."""
         known, ids = self.places()
         wanted = ids[np.searchsorted(known, numbers)].tolist()
         query = self._store.table(ROWS).take_row_ids(wanted).select([*columns, NUMBER])
         with self._store.told("read"):
-            found = {record[NUMBER]: record for record in query.to_arrow().to_pylist()}
-        return [found[number] for number in numbers.tolist()]
+            found = query.to_arrow()
+        order = np.argsort(found[NUMBER].to_numpy())
+        ranks = np.empty(len(numbers), np.int64)
+        ranks[np.argsort(numbers)] = order
+        return found.take(ranks)
 
     def unprepared(self, table: str) -> IntArray:
         """Numbers of the rows that have no vector in a table."""
@@ -181,32 +197,50 @@ class Searcher:
         vectors = np.array([record[VECTOR] for record in found], np.float32)
         return [record[text] for record in found], vectors
 
-    def _candidates(self, asked: Asked, about: About, allowed: IntArray | None) -> IntArray:
-        """The first stage: numbers of the rows to score."""
+    def _two_stages(self, asked: Asked, about: About, allowed: IntArray | None) -> list[Hit]:
+        """Scores the best texts of the first stage in rounds, each of which guides the next."""
         parts = [
             weight * self._stage.query(asked.text, condition, lambda: self._sample(about.text))
             for condition, weight in asked.weights.items()
         ]
         vector = np.sum(np.stack(parts), axis=0)  # (d,)
+        rounds = _ROUNDS if _LEAST_GUIDED <= asked.rescore <= _MOST_GUIDED else 1
+        looked_at = asked.rescore * (_POOL if rounds > 1 else 1)
+        numbers = self._nearest(vector, looked_at, asked, allowed)
+        found = self._taken(numbers, [about.text, VECTOR])
+        vectors = found[VECTOR].combine_chunks().flatten().to_numpy().reshape(-1, len(vector))
+        vectors, texts = vectors.astype(np.float32), found[about.text].to_pylist()
+        near = vectors @ vector
+        left, scored = np.argsort(-near, kind="stable"), np.empty(0, np.int64)
+        scores = np.empty((len(parts), 0), np.float32)
+        for some in np.array_split(np.arange(min(asked.rescore, len(texts))), rounds):
+            if len(scored):
+                guess = expected(near, vectors, scored, self._combined(asked, scores))
+                left = left[np.argsort(-guess[left], kind="stable")]
+            chosen, left = left[: len(some)], left[len(some) :]
+            more = self._scores(asked, [texts[place] for place in chosen.tolist()])
+            scored, scores = np.append(scored, chosen), np.append(scores, more, axis=1)
+        return self._hits(asked, about, numbers[scored], scores)
+
+    def _nearest(
+        self, vector: FloatArray, top: int, asked: Asked, allowed: IntArray | None
+    ) -> IntArray:
+        """The first stage: numbers of the rows whose vectors are nearest to one of the query."""
         table = self._store.table(ROWS)
         if not self._store.is_approximate():
-            return self._of(ROWS).best(vector, asked.rescore, allowed=allowed)[0]
+            return self._of(ROWS).best(vector, top, allowed=allowed)[0]
         query = table.search(vector, vector_column_name=VECTOR).distance_type("dot")
-        query = query.nprobes(_PROBES).refine_factor(_REFINE).limit(asked.rescore)
+        query = query.nprobes(_PROBES).refine_factor(_REFINE).limit(top)
         query = query.select([NUMBER, "_distance"])
         with self._store.told("read"):
             found = (query if asked.where is None else query.where(asked.where)).to_arrow()
         numbers: IntArray = found[NUMBER].to_numpy()
         return numbers
 
-    def _rescored(self, asked: Asked, about: About, numbers: IntArray) -> list[Hit]:
-        """The second stage: scores candidates under each condition, and keeps the best."""
-        found = self.rows(numbers, [about.text])
-        texts = [record[about.text] for record in found]
-        scores = np.stack(
-            [self._scorer.score([asked.text] * len(texts), texts, one) for one in asked.conditions]
-        )  # (k, m)
-        return self._hits(asked, about, numbers, scores)
+    def _scores(self, asked: Asked, texts: Sequence[str]) -> FloatArray:
+        """The second stage: scores of m texts under each condition, ``(k, m)``."""
+        queries = [asked.text] * len(texts)
+        return np.stack([self._scorer.score(queries, texts, one) for one in asked.conditions])
 
     def _exact(
         self, asked: Asked, about: About, tables: Sequence[str], allowed: IntArray | None
