@@ -45,7 +45,7 @@ class NumberScorer:
 @pytest.fixture
 def numbers(monkeypatch):
     made = NumberScorer()
-    monkeypatch.setattr(module, "load_scorer", lambda model: made)
+    monkeypatch.setattr(module, "load_scorer", lambda model, device: made)
     return made
 
 

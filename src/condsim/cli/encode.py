@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, Annotated, Any
@@ -13,6 +14,7 @@ import numpy as np
 import typer
 from numpy.lib import format as npy
 
+from condsim.cli.options import Engine, RayAddress, RayWorkers, check_engine, revision_of
 from condsim.errors import InputError
 from condsim.files import replacing
 from condsim.loading import load_encoder
@@ -58,16 +60,45 @@ def _write_array(
         raise InputError(f"The file changed while it was read: {rows} rows, then {written}.")
 
 
+def _encode_file(
+    file: Path, output: Path, *, column: str, model: str | None, plain: bool, float16: bool
+) -> None:
+    """Encodes a file into another, whose suffix says the format."""
+    suffix = output.suffix.lower()
+    if suffix not in (".npy", ".npz"):
+        raise InputError(
+            f"{output}: the suffix must be .npy or .npz. Got {output.suffix!r} instead."
+        )
+    check_file(file)
+    # Also finds every fault before the work starts.
+    rows = sum(1 for _ in _texts(file, column, plain=plain))
+    scorer = load_encoder(model)
+    with replacing(output) as unfinished:
+        _write_array(
+            unfinished,
+            scorer,
+            _texts(file, column, plain=plain),
+            rows=rows,
+            zipped=suffix == ".npz",
+            kind=np.float16 if float16 else np.float32,
+        )
+    typer.echo(f"{output}: {rows} embeddings of dimension {scorer.dimension}", err=True)
+
+
 def encode(
     file: Annotated[
         Path,
         typer.Option(
             help="File to encode: CSV, TSV, JSONL or Parquet with the columns sentence and "
-            "condition."
+            "condition. With --engine ray, a pattern of many.",
         ),
     ],
     output: Annotated[
-        Path, typer.Option(help="File to write: .npy, or .npz with the array 'embeddings'.")
+        Path,
+        typer.Option(
+            help="File to write: .npy, or .npz with the array 'embeddings'. With --engine ray, a "
+            "folder of .npy files.",
+        ),
     ],
     column: Annotated[
         str, typer.Option(help="Column of the sentences, such as sentence1 in a file of pairs.")
@@ -82,6 +113,9 @@ def encode(
     float16: Annotated[
         bool, typer.Option("--float16", help="Write float16: half the bytes, about 3 digits.")
     ] = False,
+    engine: Engine = "local",
+    address: RayAddress = None,
+    workers: RayWorkers = None,
 ) -> None:
     """Encode sentences, each under its condition.
 
@@ -94,23 +128,23 @@ def encode(
     `condsim encode --file sentences.csv --output embeddings.npy`
 
     `condsim encode --file pairs.csv --column sentence2 --output second.npz`
+
+    `condsim encode --engine ray --file 'texts/part-*.csv' --output embeddings`
     """
-    suffix = output.suffix.lower()
-    if suffix not in (".npy", ".npz"):
-        raise InputError(
-            f"{output}: the suffix must be .npy or .npz. Got {output.suffix!r} instead."
-        )
-    check_file(file)
-    # Also finds every fault before the work starts.
-    rows = sum(1 for _ in _texts(file, column, plain=plain))
-    scorer = load_encoder(model)
-    with replacing(output) as partial:
-        _write_array(
-            partial,
-            scorer,
-            _texts(file, column, plain=plain),
-            rows=rows,
-            zipped=suffix == ".npz",
-            kind=np.float16 if float16 else np.float32,
-        )
-    typer.echo(f"{output}: {rows} embeddings of dimension {scorer.dimension}", err=True)
+    check_engine(engine, address, workers)
+    work = partial(_encode_file, column=column, model=model, plain=plain, float16=float16)
+    if engine == "local":
+        work(file, output)
+        return
+    from condsim.cli.parts import work_on_parts
+
+    asked = {"column": column, "plain": plain, "float16": float16}
+    work_on_parts(
+        file,
+        output,
+        work,
+        settings={"command": "encode", "model": revision_of(model), **asked},
+        suffix=".npy",
+        address=address,
+        workers=workers,
+    )

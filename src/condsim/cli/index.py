@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from condsim.cli.options import RayAddress, RayWorkers
+from condsim.cli.options import RayAddress, RayWorkers, check_engine
 from condsim.cli.running import long_work
-from condsim.errors import InputError
 
 if TYPE_CHECKING:
     from condsim.search import Added
@@ -186,10 +185,7 @@ def prepare(
     """
     from condsim.search import Index
 
-    if engine == "local" and (address is not None or workers is not None):
-        raise InputError(
-            "--address and --workers are for --engine ray. Add that, or leave them out."
-        )
+    check_engine(engine, address, workers)
     with long_work(log=None) as progress:
         opened = Index.open(folder, model=model)
         encoding = None

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
+
+from condsim.errors import InputError
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -36,9 +38,29 @@ RayAddress: TypeAlias = Annotated[
 RayWorkers: TypeAlias = Annotated[
     int | None, typer.Option(min=1, help="Ray workers.", show_default="as many as fit")
 ]
+Engine: TypeAlias = Annotated[
+    Literal["local", "ray"],
+    typer.Option(help="Work in this process, or on many files on a Ray cluster."),
+]
 JsonFile: TypeAlias = Annotated[
     Path | None, typer.Option("--json", help="Also write the report as JSON.")
 ]
+
+
+def check_engine(engine: str, address: str | None, workers: int | None) -> None:
+    """Refuses options of a Ray cluster without one."""
+    if engine == "local" and (address is not None or workers is not None):
+        raise InputError(
+            "--address and --workers are for --engine ray. Add that, or leave them out."
+        )
+
+
+def revision_of(model: str | None) -> str:
+    """What changes when a model's scores may: a hash of its files, or its name on the Hub."""
+    from condsim.loading import NamedScorer
+
+    name = model or "default"
+    return NamedScorer(name, name).revision() or name
 
 
 def write_report(path: Path | None, report: Mapping[str, object]) -> None:

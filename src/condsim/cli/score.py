@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import numpy as np
 import typer
 
-from condsim.cli.options import Model
-from condsim.errors import InputError
+from condsim.cli.options import (
+    Device,
+    Engine,
+    Model,
+    RayAddress,
+    RayWorkers,
+    check_engine,
+    revision_of,
+)
+from condsim.errors import InputError, require
+from condsim.files import replacing
 from condsim.loading import load_scorer
 from condsim.tasks import (
     aligned_records,
@@ -25,6 +38,7 @@ from condsim.tasks import (
 )
 
 if TYPE_CHECKING:
+    from condsim.scorers import PairScorer
     from condsim.terminal import Terminal
 
 ROWS = 4096  # scored and written at once: what bounds the memory
@@ -32,24 +46,76 @@ SHOWN = 200  # rows of a table; nobody reads more than that
 
 Scale = Literal["unit", "likert", "raw"]
 Record = Mapping[str, object]
+Load = Callable[[], "PairScorer"]
 
 _COLUMNS = ("sentence1", "sentence2", "condition")
 _JSON = (".jsonl", ".ndjson")
 _BAR = 20  # characters
 
 
-def _score_to_file(file: Path, output: Path, *, model: str | None, scale: Scale) -> None:
+def _score_pair(
+    sentence1: str | None,
+    sentence2: str | None,
+    condition: str | None,
+    *,
+    model: str | None,
+    scale: Scale,
+    device: str | None,
+) -> None:
+    if sentence1 is None or sentence2 is None or condition is None:
+        raise InputError(
+            "Give two sentences and a condition, or --file. The condition says in which respect to "
+            "compare, such as 'the sport'."
+        )
+    scorer = load_scorer(model, device=device)
+    typer.echo(f"{scorer.score(sentence1, sentence2, condition, scale=scale):.3f}")
+
+
+def _score_to_file(
+    file: Path, output: Path, *, model: str | None, scale: Scale, device: str | None
+) -> None:
     """Scores a file into another, whose suffix says the format."""
-    table = is_table(output)
-    rows = write_records(output, _scored(file, model=model, scale=scale, table=table))
+    load = partial(load_scorer, model, device=device)
+    if output.suffix.lower() == ".parquet":
+        rows = _score_parquet(file, output, load, scale=scale)
+    else:
+        table = is_table(output)
+        rows = write_records(output, _scored(file, load, scale=scale, table=table))
     typer.echo(f"{output}: {rows} rows scored", err=True)
 
 
-def _show_table(file: Path, *, model: str | None, scale: Scale) -> None:
+def _score_parquet(file: Path, output: Path, load: Load, *, scale: Scale) -> int:
+    """Scores a Parquet file into another, which keeps the types of the columns."""
+    if suffix_of(file) != ".parquet":
+        raise InputError(
+            f"{output}: Parquet is written where --file is Parquet too. Give an --output that ends "
+            "in .csv, .tsv or .jsonl."
+        )
+    arrow = require("pyarrow", extra="parquet")
+    parquet = require("pyarrow.parquet", extra="parquet")
+    scores = array("f", (float(str(row["score"])) for row in _scored(file, load, scale=scale)))
+    rows = 0
+    with ExitStack() as stack:  # the first reading found every fault of the file
+        unfinished = stack.enter_context(replacing(output))
+        source = stack.enter_context(parquet.ParquetFile(file, pre_buffer=False))
+        writer = None
+        for batch in source.iter_batches(batch_size=ROWS):
+            kept = arrow.Table.from_batches([batch])
+            kept = kept.drop_columns([name for name in kept.column_names if name == "score"])
+            added = arrow.array(np.array(scores[rows : rows + len(batch)]))
+            kept = kept.append_column("score", added)
+            if writer is None:
+                writer = stack.enter_context(parquet.ParquetWriter(unfinished, kept.schema))
+            writer.write_table(kept)
+            rows += len(batch)
+    return rows
+
+
+def _show_table(file: Path, load: Load, *, scale: Scale) -> None:
     """Prints each sentence pair once, and below it its conditions with their scores as bars."""
     from condsim.terminal import Terminal
 
-    records = _scored(file, model=model, scale=scale, block=SHOWN + 1)
+    records = _scored(file, load, scale=scale, block=SHOWN + 1)
     rows = list(islice(records, SHOWN + 1))
     console = Terminal(highlight=False)
     shown = rows[:SHOWN]
@@ -86,22 +152,22 @@ def _print_pair(
 
 
 def _scored(
-    file: Path, *, model: str | None, scale: Scale, table: bool = False, block: int | None = None
+    file: Path, load: Load, *, scale: Scale, table: bool = False, block: int | None = None
 ) -> Iterator[Record]:
     """Yields the rows of a file with their scores; the model is loaded when the first is read.
 
     For a ``table``, every row has the columns of all rows.
     """
     ragged, records = _records(file, table=table)
-    scored = _with_scores(records, model=model, scale=scale, block=block or ROWS)
+    scored = _with_scores(records, load, scale=scale, block=block or ROWS)
     return aligned_records(scored, last=["score"]) if table and ragged else scored
 
 
 def _with_scores(
-    records: Iterator[dict[str, object]], *, model: str | None, scale: Scale, block: int
+    records: Iterator[dict[str, object]], load: Load, *, scale: Scale, block: int
 ) -> Iterator[Record]:
     first = next(records)
-    scorer = load_scorer(model)
+    scorer = load()
     pending = [first, *islice(records, block - 1)]
     while pending:
         columns = ([str(row[name]) for row in pending] for name in _COLUMNS)
@@ -140,13 +206,18 @@ def score(
         Path | None,
         typer.Option(
             help="File to score: CSV, TSV, JSONL or Parquet with sentence1, sentence2, condition; "
-            "- reads TSV or JSONL from standard input."
+            "- reads TSV or JSONL from standard input. With --engine ray, a pattern of many.",
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help="File to write: .csv, .tsv or .jsonl.")
+        Path | None,
+        typer.Option(
+            help="File to write: .csv, .tsv, .jsonl, or .parquet if --file is. With --engine ray, "
+            "a folder.",
+        ),
     ] = None,
     model: Model = None,
+    device: Device = None,
     scale: Annotated[
         Scale,
         typer.Option(
@@ -161,6 +232,9 @@ def score(
             show_default="a table on a terminal",
         ),
     ] = None,
+    engine: Engine = "local",
+    address: RayAddress = None,
+    workers: RayWorkers = None,
 ) -> None:
     """Score how similar two sentences are with respect to a condition.
 
@@ -176,26 +250,37 @@ def score(
     `condsim score --file pairs.csv --output scored.csv --scale likert`
 
     `cat pairs.tsv | condsim score --file - > scored.tsv`
+
+    `condsim score --engine ray --file 's3://bucket/pairs/part-*.parquet' --output s3://bucket/scored`
     """
+    check_engine(engine, address, workers)
     if file is None:
-        if sentence1 is None or sentence2 is None or condition is None:
-            raise InputError(
-                "Give two sentences and a condition, or --file. The condition says in which "
-                "respect to compare, such as 'the sport'."
-            )
-        if output is not None or table is not None:
-            raise InputError("--output and --table go with --file.")
-        value = load_scorer(model).score(sentence1, sentence2, condition, scale=scale)
-        typer.echo(f"{value:.3f}")
+        if output is not None or table is not None or engine != "local":
+            raise InputError("--output, --table and --engine ray go with --file.")
+        _score_pair(sentence1, sentence2, condition, model=model, scale=scale, device=device)
         return
     if sentence1 is not None:
         raise InputError("Give either two sentences and a condition, or --file, not both.")
     if output is not None and table is not None:
         raise InputError("Give either --output or --table/--no-table, not both.")
 
-    if output is not None:
-        _score_to_file(file, output, model=model, scale=scale)
-    elif sys.stdout.isatty() if table is None else table:
-        _show_table(file, model=model, scale=scale)
+    if engine == "ray":
+        from condsim.cli.parts import work_on_parts
+
+        work_on_parts(
+            file,
+            output,
+            partial(_score_to_file, model=model, scale=scale, device=device),
+            settings={"command": "score", "model": revision_of(model), "scale": scale},
+            address=address,
+            workers=workers,
+            device=device,
+        )
+    elif output is not None:
+        _score_to_file(file, output, model=model, scale=scale, device=device)
     else:
-        write_tsv(sys.stdout, _scored(file, model=model, scale=scale, table=True))
+        load = partial(load_scorer, model, device=device)
+        if sys.stdout.isatty() if table is None else table:
+            _show_table(file, load, scale=scale)
+        else:
+            write_tsv(sys.stdout, _scored(file, load, scale=scale, table=True))
