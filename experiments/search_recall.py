@@ -194,7 +194,7 @@ many `index.search` finds, in %. At most {queries} texts of a set are queries, e
 the texts; {rescore} texts are scored in the second stage.
 
 - **Two stages**: what `condsim search` does: a map learned from 1,024 texts under the condition,
-  then eight rounds of scoring, each of which says what to score next.
+  then four rounds of scoring, each of which says what to score next.
 - **Plain**: stored vectors without a condition choose as many texts to score, without that map.
 - **Plain alone**: stored vectors without a condition and no second stage.
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import faiss
 import numpy as np
@@ -136,10 +136,8 @@ class _Block:
                 index.add(part)
         return cls(numbers, index)
 
-    def best(
-        self, asked: FloatArray, top: int, allowed: IntArray | None
-    ) -> tuple[IntArray, FloatArray]:
-        """The best rows of the block and their scores, best first."""
+    def best(self, asked: FloatArray, top: int, allowed: IntArray | None) -> _Found:
+        """The best rows of the block, best first."""
         chosen, rows = None, len(self.numbers)
         if allowed is not None:
             mask = np.isin(self.numbers, allowed, assume_unique=True)
@@ -148,9 +146,20 @@ class _Block:
             library: Any = faiss  # its stubs know C++ only
             chosen = library.SearchParameters(sel=library.IDSelectorBitmap(bits))
         if not rows:
-            return np.empty(0, np.int64), np.empty(0, np.float32)
+            return _NONE
         scores, places = self.vectors.search(asked[None], min(top, rows), params=chosen)
-        return self.numbers[places[0]], scores[0]
+        return _Found(self.numbers[places[0]], scores[0], places[0])
+
+
+class _Found(NamedTuple):
+    """Rows: their numbers, their scores and their places in a block, ``(n,)`` each."""
+
+    numbers: IntArray
+    scores: FloatArray
+    places: IntArray
+
+
+_NONE = _Found(np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.int64))
 
 
 class Vectors:
@@ -172,6 +181,26 @@ class Vectors:
         Only ``allowed`` numbers, sorted, are looked at, or all; of equal rows the first comes
         first.
         """
+        found = self._found(asked, top, allowed)[0]
+        return found.numbers, found.scores
+
+    def best_vectors(
+        self, asked: FloatArray, top: int, *, allowed: IntArray | None = None
+    ) -> tuple[IntArray, FloatArray | None]:
+        """As `best`, with the vectors, ``(n, d)``, or None where they are not kept in memory."""
+        found, blocks = self._found(asked, top, allowed)
+        if self._kept is None:
+            return found.numbers, None
+        vectors = np.empty((len(blocks), len(asked)), np.float32)
+        for number in np.unique(blocks).tolist():
+            chosen = blocks == number
+            vectors[chosen] = self._kept[number].vectors.reconstruct_batch(found.places[chosen])
+        return found.numbers, vectors
+
+    def _found(
+        self, asked: FloatArray, top: int, allowed: IntArray | None
+    ) -> tuple[_Found, IntArray]:
+        """The best rows, and the block of each."""
         asked = np.ascontiguousarray(asked, np.float32)
         with ThreadPoolExecutor(_processors()) as pool:
             found = [
@@ -179,10 +208,15 @@ class Vectors:
                 for some in _few(self._blocks(), _processors())
                 for part in pool.map(lambda one: one.best(asked, top, allowed), some)
             ]
-        numbers = np.concatenate([np.empty(0, np.int64), *(part[0] for part in found)])
-        scores = np.concatenate([np.empty(0, np.float32), *(part[1] for part in found)])
-        order = np.lexsort((numbers, -scores))[:top]
-        return numbers[order], scores[order]
+        blocks = np.repeat(np.arange(len(found)), [len(part.numbers) for part in found])
+        joined = _Found(
+            np.concatenate([_NONE.numbers, *(part.numbers for part in found)]),
+            np.concatenate([_NONE.scores, *(part.scores for part in found)]),
+            np.concatenate([_NONE.places, *(part.places for part in found)]),
+        )
+        order = np.lexsort((joined.numbers, -joined.scores))[:top]
+        best = _Found(joined.numbers[order], joined.scores[order], joined.places[order])
+        return best, blocks[order]
 
     def _blocks(self) -> Iterator[_Block]:
         table = self._store.table(self._table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,14 +17,11 @@ from condsim.search.rows import KEY, NUMBER, VECTOR, read_record
 from condsim.search.store import ROWS, About, Store
 from condsim.types import FloatArray, IntArray
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 Conditions = str | Sequence[str] | Mapping[str, float]
 """One condition, several of equal weight, or several with their weights."""
 
 _SAMPLE = 1024  # texts that the first stage learns a condition from
-_ROUNDS = 8  # of the second stage
+_ROUNDS = 4  # of the second stage; more find little more, and small batches are slow
 _POOL = 10  # times as many texts as are scored: what a round chooses from
 _LEAST_GUIDED, _MOST_GUIDED = 80, 1000  # texts scored in rounds; all others at once
 _PROBES, _REFINE = 64, 5  # of an approximate index: parts looked at, and how many times too many
@@ -140,8 +137,9 @@ class Searcher:
         rows = self.places()[0] if allowed is None else allowed
         if len(rows) > asked.rescore:
             return self._two_stages(asked, about, allowed)
-        texts = [record[about.text] for record in self.rows(rows, [about.text])]
-        return self._hits(asked, about, rows, self._scores(asked, texts)) if texts else []
+        if not len(rows):
+            return []
+        return self._hits(asked, about, rows, self._scores(asked, about, rows))
 
     def places(self) -> tuple[IntArray, IntArray]:
         """Numbers of all rows, sorted, and where LanceDB has them, ``(n,)`` each."""
@@ -155,20 +153,12 @@ class Searcher:
 
     def rows(self, numbers: IntArray, columns: Sequence[str]) -> list[dict[str, Any]]:
         """Reads rows by their numbers, in that order."""
-        records: list[dict[str, Any]] = self._taken(numbers, columns).to_pylist()
-        return records
-
-    def _taken(self, numbers: IntArray, columns: Sequence[str]) -> pa.Table:
-        """Reads columns of rows by their numbers, in that order."""
         known, ids = self.places()
         wanted = ids[np.searchsorted(known, numbers)].tolist()
         query = self._store.table(ROWS).take_row_ids(wanted).select([*columns, NUMBER])
         with self._store.told("read"):
-            found = query.to_arrow()
-        order = np.argsort(found[NUMBER].to_numpy())
-        ranks = np.empty(len(numbers), np.int64)
-        ranks[np.argsort(numbers)] = order
-        return found.take(ranks)
+            found = {record[NUMBER]: record for record in query.to_arrow().to_pylist()}
+        return [found[number] for number in numbers.tolist()]
 
     def unprepared(self, table: str) -> IntArray:
         """Numbers of the rows that have no vector in a table."""
@@ -204,41 +194,41 @@ class Searcher:
             for condition, weight in asked.weights.items()
         ]
         vector = np.sum(np.stack(parts), axis=0)  # (d,)
-        rounds = _ROUNDS if _LEAST_GUIDED <= asked.rescore <= _MOST_GUIDED else 1
-        looked_at = asked.rescore * (_POOL if rounds > 1 else 1)
-        numbers = self._nearest(vector, looked_at, asked, allowed)
-        found = self._taken(numbers, [about.text, VECTOR])
-        vectors = found[VECTOR].combine_chunks().flatten().to_numpy().reshape(-1, len(vector))
-        vectors, texts = vectors.astype(np.float32), found[about.text].to_pylist()
+        guided = _LEAST_GUIDED <= asked.rescore <= _MOST_GUIDED
+        looked_at = asked.rescore * (_POOL if guided else 1)
+        numbers, vectors = self._nearest(vector, looked_at, asked, allowed)
+        if not guided or vectors is None:
+            numbers = numbers[: asked.rescore]
+            return self._hits(asked, about, numbers, self._scores(asked, about, numbers))
         near = vectors @ vector
-        left, scored = np.argsort(-near, kind="stable"), np.empty(0, np.int64)
+        left, scored = np.arange(len(numbers)), np.empty(0, np.int64)
         scores = np.empty((len(parts), 0), np.float32)
-        for some in np.array_split(np.arange(min(asked.rescore, len(texts))), rounds):
+        for some in np.array_split(left[: asked.rescore], _ROUNDS):
             if len(scored):
                 guess = expected(near, vectors, scored, self._combined(asked, scores))
                 left = left[np.argsort(-guess[left], kind="stable")]
             chosen, left = left[: len(some)], left[len(some) :]
-            more = self._scores(asked, [texts[place] for place in chosen.tolist()])
+            more = self._scores(asked, about, numbers[chosen])
             scored, scores = np.append(scored, chosen), np.append(scores, more, axis=1)
         return self._hits(asked, about, numbers[scored], scores)
 
     def _nearest(
         self, vector: FloatArray, top: int, asked: Asked, allowed: IntArray | None
-    ) -> IntArray:
-        """The first stage: numbers of the rows whose vectors are nearest to one of the query."""
+    ) -> tuple[IntArray, FloatArray | None]:
+        """The first stage: numbers of the rows nearest to the query, and their vectors."""
         table = self._store.table(ROWS)
         if not self._store.is_approximate():
-            return self._of(ROWS).best(vector, top, allowed=allowed)[0]
+            return self._of(ROWS).best_vectors(vector, top, allowed=allowed)
         query = table.search(vector, vector_column_name=VECTOR).distance_type("dot")
         query = query.nprobes(_PROBES).refine_factor(_REFINE).limit(top)
         query = query.select([NUMBER, "_distance"])
         with self._store.told("read"):
             found = (query if asked.where is None else query.where(asked.where)).to_arrow()
-        numbers: IntArray = found[NUMBER].to_numpy()
-        return numbers
+        return found[NUMBER].to_numpy(), None
 
-    def _scores(self, asked: Asked, texts: Sequence[str]) -> FloatArray:
-        """The second stage: scores of m texts under each condition, ``(k, m)``."""
+    def _scores(self, asked: Asked, about: About, numbers: IntArray) -> FloatArray:
+        """The second stage: scores of m rows under each condition, ``(k, m)``."""
+        texts = [record[about.text] for record in self.rows(numbers, [about.text])]
         queries = [asked.text] * len(texts)
         return np.stack([self._scorer.score(queries, texts, one) for one in asked.conditions])
 
