@@ -259,15 +259,16 @@ def _bertscore(model: str) -> Scorer:
 
 def _cross_encoder(model: str) -> Scorer:
     library = require("sentence_transformers", extra="train")
-    from condsim.encoders import without_progress_bars
-    from condsim.scorers import CrossEncoderScorer
+    from condsim.encoders import quiet_loading
+    from condsim.scorers import CrossEncoderScorer, loading_reason
 
     try:
-        with without_progress_bars():
+        with quiet_loading():
             loaded = library.CrossEncoder(model)
     except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise ModelError(f"The cross-encoder {model!r} cannot be loaded: {reason}") from error
+        raise ModelError(
+            f"The cross-encoder {model!r} cannot be loaded: {loading_reason(error)}"
+        ) from error
     if loaded.num_labels != 1:
         raise ModelError(
             f"The cross-encoder {model!r} must have one output, a similarity. It has "

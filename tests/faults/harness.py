@@ -7,6 +7,7 @@ other in a shell, started from there too: Linux counts the memory of whoever sta
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import os
 import re
@@ -77,9 +78,9 @@ class Outcome:
 class Zygote:
     """A process with the imports of the commands done, which forks once for each command."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, environment: Mapping[str, str], *modules: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).resolve())],
+            [sys.executable, str(Path(__file__).resolve()), *modules],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -215,6 +216,8 @@ def serve() -> None:
     import onnxruntime  # noqa: F401
     import tokenizers  # noqa: F401
 
+    for module in sys.argv[1:]:
+        importlib.import_module(module)
     for line in sys.stdin:
         request = json.loads(line)
         pid = os.fork()

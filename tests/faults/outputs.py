@@ -397,6 +397,21 @@ def arguments() -> Iterator[Case]:
         says="appl",
         files={"neg.csv": HEAD + "".join(f"a {n},b {n},c,-1,n\n" for n in range(30))},
     )
+    yield Case(
+        "arguments/split over its own input",
+        "condsim build split q.csv --output ds && cp ds/train.csv before && "
+        "! condsim build split ds/train.csv --output ds --overwrite && cmp before ds/train.csv",
+        (0,),
+        says="is an input",
+        files={"q.csv": HEAD + "".join(f"a {n} c,b {n} d,c,{n % 5 + 1},n\n" for n in range(60))},
+        writes=("ds", "before"),
+    )
+    yield Case(
+        "streams/closed output of many",
+        "condsim score --file p.csv >&-",
+        says="output is closed",
+        files={"p.csv": PAIRS},
+    )
 
 
 CASES = [*same(), *places(), *streams(), *terminal(), *arguments()]

@@ -222,4 +222,21 @@ def stores() -> Iterator[Case]:
         )
 
 
-CASES = [*recipes(), *servers(), *stores()]
+def places() -> Iterator[Case]:
+    """Addresses and stores that cannot be, found before anything is asked."""
+    ask = "condsim prompt --model m --data p.csv --resamples 10 --retries 0"
+    yield Case(
+        "prompt/an address with a tab",
+        ask + " --answers a.sqlite --base-url $'http://127.0.0.1\\t:9/v1'",
+        says="URL",
+        files={"p.csv": PAIRS},
+    )
+    yield Case(
+        "prompt/answers under a file",
+        ask + " --answers p.csv/a --base-url http://127.0.0.1:9/v1",
+        says="store answers",
+        files={"p.csv": PAIRS},
+    )
+
+
+CASES = [*recipes(), *servers(), *stores(), *places()]

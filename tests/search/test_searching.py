@@ -60,9 +60,10 @@ def test_first_stage_of_a_linear_condition_ranks_as_the_condition_does(monkeypat
     monkeypatch.setattr(first_stage, "_RIDGE", 1e-6)
     stage = first_stage.FirstStage(Scorer())
     texts = [str(number) for number in range(50)]
-    asked = stage.query("50", "c", lambda: (texts, vectors[:50]))
+    asked, weights = stage.query("50", "c", lambda: (texts, vectors[:50]))
     expected = np.argsort(under[:50] @ under[50])
     np.testing.assert_array_equal(np.argsort(vectors[:50] @ asked), expected)
+    np.testing.assert_allclose(weights, np.diag([2, 1, 0, -1]), atol=1e-4)
     stage.query("50", "c", lambda: pytest.fail("the map of c is known"))
 
 
@@ -168,11 +169,11 @@ def test_approximate_index_of_few_rows_raises(made):
 
 def test_scores_are_expected_from_those_of_near_texts():
     # Without a slope: mean 1/2, what is left is +1/2 and -1/2. The kernel of two texts at right
-    # angles is exp(-1), so both weights are 1/2 / (1.3 - exp(-1)); the third is like the first.
+    # angles is exp(-2), so both weights are 1/2 / (1.1 - exp(-2)); the third is like the first.
     vectors = np.array([[1, 0], [0, 1], [1, 0]], np.float32)
     near, known = np.zeros(3, np.float32), np.array([0, 1])
     found = expected(near, vectors, known, np.array([1, 0], np.float32))
-    assert found[2] == pytest.approx(0.5 + 0.5 * (1 - math.exp(-1)) / (1.3 - math.exp(-1)))
+    assert found[2] == pytest.approx(0.5 + 0.5 * (1 - math.exp(-2)) / (1.1 - math.exp(-2)))
     assert found.mean() == pytest.approx((2 * found[0] + found[1]) / 3)
 
 

@@ -280,6 +280,8 @@ def score(
         _score_to_file(file, output, model=model, scale=scale, device=device)
     else:
         load = partial(load_scorer, model, device=device)
+        if sys.stdout is None:  # closed from the start
+            raise InputError("Standard output is closed; give --output the name of a file.")
         if sys.stdout.isatty() if table is None else table:
             _show_table(file, load, scale=scale)
         else:

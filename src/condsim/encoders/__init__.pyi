@@ -5,6 +5,7 @@ from .backbone import (
     activation_of as activation_of,
     dropout_of as dropout_of,
     load_backbone as load_backbone,
+    quiet_loading as quiet_loading,
     resolve_backbone as resolve_backbone,
     without_progress_bars as without_progress_bars,
 )

@@ -7,6 +7,7 @@ import importlib.util
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from logging import ERROR, getLogger
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -36,6 +37,21 @@ def without_progress_bars() -> Iterator[None]:
     finally:
         if shown:
             logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def quiet_loading() -> Iterator[None]:
+    """Turns off the bars and warnings of the libraries: condsim checks the weights itself."""
+    loggers = [getLogger(name) for name in ("transformers", "sentence_transformers")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(ERROR)
+    try:
+        with without_progress_bars():
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 _MINILM_NAMES = ("sentence-transformers/all-MiniLM-L6-v2", "all-MiniLM-L6-v2")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -281,6 +282,7 @@ class Asker:
         if not sharing:
             return
         self.check_lengths(prompt_of, (group[0] for group in sharing.values()))
+        _check_place(self._path)
         if not self._checked:
             self.backend.check()
             self._checked = True
@@ -395,3 +397,12 @@ class Asker:
         self._reserved -= estimate + longest
         used.prompt_tokens += estimate if answer.prompt_tokens is None else answer.prompt_tokens
         used.new_tokens += longest if answer.new_tokens is None else answer.new_tokens
+
+
+def _check_place(path: Path) -> None:
+    """Refuses a file that cannot be made or written, before anything is asked."""
+    place = next(one for one in (path, *path.absolute().parents) if one.exists())
+    if not os.access(place, os.W_OK) or (place != path and not place.is_dir()):
+        raise InputError(
+            f"{path} cannot be used to store answers: {place} cannot be written. Name another file."
+        )

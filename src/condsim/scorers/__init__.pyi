@@ -31,9 +31,6 @@ from .encoder import (
     Numbers as Numbers,
     Precision as Precision,
     check_precision as check_precision,
-    kind_of as kind_of,
-    load_hub_model as load_hub_model,
-    load_trained as load_trained,
     transformer_scorer as transformer_scorer,
 )
 from .explaining import (
@@ -71,4 +68,12 @@ from .settings import (
     Settings as Settings,
     packaged_folder as packaged_folder,
     revision_of as revision_of,
+)
+from .trained import (
+    check_loaded as check_loaded,
+    check_not_pickled as check_not_pickled,
+    kind_of as kind_of,
+    load_hub_model as load_hub_model,
+    load_trained as load_trained,
+    loading_reason as loading_reason,
 )

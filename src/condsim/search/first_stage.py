@@ -24,7 +24,8 @@ _RIDGE = 0.2  # for a sample of a thousand texts
 _PLAIN = 0.5  # share of the plain query, the learned one having 1
 _MAPS = 32  # conditions whose map is kept
 _LEAST = 1e-6
-_NOISE = 0.3  # of scores about their regression, whose variance is 1
+_NOISE = 0.1  # of scores about their regression, whose variance is 1
+_WIDTH = 0.5  # of the regression's kernel, a difference of cosines
 _BLOCK = 65_536  # vectors searched by one thread
 _PART = 8_192  # vectors of a block converted at a time
 _MOST = 1 << 30  # bytes of vectors kept in memory; more are read anew for every search
@@ -52,20 +53,26 @@ class FirstStage:
         """Embeds n texts, ``(n, d)``, as they are stored."""
         return self._scorer.encode(texts)
 
-    def query(self, text: str, condition: str, sample: Callable[[], Sample]) -> FloatArray:
-        """Gives the vector, ``(d,)``, whose dot product with a stored one ranks the texts.
+    def query(
+        self, text: str, condition: str, sample: Callable[[], Sample]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Gives the vector whose dot product with a stored one ranks the texts, and the map W.
 
         Args:
             text: The query.
             condition: The condition.
             sample: Draws texts from those stored; called when the condition is new.
+
+        Returns:
+            The vector, ``(d,)``, and the map, ``(d, d)``.
         """
         learned = self._maps.get(condition)
         if learned is None:
             learned = self._learn(condition, *sample())
             self._maps = {**dict(list(self._maps.items())[1 - _MAPS :]), condition: learned}
         plain, under = self._scorer.encode(text), self._scorer.encode(text, condition)
-        return learned.scaled(learned.weights @ under) + _PLAIN * learned.scaled(plain)
+        vector = learned.scaled(learned.weights @ under) + _PLAIN * learned.scaled(plain)
+        return vector, learned.weights
 
     def _learn(self, condition: str, texts: Sequence[str], vectors: FloatArray) -> _Map:
         centred = vectors - vectors.mean(axis=0)
@@ -75,17 +82,24 @@ class FirstStage:
         return _Map(weights.astype(np.float32), vectors)
 
 
+def mapped_vectors(vectors: FloatArray, weights: FloatArray) -> FloatArray:
+    """What the map W, ``(d, d)``, makes of stored vectors: of length 1, ``(n, d)``."""
+    mapped = vectors @ weights
+    mapped /= np.maximum(np.linalg.norm(mapped, axis=1, keepdims=True), _LEAST)
+    return mapped
+
+
 def expected(
-    near: FloatArray, vectors: FloatArray, scored: IntArray, scores: FloatArray
+    near: FloatArray, mapped: FloatArray, scored: IntArray, scores: FloatArray
 ) -> FloatArray:
     """Guesses the scores of all texts from those of some: Gaussian process regression.
 
     The mean is a straight line in the first stage's dot products; what it leaves is regressed with
-    the kernel ``exp(cosine - 1)``, so that texts near to good ones are scored next.
+    the kernel ``exp((cosine - 1) / width)``, so that texts near to good ones are scored next.
 
     Args:
         near: Dot products of the first stage, ``(n,)``.
-        vectors: Stored vectors of length 1, ``(n, d)``.
+        mapped: What the map makes of the stored vectors, of length 1, ``(n, d)``.
         scored: Places of the m texts that are scored.
         scores: Their scores, ``(m,)``.
 
@@ -95,7 +109,7 @@ def expected(
     known = near[scored] - near[scored].mean()
     slope = known @ (scores - scores.mean()) / max(float(known @ known), _LEAST)
     line = scores.mean() + slope * (near - near[scored].mean())
-    kernel = np.exp(vectors @ vectors[scored].T - 1)  # (n, m)
+    kernel = np.exp((mapped @ mapped[scored].T - 1) / _WIDTH)  # (n, m)
     noisy = kernel[scored] + _NOISE * np.eye(len(scored), dtype=np.float32)
     guess: FloatArray = line + kernel @ np.linalg.solve(noisy, scores - line[scored])
     return guess

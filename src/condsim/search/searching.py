@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from condsim.errors import InputError
 from condsim.kept import digest
 from condsim.scorers import EmbeddingScorer, check_rows, rescaled
-from condsim.search.first_stage import FirstStage, Sample, Vectors, expected
+from condsim.search.first_stage import FirstStage, Sample, Vectors, expected, mapped_vectors
 from condsim.search.rows import KEY, NUMBER, VECTOR, read_record
 from condsim.search.store import ROWS, About, Store
 from condsim.types import FloatArray, IntArray
@@ -21,7 +23,7 @@ Conditions = str | Sequence[str] | Mapping[str, float]
 """One condition, several of equal weight, or several with their weights."""
 
 _SAMPLE = 1024  # texts that the first stage learns a condition from
-_ROUNDS = 4  # of the second stage; more find little more, and small batches are slow
+_ROUNDS = 8  # of the second stage; more find little more, and small batches are slow
 _POOL = 10  # times as many texts as are scored: what a round chooses from
 _LEAST_GUIDED, _MOST_GUIDED = 80, 1000  # texts scored in rounds; all others at once
 _PROBES, _REFINE = 64, 5  # of an approximate index: parts looked at, and how many times too many
@@ -189,23 +191,27 @@ class Searcher:
 
     def _two_stages(self, asked: Asked, about: About, allowed: IntArray | None) -> list[Hit]:
         """Scores the best texts of the first stage in rounds, each of which guides the next."""
-        parts = [
-            weight * self._stage.query(asked.text, condition, lambda: self._sample(about.text))
-            for condition, weight in asked.weights.items()
-        ]
-        vector = np.sum(np.stack(parts), axis=0)  # (d,)
+        # NumPy's threads keep a processor busy for 25 ms after each product: as long as a round.
+        with _libraries().limit(limits=1, user_api="blas"):
+            return self._in_rounds(asked, about, allowed)
+
+    def _in_rounds(self, asked: Asked, about: About, allowed: IntArray | None) -> list[Hit]:
+        vector, weights = np.zeros(1, np.float32), np.zeros(1, np.float32)
+        for condition, share in asked.weights.items():
+            parts = self._stage.query(asked.text, condition, lambda: self._sample(about.text))
+            vector, weights = vector + share * parts[0], weights + share * parts[1]  # (d,), (d, d)
         guided = _LEAST_GUIDED <= asked.rescore <= _MOST_GUIDED
         looked_at = asked.rescore * (_POOL if guided else 1)
         numbers, vectors = self._nearest(vector, looked_at, asked, allowed)
         if not guided or vectors is None:
             numbers = numbers[: asked.rescore]
             return self._hits(asked, about, numbers, self._scores(asked, about, numbers))
-        near = vectors @ vector
+        near, mapped = vectors @ vector, mapped_vectors(vectors, weights)
         left, scored = np.arange(len(numbers)), np.empty(0, np.int64)
-        scores = np.empty((len(parts), 0), np.float32)
+        scores = np.empty((len(asked.weights), 0), np.float32)
         for some in np.array_split(left[: asked.rescore], _ROUNDS):
             if len(scored):
-                guess = expected(near, vectors, scored, self._combined(asked, scores))
+                guess = expected(near, mapped, scored, self._combined(asked, scores))
                 left = left[np.argsort(-guess[left], kind="stable")]
             chosen, left = left[: len(some)], left[len(some) :]
             more = self._scores(asked, about, numbers[chosen])
@@ -276,3 +282,9 @@ class Searcher:
             )
             for place, record in zip(order, records, strict=True)
         ]
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """The libraries of this process that run threads of their own."""
+    return ThreadpoolController()

@@ -153,8 +153,8 @@ def load_applicability(path: Path | str, *, require_both: bool = True) -> Task:
     applied = int(task.labels.sum())
     if require_both and applied in (0, len(task)):
         raise InputError(
-            f"{path}: there must be rows whose condition applies (label 1 to 5) and rows whose "
-            f"condition does not (label -1). Got {applied} and {len(task) - applied}; 'condsim "
+            f"{path}: there must be rows whose conditions apply (label 1 to 5) and rows whose "
+            f"conditions do not (label -1). Got {applied} and {len(task) - applied}; 'condsim "
             "build weak --absent' makes rows of the second kind."
         )
     return task

@@ -17,12 +17,14 @@ from condsim.errors import InputError
 from condsim.tasks import (
     NliTask,
     Triplets,
+    check_file,
     column_names,
     is_triplets,
     load_nli,
     load_task,
     load_triplets,
     pair_rows,
+    parse_hub_name,
 )
 from condsim.training.recipe import Recipe
 from condsim.types import IntArray, Task
@@ -53,9 +55,30 @@ def load_train(recipe: Recipe) -> TrainingData:
 
 
 def load_dev(recipe: Recipe) -> DevData:
-    """Loads the dev file; its columns decide the kind."""
+    """Loads the dev file; its columns decide the kind.
+
+    Raises:
+        InputError: If the file cannot be read, or no epoch can be chosen on it.
+    """
     path = Path(recipe.dev)
-    return load_triplets(path) if is_triplets(column_names(path)) else load_task(path)
+    if is_triplets(column_names(path)):
+        return load_triplets(path)
+    task = load_task(path)
+    if len(np.unique(task.labels[task.valid])) < 2:
+        raise InputError(
+            f"{path}: the best epoch is chosen by Spearman, which needs rows of two different "
+            "labels. Give more rows."
+        )
+    return task
+
+
+def load_data(recipe: Recipe) -> tuple[TrainingData, DevData]:
+    """Loads the training and the dev file, once all files of the recipe are there."""
+    mixed = [file for source in recipe.sources.values() for file in source.files]
+    for file in (recipe.train, recipe.dev, *mixed):
+        if parse_hub_name(file) is None:
+            check_file(Path(file))
+    return load_train(recipe), load_dev(recipe)
 
 
 def dev_pairs(dev: DevData) -> Task:

@@ -175,7 +175,7 @@ class Recipe(Settings):
 
     what: ClassVar[str] = "recipe"
 
-    name: str
+    name: Annotated[str, _rule("without '/'", lambda name: "/" not in name)]
     train: str
     dev: str
     encoder: Literal["bi-encoder", "tri-encoder", "cross-encoder"] = "bi-encoder"

@@ -17,7 +17,7 @@ from condsim.errors import CondSimError
 from condsim.evaluation import Report
 from condsim.files import write_text
 from condsim.kept import locked
-from condsim.training.data import DevData, TrainingData, load_dev, load_train, used_rows
+from condsim.training.data import DevData, TrainingData, load_data, used_rows
 from condsim.training.folder import (
     CHECKPOINTS,
     HISTORY,
@@ -87,7 +87,7 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> TrainingResult
     """
     started = time.monotonic()
     process = PartialState(cpu=not torch.accelerator.is_available())
-    train, dev = load_train(recipe), load_dev(recipe)
+    train, dev = load_data(recipe)
     if process.is_main_process:
         prepare_output(output, recipe, resume=resume)
     process.wait_for_everyone()

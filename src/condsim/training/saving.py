@@ -36,8 +36,7 @@ from condsim.training.data import (
     DevData,
     TrainingData,
     dev_pairs,
-    load_dev,
-    load_train,
+    load_data,
     used_rows,
 )
 from condsim.training.folder import HISTORY, RECIPE, REPORT, prepare_output
@@ -262,7 +261,7 @@ def average_models(
                 raise InputError(
                     f"{run} cannot be averaged with {runs[0]}: their recipes differ in '{key}'."
                 )
-    train, dev = load_train(recipe), load_dev(recipe)
+    train, dev = load_data(recipe)
     models = [_model(run) for run in runs]
     shares = [1 / len(runs)] * len(runs)
     if pretrained is not None:

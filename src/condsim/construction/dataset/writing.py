@@ -199,9 +199,12 @@ def _shuffled(rows: Sequence[DatasetRow], generator: np.random.Generator) -> lis
     ]
 
 
-def prepare_folder(folder: Path, *, overwrite: bool) -> None:
-    """Makes the folder of a data set, or checks that nothing of another kind is lost."""
+def prepare_folder(folder: Path, *, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
+    """Makes the folder of a data set, or checks that nothing else and no input is lost."""
     check_folder(folder, what="data set", own=[_MANIFEST])
+    for path in inputs:
+        if path.resolve().parent == folder.resolve():
+            raise InputError(f"{path} is an input and lies in {folder}. Give another --output.")
     if (folder / _MANIFEST).is_file() and not overwrite:
         raise InputError(
             f"{folder} holds a data set; give another --output, or --overwrite to replace it."
@@ -221,7 +224,8 @@ def _write_dataset(
     """Writes all files of a data set beside, then in place: never some old and some new."""
     splits, crossing, splitting = _assemble(rows, rules)
     sources = dict(map(_source, target.sources))
-    prepare_folder(target.folder, overwrite=target.overwrite)
+    made_from = list(made_from)
+    prepare_folder(target.folder, overwrite=target.overwrite, inputs=made_from)
     dropped = (*labelling.dropped, *crossing)
     kept = [row for split in splits.values() for row in split]
     origins = Counter(row.origin for row in kept)

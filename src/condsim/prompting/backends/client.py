@@ -72,7 +72,7 @@ def base_address(base_url: str | None) -> Address:
         host, _ = parts.hostname, parts.port
     except ValueError:
         host = None
-    if not host or parts.scheme not in ("http", "https"):
+    if not host or not url.isprintable() or parts.scheme not in ("http", "https"):
         shown = "" if "@" in url else f" Got {url!r}."
         raise InputError(
             f"The {where} must be an http:// or https:// URL such as 'http://localhost:8000/v1'."

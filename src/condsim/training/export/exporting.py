@@ -21,9 +21,14 @@ from sentence_transformers.base.modules import Transformer
 from torch import Tensor, nn
 
 from condsim import __version__
-from condsim.encoders import Order, conditional_sentences, without_progress_bars
+from condsim.encoders import (
+    Order,
+    conditional_sentences,
+    quiet_loading,
+    without_progress_bars,
+)
 from condsim.errors import InputError, ModelError, unknown_name
-from condsim.files import replacing, write_text
+from condsim.files import check_folder, replacing, write_text
 from condsim.scorers import (
     FILE_NAME,
     MODEL_FILE,
@@ -31,7 +36,10 @@ from condsim.scorers import (
     Calibration,
     Fact,
     Settings,
+    check_loaded,
+    check_not_pickled,
     kind_of,
+    loading_reason,
 )
 from condsim.tasks import iter_csts
 from condsim.training.export.quantize import quantize_static
@@ -125,6 +133,7 @@ def export_onnx(
     if output.exists() and output.resolve() == source.resolve():
         raise InputError(f"{output} is the model itself. Give another folder to write.")
     settings = _settings(source)
+    _check_place(output, name or settings.name)
     model = _load_bi_encoder(source)
     pairs = conditional_sentences(*_columns(samples), order=settings.order)
     expected = np.asarray(
@@ -167,6 +176,15 @@ def export_onnx(
     return result
 
 
+def _check_place(output: Path, name: str) -> None:
+    """Refuses a folder that holds anything but an earlier export of a model of that name."""
+    check_folder(output, what="exported model", own=[MODEL_FILE])
+    if (output / MODEL_FILE).is_file() and (output / FILE_NAME).is_file():
+        other = Settings.load(output).name
+        if other != name or (output / "modules.json").exists():
+            raise InputError(f"{output} holds the model {other!r}; give another folder to write.")
+
+
 def _settings(source: Path) -> Settings:
     """Settings of the model, or those of a plain sentence-transformers model."""
     if not (source / "modules.json").is_file():
@@ -187,17 +205,21 @@ def _settings(source: Path) -> Settings:
 
 
 def _load_bi_encoder(source: Path) -> SentenceTransformer:
+    check_not_pickled(source)
     try:
-        model = SentenceTransformer(
-            str(source),
-            device="cpu",
-            local_files_only=True,
-            # Written out, attention becomes plain operators, which ONNX Runtime fuses best.
-            model_kwargs={"attn_implementation": "eager"},
-        )
-    except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise ModelError(f"{source} cannot be loaded as a bi-encoder: {reason}") from error
+        with quiet_loading():
+            model = SentenceTransformer(
+                str(source),
+                device="cpu",
+                local_files_only=True,
+                # Written out, attention becomes plain operators, which ONNX Runtime fuses best.
+                model_kwargs={"attn_implementation": "eager"},
+            )
+    except Exception as error:  # a damaged file makes the libraries raise all kinds of errors
+        reason = loading_reason(error)
+        raise ModelError(f"The bi-encoder {str(source)!r} cannot be loaded: {reason}") from error
+    if (source / FILE_NAME).is_file():
+        check_loaded(model, source)
     first = next(iter(model.children()))
     if not isinstance(first, Transformer) or not hasattr(model.tokenizer, "backend_tokenizer"):
         raise ModelError(
@@ -241,7 +263,7 @@ def _compare(
     for part, features in _batches(model, pairs):
         (found,) = session.run(["embedding"], features)
         cosines[part] = np.einsum("nd,nd->n", found, expected[part])
-    if cosines.min() < at_least:
+    if not cosines.min() >= at_least:  # nor NaN
         raise ModelError(
             "This model cannot be exported: the traced graph computes something else (its lowest "
             f"cosine to the model is {cosines.min():.4f})."

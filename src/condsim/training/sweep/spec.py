@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import re
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -25,7 +26,7 @@ Point = dict[str, Any]
 
 Sampler = Literal["grid", "random", "tpe"]
 
-_LARGEST_GRID = 1_000
+_MOST_TRIALS = 1_000  # points of a grid, trials or seeds
 _LISTS = ("grid", "choice")
 _RANGES = ("uniform", "log_uniform", "integer")
 _LONGEST_NAME = 120
@@ -172,7 +173,7 @@ class _SweepFile(Settings):
     set: dict[str, Any] = Field(default_factory=dict)
     space: dict[str, Any]
     sampler: Sampler = "grid"
-    trials: Annotated[int, Field(ge=1)] | None = None
+    trials: Annotated[int, Field(ge=1, le=_MOST_TRIALS)] | None = None
     seed: Annotated[int, Field(ge=0)] = 0
     seeds: int | list[int] = 3
     test: str | None = None
@@ -209,11 +210,12 @@ def _load(file: _SweepFile) -> SweepSpec:
     base = load_recipe(Path(file.recipe), overrides=overrides)
     seeds = file.seeds
     if isinstance(seeds, int):  # that many after the one that the trials were chosen with
-        seeds = list(range(base.seed + 1, base.seed + 1 + seeds))
-    if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
+        seeds = list(range(base.seed + 1, base.seed + 1 + min(seeds, _MOST_TRIALS + 1)))
+    known = len(set(seeds)) == len(seeds) and all(0 <= seed < 2**32 for seed in seeds)
+    if not (known and 1 <= len(seeds) <= _MOST_TRIALS):
         raise InputError(
-            "'seeds' must be a number of at least 1 or a list of different seeds of at least 0. "
-            f"Got {file.seeds!r}."
+            f"'seeds' must be a number from 1 to {_MOST_TRIALS}, or a list of as many different "
+            f"seeds in [0, 2^32). Got {reprlib.repr(file.seeds)}."
         )
     spec = SweepSpec(
         name=file.name,
@@ -294,9 +296,9 @@ def _trials(file: _SweepFile, space: Mapping[str, Parameter]) -> int:
     if file.trials is not None:
         raise InputError("'trials' does not go with the sampler 'grid', which runs every point.")
     number = math.prod(len(parameter.ends) for parameter in space.values())
-    if number > _LARGEST_GRID:
+    if number > _MOST_TRIALS:
         raise InputError(
-            f"A grid must have at most {_LARGEST_GRID} points. Got {number}; give fewer values, or "
+            f"A grid must have at most {_MOST_TRIALS} points. Got {number}; give fewer values, or "
             "use the sampler 'random' or 'tpe'."
         )
     return number
@@ -308,31 +310,40 @@ def _parameter(key: str, given: object) -> Parameter:
     if not isinstance(given, dict) or len(given) != 1:
         raise InputError(
             f"'space': '{key}' must be one of {', '.join(kinds)} with a list, "
-            f"such as {{grid: [1, 2]}}. Got {given!r}."
+            f"such as {{grid: [1, 2]}}. Got {reprlib.repr(given)}."
         )
     kind, content = next(iter(given.items()))
     if kind not in kinds:
         raise InputError(f"'space': '{key}': {unknown_name('kind of range', str(kind), kinds)}")
     if not isinstance(content, list) or not content:
         raise InputError(
-            f"'space': '{key}' must have a list of one value or more. Got {kind}: {content!r}."
+            f"'space': '{key}' must have a list of one value or more. Got {kind}: "
+            f"{reprlib.repr(content)}."
         )
     if kind in _LISTS:
         return Values(tuple(content))
     types: tuple[type, ...] = (int,) if kind == "integer" else (int, float)
     if (
         len(content) != 2
-        or not all(type(bound) in types and math.isfinite(bound) for bound in content)
+        or not all(type(bound) in types and _is_finite(bound) for bound in content)
         or not content[0] < content[1]
     ):
         rule = "two whole numbers" if kind == "integer" else "two numbers"
         raise InputError(
-            f"'space': '{key}' must have {rule}, the lower first, for {kind}. Got {content!r}."
+            f"'space': '{key}' must have {rule}, the lower first, for {kind}. Got "
+            f"{reprlib.repr(content)}."
         )
     if kind == "log_uniform" and content[0] <= 0:
         raise InputError(f"'space': '{key}' must be above 0 for log_uniform. Got {content!r}.")
     low, high = content if kind == "integer" else map(float, content)
     return Range(kind, low, high)
+
+
+def _is_finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # a whole number that no float reaches
+        return False
 
 
 def value_text(value: object) -> str:

@@ -16,12 +16,14 @@ from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import optuna
 from optuna import Study
 from optuna.samplers import BaseSampler
 from optuna.storages import RDBStorage
 from optuna.trial import Trial, TrialState
+from sqlalchemy.exc import SQLAlchemyError
 
 from condsim.errors import InputError, ModelError
 from condsim.files import replacing
@@ -55,6 +57,20 @@ def run_trials(
 ) -> list[dict[str, Any]]:
     """Runs the trials of a sweep, as one of perhaps several processes, until all are done."""
     optuna.logging.set_verbosity(optuna.logging.CRITICAL)
+    try:
+        return _run_trials(spec, folder, run, data=data)
+    except (SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
+        reason = str(error.__cause__ or error).splitlines()[0]
+        raise InputError(f"{folder / STUDY} cannot be read or written: {reason}.") from error
+
+
+def _run_trials(
+    spec: SweepSpec,
+    folder: Path,
+    run: Callable[[Point], Mapping[str, Any]],
+    *,
+    data: Mapping[str, str],
+) -> list[dict[str, Any]]:
     with _opened(spec, folder, belongs={"search": spec.search(), "data": data}) as study:
         announced = False
         while True:
@@ -114,7 +130,7 @@ def _opened(spec: SweepSpec, folder: Path, *, belongs: Mapping[str, Any]) -> Ite
 def _storage(path: Path) -> Iterator[RDBStorage]:
     with _no_experimental_warnings():
         storage = RDBStorage(
-            f"sqlite:///{path}",
+            f"sqlite:///{quote(str(path))}",
             engine_kwargs={"connect_args": {"timeout": 60}},
             heartbeat_interval=HEARTBEAT,
             grace_period=GRACE,
