@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import re
+import socket
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -93,6 +95,10 @@ class RayWorkers:
         return self._workers or fit
 
 
+_PLACE = re.compile(r"(?:ray://)?([^:/]+):(\d{1,5})")
+_CONNECT = 10  # seconds
+
+
 @contextmanager
 def _connected(address: str | None) -> Iterator[Any]:
     """Connects to Ray; an existing connection stays."""
@@ -102,13 +108,15 @@ def _connected(address: str | None) -> Iterator[Any]:
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # or Ray reports to its makers
     try:
+        if address and (place := _PLACE.fullmatch(address)):  # Ray itself asks for minutes
+            socket.create_connection((place[1], int(place[2])), timeout=_CONNECT).close()
         ray.init(
             address=address or "local",
             include_dashboard=False,
             log_to_driver=False,
             logging_level=logging.ERROR,
         )
-    except (ConnectionError, ValueError, RuntimeError, OSError) as error:
+    except (ValueError, RuntimeError, OSError, OverflowError) as error:
         reason = " ".join(str(error).split())
         raise InputError(
             f"Cannot connect to the Ray cluster {address or 'on this machine'}: {reason}"

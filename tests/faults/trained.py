@@ -173,6 +173,14 @@ def trainings() -> Iterator[Case]:
             files={"r.yaml": text, "one.csv": HEAD + ROW},
             lines=3 if "row" in name or "backbone" in name else 1,
         )
+    yield Case(
+        "trained/train without space",
+        "ulimit -f 100; condsim train r.yaml --output run --set checkpoint_steps=1",
+        says="cannot be written",
+        files={"r.yaml": _RECIPE},
+        writes=("run",),
+        lines=9,
+    )
     sweeps = {
         "trials without end": (_SWEEP + "trials: 1000000000\n", "trials"),
         "a bound of 400 digits": (

@@ -3,7 +3,14 @@ import json
 import pytest
 
 from condsim.errors import InputError
-from condsim.training import CHECKPOINTS, REPORT, Recipe, last_checkpoint, prepare_output
+from condsim.training import (
+    CHECKPOINTS,
+    REPORT,
+    Recipe,
+    check_data,
+    last_checkpoint,
+    prepare_output,
+)
 
 RECIPE = Recipe(name="a", train="t.csv", dev="d.csv")
 
@@ -62,3 +69,25 @@ def test_last_checkpoint_takes_newest_complete_and_removes_torn(tmp_path):
 
 def test_last_checkpoint_none_yet_gives_none(tmp_path):
     assert last_checkpoint(tmp_path) is None
+
+
+@pytest.mark.parametrize("text", ["[]", '{"global_step": "x"}', "{}", "[" * 100_000])
+def test_last_checkpoint_damaged_state_is_left_out(text, tmp_path):
+    whole = checkpoint(tmp_path, 5)
+    checkpoint(tmp_path, 20, text=text)
+    assert last_checkpoint(tmp_path) == whole
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.pt"])
+def test_last_checkpoint_cut_file_is_left_out(name, tmp_path):
+    pytest.importorskip("safetensors")
+    whole = checkpoint(tmp_path, 5)
+    (checkpoint(tmp_path, 20) / name).write_bytes(b"cut")
+    assert last_checkpoint(tmp_path) == whole
+
+
+def test_check_data_resumed_with_another_file_says_which(tmp_path):
+    check_data(tmp_path, {"t.csv": "1", "d.csv": "2"}, resume=False)
+    check_data(tmp_path, {"t.csv": "1", "d.csv": "2"}, resume=True)
+    with pytest.raises(InputError, match=r"^t.csv changed since the run"):
+        check_data(tmp_path, {"t.csv": "3", "d.csv": "2"}, resume=True)

@@ -28,7 +28,7 @@ class VocabularySettings(Settings):
     what = "vocabulary"
 
     # Entries: at least the special tokens and one for each byte.
-    size: Annotated[int, Field(ge=len(SPECIAL_TOKENS) + 256)] = 8_000
+    size: Annotated[int, Field(ge=len(SPECIAL_TOKENS) + 256, le=1_000_000)] = 8_000
     lowercase: bool = True  # whether case is ignored
 
 

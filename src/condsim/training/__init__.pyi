@@ -40,6 +40,7 @@ from .folder import (
     PLACE_KEYS as PLACE_KEYS,
     REPORT as REPORT,
     FinishedRun as FinishedRun,
+    check_data as check_data,
     finished_run as finished_run,
     last_checkpoint as last_checkpoint,
     prepare_output as prepare_output,

@@ -14,6 +14,7 @@ from transformers import PreTrainedTokenizerBase
 
 from condsim.encoders import conditional_sentences, cross_encoder_inputs
 from condsim.errors import InputError
+from condsim.files import sha256_of
 from condsim.tasks import (
     NliTask,
     Triplets,
@@ -74,11 +75,21 @@ def load_dev(recipe: Recipe) -> DevData:
 
 def load_data(recipe: Recipe) -> tuple[TrainingData, DevData]:
     """Loads the training and the dev file, once all files of the recipe are there."""
-    mixed = [file for source in recipe.sources.values() for file in source.files]
-    for file in (recipe.train, recipe.dev, *mixed):
-        if parse_hub_name(file) is None:
-            check_file(Path(file))
+    for file in _files(recipe):
+        check_file(file)
     return load_train(recipe), load_dev(recipe)
+
+
+def revisions_of(recipe: Recipe) -> dict[str, str]:
+    """Identifies the content of each file of a recipe: 12 hex digits of its SHA-256."""
+    return {str(file): sha256_of(file)[:12] for file in _files(recipe)}
+
+
+def _files(recipe: Recipe) -> list[Path]:
+    """The files of a recipe, without what comes from the Hub at a revision."""
+    mixed = [file for source in recipe.sources.values() for file in source.files]
+    files = (recipe.train, recipe.dev, *mixed)
+    return [Path(file) for file in files if parse_hub_name(file) is None]
 
 
 def dev_pairs(dev: DevData) -> Task:

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from condsim.errors import InputError
 from condsim.evaluation import Report
+from condsim.files import write_text
 from condsim.training.recipe import Recipe, load_recipe, save_recipe
 
 CHECKPOINTS = "checkpoints"
 HISTORY = "training.json"
 RECIPE = "recipe.yaml"
 REPORT = "report.json"
+_DATA = "data.json"  # beside the checkpoints
+_UNWRITTEN = ("os error", "[Errno", "PytorchStreamWriter", "inline_container")  # in messages
+_ARCHIVES = (".pt", ".pth", ".bin")  # what torch.save writes
+
+_LOGGER = logging.getLogger("condsim")
 
 PLACE_KEYS = ("name", "license", "train", "dev")
 """Recipe keys that say what a run is called and where its data lie, not what is trained."""
@@ -122,7 +132,7 @@ def prepare_output(output: Path, recipe: Recipe, *, resume: bool) -> None:
 
 def withdraw_output(output: Path) -> None:
     """Takes back the folder of a run that could not be started, so that it can be started anew."""
-    for name in (RECIPE, HISTORY):
+    for name in (RECIPE, HISTORY, f"{CHECKPOINTS}/{_DATA}"):
         (output / name).unlink(missing_ok=True)
     for folder in (output / CHECKPOINTS, output):
         if folder.is_dir() and not any(folder.iterdir()):
@@ -133,16 +143,77 @@ def last_checkpoint(output: Path, *, also: str | None = None) -> Path | None:
     """Finds the newest complete checkpoint and removes those a kill left half-written.
 
     The library writes a checkpoint's ``trainer_state.json`` last, so one that can be read is
-    complete, but for the file ``also`` that the run itself adds.
+    complete, but for the file ``also`` that the run itself adds. One that is damaged since counts
+    as half-written.
     """
     complete: dict[int, Path] = {}
     for folder in (output / CHECKPOINTS).glob("checkpoint-*"):
         try:
             state = json.loads((folder / "trainer_state.json").read_text(encoding="utf-8"))
+            step = int(state["global_step"])
             if also is not None:
                 (folder / also).stat()
-        except (OSError, ValueError):
+            _check_whole(folder)
+        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+            _LOGGER.info("%s is not whole and is removed: %s", folder, error)
             shutil.rmtree(folder, ignore_errors=True)  # another process may be at it too
         else:
-            complete[int(state["global_step"])] = folder
+            complete[step] = folder
     return complete[max(complete)] if complete else None
+
+
+def _check_whole(checkpoint: Path) -> None:
+    """Raises ValueError if a file of weights or of the optimizer is cut or empty."""
+    from safetensors import SafetensorError, safe_open
+
+    for path in checkpoint.rglob("*"):
+        try:
+            if path.suffix == ".safetensors":
+                with safe_open(path, framework="np"):
+                    pass
+        except SafetensorError as error:
+            raise ValueError(f"{path.name}: {error}") from error
+        if path.suffix in _ARCHIVES and not zipfile.is_zipfile(path):
+            raise ValueError(f"{path.name} is cut off")
+
+
+def check_data(output: Path, revisions: Mapping[str, str], *, resume: bool) -> None:
+    """Keeps what the files of a run hold; a resumed run must have the same.
+
+    Args:
+        revisions: What identifies the content of each file, by its name.
+
+    Raises:
+        InputError: If a file has changed since the run was started.
+    """
+    path = output / CHECKPOINTS / _DATA
+    if resume and path.is_file():
+        known = json.loads(path.read_text(encoding="utf-8"))
+        changed = [file for file, revision in revisions.items() if known.get(file) != revision]
+        if changed:
+            raise InputError(
+                f"{', '.join(changed)} changed since the run in {output} was started. Resume it "
+                "with the file as it was, or start anew in another folder."
+            )
+        return
+    path.parent.mkdir(exist_ok=True)
+    write_text(path, json.dumps(dict(revisions)))
+
+
+@contextmanager
+def writes_told(output: Path) -> Iterator[None]:
+    """Says in a line that a checkpoint could not be written.
+
+    Raises:
+        InputError: If it could not.
+    """
+    try:
+        yield
+    except Exception as error:  # of safetensors or torch, which share no class
+        text = " ".join(str(error).split())
+        if not any(mark in text for mark in _UNWRITTEN):
+            raise
+        raise InputError(
+            f"{output}: a checkpoint cannot be written ({text[:120]}). Make space; the same "
+            "command with --resume goes on from the one before."
+        ) from error

@@ -17,17 +17,19 @@ from condsim.errors import CondSimError
 from condsim.evaluation import Report
 from condsim.files import write_text
 from condsim.kept import locked
-from condsim.training.data import DevData, TrainingData, load_data, used_rows
+from condsim.training.data import DevData, TrainingData, load_data, revisions_of, used_rows
 from condsim.training.folder import (
     CHECKPOINTS,
     HISTORY,
     RECIPE,
     REPORT,
     FinishedRun,
+    check_data,
     check_same,
     finished_run,
     prepare_output,
     withdraw_output,
+    writes_told,
 )
 from condsim.training.recipe import Recipe, load_recipe
 from condsim.training.saving import write_model
@@ -90,6 +92,7 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> TrainingResult
     train, dev = load_data(recipe)
     if process.is_main_process:
         prepare_output(output, recipe, resume=resume)
+        check_data(output, revisions_of(recipe), resume=resume)
     process.wait_for_everyone()
     try:
         run = build_run(recipe, train, dev, output)
@@ -100,7 +103,8 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> TrainingResult
     checkpoint = run.last_checkpoint(output) if resume else None
     if checkpoint is not None:
         _LOGGER.info("going on from %s", checkpoint.name)
-    run.trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    with writes_told(output):
+        run.trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if run.interrupt.interrupted and run.trainer.state.global_step < run.trainer.state.max_steps:
         raise KeyboardInterrupt
     result = None
