@@ -96,6 +96,7 @@ class Handler(BaseHTTPRequestHandler):
 WHERE, HOW = sys.argv[1:]
 server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 server.daemon_threads = True
+server.handle_error = lambda *_: None  # callers may hang up
 with open("url.part", "w") as file: file.write(f"http://127.0.0.1:{server.server_port}/v1")
 os.rename("url.part", "url")
 server.serve_forever()

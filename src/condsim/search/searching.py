@@ -23,7 +23,7 @@ Conditions = str | Sequence[str] | Mapping[str, float]
 """One condition, several of equal weight, or several with their weights."""
 
 _SAMPLE = 1024  # texts that the first stage learns a condition from
-_ROUNDS = 8  # of the second stage; more find little more, and small batches are slow
+_ROUNDS = 4  # of the second stage; more find little more, and small batches are slow
 _POOL = 10  # times as many texts as are scored: what a round chooses from
 _LEAST_GUIDED, _MOST_GUIDED = 80, 1000  # texts scored in rounds; all others at once
 _PROBES, _REFINE = 64, 5  # of an approximate index: parts looked at, and how many times too many
