@@ -62,6 +62,9 @@ def main(
     train_rows: Annotated[
         int, typer.Option(min=0, help="Rows of the training epoch; 0 for all.")
     ] = 3072,
+    score_rows: Annotated[
+        int, typer.Option(min=1000, help="Rows that score_many scores, of each file.")
+    ] = 10_000,
 ) -> None:
     """Compare condsim with its peers; the exit status does not say who won."""
     used = limit_cores(cores)
@@ -77,6 +80,7 @@ def main(
             peer_folder=peer_model,
             backbone=backbone,
             train_rows=768 if quick else train_rows,
+            score_rows=1_000 if quick else score_rows,
         )
     print_table(results, console)
     console.print(f"{used} of {machine['cores']} cores, {machine['processor']}", markup=False)
@@ -93,6 +97,7 @@ def _run(
     peer_folder: Path,
     backbone: str | None,
     train_rows: int,
+    score_rows: int,
 ) -> list[Result]:
     """Runs one benchmark; torch is imported only now, when the number of cores is settled."""
     from transformers.utils.logging import disable_progress_bar
@@ -116,6 +121,10 @@ def _run(
         from benchmarks import score_one
 
         return score_one.run(peer, quick=quick)
+    if name is Name.SCORE_MANY:
+        from benchmarks import score_many
+
+        return score_many.run(peer, data, rows=score_rows, quick=quick)
     module = import_module(f"benchmarks.{name.value}")
     found: list[Result] = module.run(peer, data, quick=quick)
     return found

@@ -14,10 +14,13 @@ import numpy as np
 from condsim.tasks import load_csts
 from condsim.types import Task
 
-__all__ = ["DATA", "Source", "generated_rows", "source", "take", "write_rows"]
+__all__ = ["DATA", "OTHER_DOMAINS", "Source", "generated_rows", "source", "take", "write_rows"]
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "csts-reannotated" / "train.csv"
 """Where the training rows of C-STS are looked for; they may not be passed on with condsim."""
+
+OTHER_DOMAINS = DATA.parents[1] / "criteria" / "dev_rows.csv"
+"""Rows of 22 sets of other domains than captions, in the columns of C-STS."""
 
 Row = tuple[str, str, str, int]
 """sentence1, sentence2, condition, label (1 to 5)."""
@@ -106,7 +109,7 @@ def source(path: Path, *, rows: int, seed: int = 0) -> Source:
         InputError: If the file is there and breaks a rule.
     """
     if path.is_file():
-        return Source(take(load_csts(path), rows, seed=seed), f"C-STS ({path.name})")
+        return Source(take(load_csts(path), rows, seed=seed), f"{path.parent.name}/{path.name}")
     made = list(islice(generated_rows(seed=seed), rows))
     sentences1, sentences2, conditions, labels = zip(*made, strict=True)
     task = Task(

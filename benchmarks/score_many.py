@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from benchmarks.machine import usable_cores, version_of
 from benchmarks.memory import memory_result
 from benchmarks.models import PeerModel
 from benchmarks.result import Result
-from benchmarks.rows import source, take
+from benchmarks.rows import OTHER_DOMAINS, Source, source, take
 from condsim.encoders import Order, conditional_sentences
 from condsim.types import FloatArray, Task
 
@@ -84,22 +85,30 @@ class Peer:
         return np.asarray(vectors, dtype=np.float32)
 
 
-def run(peer: PeerModel, data: Path, *, quick: bool) -> list[Result]:
+def run(peer: PeerModel, data: Path, *, rows: int, quick: bool) -> list[Result]:
     """Scores the same rows with both, in turns, and measures the memory of long files.
 
     Args:
         peer: The peer's model.
-        data: A C-STS file; rows are generated where it is missing.
-        quick: Whether to score 1,000 rows rather than 10,000.
+        data: A C-STS file; rows are generated where it is missing. Rows of other domains are scored
+            as well where `OTHER_DOMAINS` is there.
+        rows: Most rows of a file.
+        quick: Whether to measure memory on short files.
 
     Returns:
-        Speed, agreement of the scores, and memory.
+        Speed and agreement of the scores, and memory.
 
     Raises:
-        InputError: If the file breaks a rule.
+        InputError: If a file breaks a rule.
     """
-    rows = source(data, rows=1_000 if quick else 10_000)
     torch.set_num_threads(usable_cores())
+    files = [data, OTHER_DOMAINS] if OTHER_DOMAINS.is_file() else [data]
+    compared = (_compare(peer, source(file, rows=rows)) for file in files)
+    return [*chain.from_iterable(compared), memory_result(quick=quick)]
+
+
+def _compare(peer: PeerModel, rows: Source) -> list[Result]:
+    """Speed and agreement on some rows."""
     scorer = condsim.load()
     other = _best_peer(peer, order=scorer.order, task=rows.task)
 
@@ -123,7 +132,6 @@ def run(peer: PeerModel, data: Path, *, quick: bool) -> list[Result]:
     return [
         *_speed_results(speeds, rows=len(rows.task), note=used),
         _agreement(scores["ours"], scores["each column"], peer),
-        memory_result(quick=quick),
     ]
 
 

@@ -69,7 +69,7 @@ def test_source_file_takes_whole_pairs_of_it(tmp_path):
     path = tmp_path / "rows.csv"
     rows.write_rows(path, islice(rows.generated_rows(seed=0), 60))
     source = rows.source(path, rows=20)
-    assert source.origin == "C-STS (rows.csv)"
+    assert source.origin == f"{tmp_path.name}/rows.csv"
     assert len(source.task) == 20
     assert len(set(zip(source.task.sentences1, source.task.sentences2, strict=True))) == 10
 

@@ -93,7 +93,7 @@ def test_page_scores_while_one_types(open_page):
         page.wait_for_function("() => window.took !== undefined")
         took.append(page.evaluate("() => window.took"))
         time.sleep(0.1)
-    assert min(took) < 1000  # 100 on an idle machine of two cores
+    assert min(took) < 1000  # idle, on two cores: 72 at most in 40
     page.locator("#first").fill("A recipe for tomato soup")
     page.wait_for_timeout(500)
     assert numbers(page) != before

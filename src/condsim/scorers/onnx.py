@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 MODEL_FILE = "model.onnx"
 TOKENIZER_FILE = "tokenizer.json"
 
-_TOKENS = 128  # in one run, padding included: more is no faster, and leaves processors idle
+_TOKENS = 512  # of a batch, padding included: more is no faster
+_SHARE, _FEWEST_TOKENS = 4, 128  # batches for each processor, where they are not smaller than that
 _DEFAULT_LENGTH = 128  # tokens, where the model does not say
 
 
@@ -111,7 +112,9 @@ class OnnxScorer(EmbeddingScorer):
         def fill(batch: IntArray) -> None:
             vectors[batch] = self._run([encodings[i] for i in batch])
 
-        batches = list(token_batches(lengths, tokens=_TOKENS))[::-1]
+        share = int(lengths.sum()) // (_SHARE * self._threads)  # so that none is idle for long
+        tokens = min(_TOKENS, max(_FEWEST_TOKENS, share))
+        batches = list(token_batches(lengths, tokens=tokens))[::-1]
         if len(batches) == 1 or self._threads == 1:
             for batch in batches:  # the longest first, so that none trails behind
                 fill(batch)
