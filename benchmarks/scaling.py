@@ -86,7 +86,7 @@ def by_length(size: int) -> Iterator[Row]:
 
 
 GROWTHS: dict[str, tuple[Callable[[int], Iterator[Row]], tuple[int, ...], str]] = {
-    "rows": (by_rows, (1_000, 10_000, 100_000, 1_000_000), "rows"),
+    "rows": (by_rows, (1_000, 10_000, 100_000, 1_000_000), "rows, all distinct"),
     "distinct": (by_distinct, (100, 1_000, 10_000, 100_000), "distinct rows of 100,000"),
     "conditions": (by_conditions, (1, 5, 20, 50), "conditions for each of 1,000 pairs"),
     "length": (by_length, (8, 32, 64, 128, 256), "words in each text, 5,000 rows"),

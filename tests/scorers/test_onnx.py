@@ -214,3 +214,24 @@ def test_load_dimension_of_another_model_refused(tmp_path):
     settings.write_text(settings.read_text().replace('"dimension": 384', '"dimension": 385'))
     with pytest.raises(ModelError, match=r"'dimension' is 385; that of its model\.onnx is 384"):
         OnnxScorer(tmp_path / "model")
+
+
+def test_kept_vectors_are_not_encoded_again(exported, monkeypatch):
+    runs = []
+    run = OnnxScorer._run
+    monkeypatch.setattr(
+        OnnxScorer, "_run", lambda self, batch: runs.append(len(batch)) or run(self, batch)
+    )
+    scorer = OnnxScorer(exported, threads=1)
+    plain = scorer.score(["a dog", "a cat"], ["a man", "a man"], "the animal")
+    scorer.keep_vectors(3)
+    scorer.score(["a dog", "a cat"], ["a man", "a man"], "the animal")
+    scorer.score(["a cat", "a boat"], ["a man", "a man"], "the animal")  # the cat makes room
+    again = scorer.score(["a dog", "a cat"], ["a man", "a man"], "the animal")
+    np.testing.assert_allclose(again, plain, atol=1e-6)
+    assert runs == [3, 3, 1, 1]  # the dog and the man were kept
+    scorer.keep_vectors(0)
+    scorer.score("a dog", "a cat", "the animal")
+    assert runs[4:] == [2]
+    with pytest.raises(InputError, match="0 or more"):
+        scorer.keep_vectors(-1)

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from condsim.terminal import Terminal
 
 ROWS = 4096  # scored and written at once: what bounds the memory
+_KEPT = 16_384  # vectors of texts that may come again in a later block
 SHOWN = 200  # rows of a table; nobody reads more than that
 
 Scale = Literal["unit", "likert", "raw"]
@@ -166,8 +167,12 @@ def _scored(
 def _with_scores(
     records: Iterator[dict[str, object]], load: Load, *, scale: Scale, block: int
 ) -> Iterator[Record]:
+    from condsim.scorers import EmbeddingScorer
+
     first = next(records)
     scorer = load()
+    if isinstance(scorer, EmbeddingScorer):
+        scorer.keep_vectors(_KEPT)
     pending = [first, *islice(records, block - 1)]
     while pending:
         columns = ([str(row[name]) for row in pending] for name in _COLUMNS)

@@ -172,7 +172,7 @@ def read_all(
 
 
 _ROWS = 4096  # scored at a time: bounds the memory, whatever the number of rows
-_CHARACTERS = 4096  # of the texts of a row; one that has more counts as several
+_CHARACTERS = 512  # of the texts of a row; one that has more counts as several
 
 
 class EmbeddingScorer(PairScorer):
@@ -193,6 +193,7 @@ class EmbeddingScorer(PairScorer):
 
     head: ApplicabilityHead | None = None
     _checked: ApplicabilityHead | None = None  # the head that was found to be this model's
+    _recent: _Recent | None = None
 
     def __init__(
         self, *, name: str, order: Order, dimension: int, calibration: Calibration | None
@@ -250,6 +251,22 @@ class EmbeddingScorer(PairScorer):
                 vectors, where = self._embed_rows(rows, part)
                 embeddings[part] = vectors[where[0]]
         return embeddings[0] if rows.single else embeddings
+
+    def keep_vectors(self, number: int) -> None:
+        """Keeps the vectors of the last texts, so that one that comes again is not encoded again.
+
+        Without this, a text is encoded once among those of a call, some 4,096 rows at a time. Not
+        for several threads at once.
+
+        Args:
+            number: How many to keep, 0 or more; 1.5 kB each for the model that ships.
+
+        Raises:
+            InputError: If the number is negative.
+        """
+        if number < 0:
+            raise InputError(f"The 'number' of vectors must be 0 or more. Got {number}.")
+        self._recent = _Recent(number, self.dimension) if number else None
 
     def pieces(self, sentence: str, condition: str | None = None) -> list[str]:
         """Gives the pieces in which the model reads a text.
@@ -345,16 +362,47 @@ class EmbeddingScorer(PairScorer):
         columns = [column[part] for column in rows.sentences]
         conditions = None if rows.conditions is None else rows.conditions[part]
         sentences, conditions_of, where = distinct(columns, conditions)
-        if conditions_of is None:
-            vectors = self._embed(sentences)
-        else:
-            pairs = conditional_sentences(sentences, conditions_of, order=self.order)
-            vectors = self._embed(pairs)
+        inputs: list[str] | list[list[str]] = sentences
+        if conditions_of is not None:
+            inputs = conditional_sentences(sentences, conditions_of, order=self.order)
+        kept = self._recent
+        vectors = self._embed(inputs) if kept is None else kept.embed(inputs, self._embed)
         if not np.isfinite(vectors).all():
             raise ModelError(
                 f"{self.name!r} gives embeddings that are not finite numbers; the model is damaged."
             )
         return vectors, where
+
+
+class _Recent:
+    """The vectors of what was embedded last; the oldest makes room."""
+
+    def __init__(self, number: int, dimension: int) -> None:
+        self._vectors = np.empty((number, dimension), np.float32)
+        self._keys: list[str | tuple[str, ...] | None] = [None] * number
+        self._place: dict[str | tuple[str, ...] | None, int] = {}
+        self._next = 0
+
+    def embed(
+        self,
+        inputs: list[str] | list[list[str]],
+        embed: Callable[[list[str] | list[list[str]]], FloatArray],
+    ) -> FloatArray:
+        """Embeds inputs, m, those alone that are not kept; returns (m, dimension)."""
+        keys = [one if isinstance(one, str) else tuple(one) for one in inputs]
+        places = np.array([self._place.get(key, -1) for key in keys], np.int64)
+        vectors: FloatArray = self._vectors[places]
+        if new := np.flatnonzero(places < 0).tolist():
+            vectors[new] = embed([inputs[number] for number in new])  # type: ignore[arg-type]
+            for number in new:
+                self._keep(keys[number], vectors[number])
+        return vectors
+
+    def _keep(self, key: str | tuple[str, ...], vector: FloatArray) -> None:
+        self._place.pop(self._keys[self._next], None)
+        self._keys[self._next], self._place[key] = key, self._next
+        self._vectors[self._next] = vector
+        self._next = (self._next + 1) % len(self._keys)
 
 
 def _parts(rows: Rows) -> Iterator[slice]:
