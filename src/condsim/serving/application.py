@@ -172,6 +172,18 @@ class _Protocol(H11Protocol):
             self._due = None
 
 
+class _Server(uvicorn.Server):
+    """Says when it is open: from then on SIGTERM and Ctrl-C end it in good order."""
+
+    def __init__(self, config: uvicorn.Config, opened: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._opened = opened
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._opened()
+
+
 def serve(
     app: FastAPI,
     *,
@@ -209,8 +221,8 @@ def serve(
             h11_max_incomplete_event_size=_HEAD_BYTES,
         )
         shown = f"[{host}]" if ":" in host else host
-        announce(f"http://{shown}:{listening.getsockname()[1]}")
-        uvicorn.Server(config).run(sockets=[listening])
+        address = f"http://{shown}:{listening.getsockname()[1]}"
+        _Server(config, lambda: announce(address)).run(sockets=[listening])
 
 
 def _listening(host: str, port: int) -> socket.socket:
