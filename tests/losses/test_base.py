@@ -5,6 +5,36 @@ import torch
 
 from condsim.errors import InputError
 from condsim.losses import LossOptions, Targets
+from condsim.losses.base import encode_batch
+
+
+class SumOfTokens(torch.nn.Module):
+    """Embeds a text as the sum of its tokens, and notes how wide each forward was."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.widths: list[int] = []
+
+    def forward(self, features):
+        tokens, mask = features["input_ids"], features["attention_mask"]
+        self.widths.append(tokens.shape[1])
+        total = (tokens * mask).sum(dim=1, keepdim=True)
+        return {"sentence_embedding": torch.cat([total, mask.sum(dim=1, keepdim=True)], dim=1)}
+
+
+def test_batch_is_embedded_in_forwards_of_like_length(monkeypatch):
+    monkeypatch.setattr("condsim.losses.base._TOKENS", 8)
+    tokens = torch.arange(1, 17).view(2, 2, 4)
+    masks = torch.tensor([[[1, 1, 0, 0], [1, 1, 1, 1]], [[1, 0, 0, 0], [0, 1, 1, 1]]])
+    columns = [
+        {"input_ids": one, "attention_mask": mask, "task": None}
+        for one, mask in zip(tokens, masks, strict=True)
+    ]
+    model = SumOfTokens()
+    batch = encode_batch(model, columns, torch.tensor([0.0, 1.0]))
+    assert model.widths == [4, 2]  # 4 and 3 tokens, the latter padded on the left; 2 and 1
+    assert batch.first.tolist() == [[3, 2], [26, 4]]
+    assert batch.second.tolist() == [[9, 1], [45, 3]]
 
 
 def test_targets_gold_only_has_no_pair_ids() -> None:

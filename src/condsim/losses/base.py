@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
+import torch
 import torch.nn.functional as F
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.base.losses.merged_forward import embed_columns
+from sentence_transformers.base.losses.merged_forward import embed_columns, merge_feature_batches
 from torch import Tensor, nn
 
 from condsim.errors import InputError, unknown_name
+
+_TOKENS = 768  # of a sub-batch on a CPU, its padding included
 
 Ties = Literal["dropped", "kept"]
 """What becomes of two rows of one sentence pair whose labels are equal, in Quad and its kin."""
@@ -132,7 +135,7 @@ class EncodedBatch:
 def encode_batch(
     model: nn.Module, sentence_features: Iterable[dict[str, Any]], labels: Tensor
 ) -> EncodedBatch:
-    """Runs both columns through the model in one forward."""
+    """Runs both columns through the model."""
     columns = list(sentence_features)
     if len(columns) != 2:
         raise InputError(
@@ -140,13 +143,32 @@ def encode_batch(
             f"Got {len(columns)} instead."
         )
     first_features = dict(columns[0])  # a forward adds its outputs to the mapping it is given
-    first, second = embed_columns(model, columns, separate_first=False)  # (rows, dim)
+    first, second = _embedded(model, columns)  # (rows, dim)
     targets = Targets.from_labels(labels, rows=first.shape[0])
     return EncodedBatch(first, second, targets, first_features)
 
 
+def _embedded(model: nn.Module, columns: Sequence[dict[str, Any]]) -> Sequence[Tensor]:
+    """Embeds columns in one forward, or on a CPU in a few: texts of like length, little padding."""
+    merged = merge_feature_batches(list(columns)) or {}
+    parts = {key: value for key, value in merged.items() if isinstance(value, Tensor)}
+    mask = parts.get("attention_mask")
+    alike = mask is not None and all(part.shape == mask.shape for part in parts.values())
+    if mask is None or not alike or mask.device.type != "cpu":  # such as a condition apart
+        return embed_columns(model, columns, separate_first=False)
+    order = left = mask.sum(dim=1).argsort(descending=True)
+    found = []
+    while len(left):
+        size = max(1, _TOKENS // int(mask[left[0]].sum()))
+        rows, left = left[:size], left[size:]
+        width = int(mask[rows].any(dim=0).nonzero().max()) + 1  # padding on the left stays
+        batch = {**merged, **{key: part[rows, :width] for key, part in parts.items()}}
+        found.append(model(batch)["sentence_embedding"])
+    return torch.cat(found)[order.argsort()].unflatten(0, (len(columns), -1)).unbind(0)
+
+
 class ConditionalLoss(nn.Module, ABC):
-    """Base of the objectives over two columns of conditional sentences, encoded in one forward.
+    """Base of the objectives over two columns of conditional sentences.
 
     Inputs:
         | columns                                                     | labels            |
