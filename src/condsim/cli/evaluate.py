@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast, get_args
 
@@ -13,7 +13,9 @@ from condsim.cli.running import check_output, long_work
 from condsim.errors import InputError, require, unknown_name
 
 if TYPE_CHECKING:
-    from condsim.evaluation import Report
+    from rich.table import Table
+
+    from condsim.evaluation import Report, SuiteReport
     from condsim.types import Scorer
 
 _OFF = Path("off")
@@ -42,23 +44,16 @@ def _run_suite(
     seed: int,
     cache: Path | None,
     precision: str,
-    json: Path | None,
-    csv: Path | None,
-    markdown: bool,
-    plot: Path | None,
-) -> None:
-    """Measures scorers on the data sets of a suite; prints the table and writes the files."""
+) -> SuiteReport:
+    """Measures scorers on the data sets of a suite."""
     from condsim.evaluation import (
         BY_SET,
         Aggregation,
         Suite,
         default_cache,
         evaluate_suite,
-        heat_map,
         load_suite,
         mark_trained,
-        suite_markdown,
-        suite_tables,
     )
     from condsim.loading import named_scorer
     from condsim.scorers import BASELINES, UNFITTED_BASELINES, Precision, check_precision
@@ -72,7 +67,7 @@ def _run_suite(
     if suite != "criteria":
         _refuse("is for --suite criteria only", {"--trained-on": (trained_on, "leave it out")})
     resamples = resamples if bootstrap or by_set else 0
-    _check(aggregation, condition, against, resamples, plot)
+    _check(aggregation, condition, against, resamples)
     check_precision(precision)
     scorers = [named_scorer(model) for model in models]
     reference = None if against is None else named_scorer(against)
@@ -86,7 +81,7 @@ def _run_suite(
         if suite == "criteria":
             own = {name for scorer in scorers for name in scorer.trained_on()}
             tasks = mark_trained(tasks, trained_on or [t.key for t in tasks if t.key in own])
-        report = evaluate_suite(
+        return evaluate_suite(
             scorers,
             tasks,
             against=None if reference is None else reference.name,
@@ -99,25 +94,9 @@ def _run_suite(
             baselines=(_SUITE_BASELINES if baselines else ()) if by_set else tuple(BASELINES),
             progress=progress,
         )
-    if json is not None:
-        report.to_json(json)
-    if csv is not None:
-        report.to_csv(csv)
-    if plot is not None:
-        heat_map(report, plot)
-    if markdown:
-        typer.echo(suite_markdown(report), nl=False)
-        return
-    from condsim.terminal import Terminal
-
-    console = Terminal()
-    for table in suite_tables(report, width=console.width):
-        console.print(table)
 
 
-def _check(
-    aggregation: str, condition: str | None, against: str | None, resamples: int, plot: Path | None
-) -> None:
+def _check(aggregation: str, condition: str | None, against: str | None, resamples: int) -> None:
     """Finds the cheap mistakes before any data are read."""
     from condsim.evaluation import Aggregation
 
@@ -125,7 +104,6 @@ def _check(
         raise unknown_name("aggregation", aggregation, get_args(Aggregation))
     if condition is not None and not condition.strip():
         raise InputError("--condition: must have text; leave it out to compare as a whole.")
-    _check_plot(plot)
     if against is not None and not resamples:
         raise InputError("--against marks differences by a bootstrap; give --bootstrap as well.")
 
@@ -135,6 +113,34 @@ def _check_plot(plot: Path | None) -> None:
         if plot.suffix.lower() != ".png":
             raise InputError(f"--plot: the name must end in .png. Got {plot} instead.")
         require("matplotlib", extra="train")
+
+
+def _show_suite(
+    report: SuiteReport, *, json: Path | None, csv: Path | None, markdown: bool, plot: Path | None
+) -> None:
+    """Writes the files of a suite, and prints its tables."""
+    from condsim.evaluation import heat_map, suite_markdown, suite_tables
+    from condsim.terminal import Terminal
+
+    if json is not None:
+        report.to_json(json)
+    if csv is not None:
+        report.to_csv(csv)
+    if plot is not None:
+        heat_map(report, plot)
+    _show(suite_markdown(report) if markdown else suite_tables(report, width=Terminal().width))
+
+
+def _show(tables: str | Iterable[Table | None]) -> None:
+    """Prints Markdown, or tables for a terminal."""
+    from condsim.terminal import Terminal
+
+    if isinstance(tables, str):
+        typer.echo(tables, nl=False)
+        return
+    console = Terminal()
+    for table in filter(None, tables):
+        console.print(table)
 
 
 def evaluate(
@@ -273,6 +279,7 @@ def evaluate(
     check_output("--json", json)
     check_output("--csv", csv)
     check_output("--plot", plot)
+    _check_plot(plot)
     if suite is not None:
         _refuse(
             "is not for --suite",
@@ -282,7 +289,7 @@ def evaluate(
                 "--over-estimation": (over_estimation, "give a file of C-STS instead"),
             },
         )
-        _run_suite(
+        measured = _run_suite(
             data,
             suite=suite,
             models=model or [None],
@@ -296,11 +303,8 @@ def evaluate(
             seed=seed,
             cache=cache,
             precision=precision or "auto",
-            json=json,
-            csv=csv,
-            markdown=markdown,
-            plot=plot,
         )
+        _show_suite(measured, json=json, csv=csv, markdown=markdown, plot=plot)
         return
     only_suite = "a single file has no use for it"
     _refuse(
@@ -317,10 +321,8 @@ def evaluate(
             "a second --model": (len(model or ()) > 1, "give it as --against"),
         },
     )
-    if plot is not None:
-        if not over_estimation:
-            raise InputError("--plot draws over-estimation; give --over-estimation as well.")
-        _check_plot(plot)
+    if plot is not None and not over_estimation:
+        raise InputError("--plot draws over-estimation; give --over-estimation as well.")
     with long_work(log="condsim.contexts"):
         report = _evaluated(
             data,
@@ -335,7 +337,10 @@ def evaluate(
         )
     if json is not None:
         report.to_json(json)
-    _print(report, markdown=markdown)
+    from condsim.evaluation import over_estimation_table, to_markdown, to_table
+
+    tables = (to_table(report), over_estimation_table(report))
+    _show(to_markdown(report) if markdown else tables)
 
 
 def _evaluated(
@@ -388,17 +393,3 @@ def _evaluated(
         raw = {name: one.values if one.raw is None else one.raw for name, one in named.items()}
         predicted_against_gold(raw, valid, plot)
     return report
-
-
-def _print(report: Report, *, markdown: bool) -> None:
-    """Prints the table to stdout."""
-    from condsim.evaluation import over_estimation_table, to_markdown, to_table
-    from condsim.terminal import Terminal
-
-    if markdown:
-        typer.echo(to_markdown(report), nl=False)
-        return
-    console = Terminal()
-    console.print(to_table(report))
-    if (counts := over_estimation_table(report)) is not None:
-        console.print(counts)

@@ -31,6 +31,7 @@ from .statistics import (
 from .suite import (
     BY_SET as BY_SET,
     Suite as Suite,
+    SuiteReport as SuiteReport,
     SuiteTask as SuiteTask,
     default_cache as default_cache,
     evaluate_suite as evaluate_suite,

@@ -164,7 +164,7 @@ def _embedded(model: nn.Module, columns: Sequence[dict[str, Any]]) -> Sequence[T
         width = int(mask[rows].any(dim=0).nonzero().max()) + 1  # padding on the left stays
         batch = {**merged, **{key: part[rows, :width] for key, part in parts.items()}}
         found.append(model(batch)["sentence_embedding"])
-    return torch.cat(found)[order.argsort()].unflatten(0, (len(columns), -1)).unbind(0)
+    return torch.cat(found)[order.argsort()].chunk(len(columns))
 
 
 class ConditionalLoss(nn.Module, ABC):
