@@ -29,11 +29,13 @@ from condsim.scorers import EmbeddingScorer
 from condsim.tasks import iter_criteria, load_task
 from condsim.training import AdaptSettings, adapt
 from condsim.types import Task
+from experiments.pages import MARKER, kept_notes
 
 SETS = ("sentihood", "druglib", "acos_laptop", "oats")
 SIZES = (50, 200, 500, 2_000)
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "adapt.md"
 
+_SEEDS = 3
 _TESTED = 1_000  # rows of a set that are measured on
 _FIGURES = ("spearman", "pair_accuracy")
 
@@ -100,8 +102,13 @@ def _metrics(scorer: EmbeddingScorer, task: Task) -> dict[str, float]:
     return {name: metric.value for name, metric in report.model.metrics.items()}
 
 
-def page(figures: dict[tuple[str, int], list[dict[str, float]]], command: str) -> str:
-    """Writes the table of a curve in Markdown; where there are several seeds, mean ± deviation."""
+def page(
+    figures: dict[tuple[str, int], list[dict[str, float]]], command: str, notes: str = ""
+) -> str:
+    """Writes the table of a curve in Markdown; where there are several seeds, mean ± deviation.
+
+    ``notes`` is what a person wrote below the marker.
+    """
     lines = [
         "| set | pairs | Spearman | pair accuracy | C-STS dev | STS-B dev | moved | minutes |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
@@ -116,10 +123,14 @@ def page(figures: dict[tuple[str, int], list[dict[str, float]]], command: str) -
 trained on. They serve here as a user's own data: pairs are drawn from half of the texts, and
 Spearman (x 100) and pair accuracy (%) are those on up to {_TESTED:,} rows of the other half. C-STS
 and STS-B, both Spearman, show what is lost; "moved" is the mean change of scores from 0 to 1 on
-texts of other domains. The weights were not kept. `{command}` makes this page.
+texts of other domains. C-STS dev is higher here than elsewhere: the model that ships has seen most
+of its rows. The weights were not kept.
+
+Made by `{command}`.
 
 {chr(10).join(lines)}
-"""
+
+{MARKER}""" + (notes or "\n")
 
 
 def _cell(values: Sequence[float], key: str) -> str:
@@ -141,7 +152,7 @@ def main(
     ),
     sets: Annotated[list[str] | None, typer.Option("--set", help="Set; repeatable.")] = None,
     sizes: Annotated[list[int] | None, typer.Option("--size", help="Pairs; repeatable.")] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Adaptations of each size.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, help="Adaptations of each size.")] = _SEEDS,
     output: Annotated[Path, typer.Option(help="The page to write.")] = PAGE,
 ) -> None:
     """Measure what adapting brings with how many pairs."""
@@ -155,7 +166,10 @@ def main(
                     curve.figures(name, size, seed, settings)
                     for seed in range(1 if size == 0 else seeds)
                 ]
-    write_text(output, page(figures, "python -m experiments.adapt_curve"))
+    options = [f"--set {name}" for name in sets or ()] + [f"--size {size}" for size in sizes or ()]
+    options += [f"--seeds {seeds}"] if seeds != _SEEDS else []
+    command = " ".join(["python -m experiments.adapt_curve", *options])
+    write_text(output, page(figures, command, kept_notes(output)))
     typer.echo(f"{output}: {len(figures)} rows")
 
 
