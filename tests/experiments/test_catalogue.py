@@ -16,7 +16,14 @@ NAMES = [
     *(f"ccl-table{number}" for number in (3, 4, 5, 7, 8, 9)),
     *("ccl-figure2", "ccl-figure3", "ccl-appendix-a"),
     *(f"ssbc-table{number}" for number in (2, 6, 7, 8, 9)),
-    *("ssbc-cases", "ssbc-choices", "ssbc-construction", "ssbc-domain", "ssbc-structures"),
+    *(
+        "ssbc-cases",
+        "ssbc-choices",
+        "ssbc-construction",
+        "ssbc-domain",
+        "ssbc-pretrained",
+        "ssbc-structures",
+    ),
 ]
 VALID = {
     "title": "T",

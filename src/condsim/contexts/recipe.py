@@ -116,6 +116,11 @@ class ContextsRecipe(Settings):
                 "Generators of the kind 'counts' are not trained and take no 'backbone'. Got "
                 f"{self.generators.backbone!r}; leave it out, or set 'kind: trained'."
             )
+        if self.generators.kind == "translation" and self.generators.backbone is None:
+            raise InputError(
+                "Generators of the kind 'translation' need a 'backbone': the encoder that reads, "
+                "such as sentence-transformers/all-MiniLM-L6-v2."
+            )
         coherence = (self.coherence.left, self.coherence.right)
         generators = (self.generators.left, self.generators.right)
         if coherence != generators:

@@ -143,6 +143,7 @@ GENERATOR_TASKS: tuple[GeneratorTask, ...] = ("centre", "left", "right")
 ALL = "all"
 """Name of the one model of all tasks."""
 
+GeneratorKind = Literal["trained", "counts", "translation"]
 Size = Literal["tiny", "small", "base", "large"]
 
 
@@ -163,6 +164,7 @@ SHAPES: dict[Size, Shape] = {
     "large": Shape(1024, 6, 4096, 16, 3e-4),  # Transformer-large of Vaswani et al. (2017), Table 3
 }
 _PRETRAINED_LEARNING_RATE = 1e-4
+_NUMBERS_LEARNING_RATE = 0.05  # of eight numbers
 
 # The key 'copy' of recipes hides a deprecated method of pydantic, which warns of that.
 warnings.filterwarnings("ignore", 'Field name "copy" in "GeneratorSettings"', UserWarning)
@@ -171,17 +173,17 @@ warnings.filterwarnings("ignore", 'Field name "copy" in "GeneratorSettings"', Us
 class GeneratorSettings(Settings):
     """What the generators are and how they are trained.
 
-    `condsim.contexts.generator.model` says what ``encoder`` and ``copy`` mean. Of the kind
-    ``counts`` (`condsim.contexts.generator.counts`) only ``share``, the widths, ``max_tokens`` and
-    what is held out matter.
+    `condsim.contexts.generator.model` says what ``encoder`` and ``copy`` mean. Of the kinds
+    ``counts`` and ``translation`` (the modules of these names) the Transformer's do not matter.
     """
 
     what = "generators"
 
-    kind: Literal["trained", "counts"] = "trained"  # counts: no training, the floor of any trained
+    kind: GeneratorKind = "trained"  # counts: no training, the floor of any trained
     share: Annotated[float, Field(gt=0, lt=1)] = 0.5  # of the context in `counts`
     size: Size = "tiny"  # when trained from scratch
-    # A pre-trained encoder-decoder to start from instead, which brings its own tokenizer.
+    # A pre-trained encoder-decoder to start from instead, which brings its own tokenizer; of the
+    # kind `translation` the encoder that reads.
     backbone: str | None = None
     models: Literal["three", "one"] = "three"  # one a task, or one for all with a task marker
     encoder: Literal["apart", "joint"] = "apart"  # how given sentences are encoded
@@ -208,13 +210,15 @@ class GeneratorSettings(Settings):
         """Peak of the learning rate."""
         if self.learning_rate is not None:
             return self.learning_rate
+        if self.kind == "translation":
+            return _NUMBERS_LEARNING_RATE
         return _PRETRAINED_LEARNING_RATE if self.backbone else SHAPES[self.size].learning_rate
 
     def models_for(
         self, tasks: Collection[str] = GENERATOR_TASKS
     ) -> dict[str, tuple[GeneratorTask, ...]]:
         """The tasks of each model that is needed for some, by the name of the model's folder."""
-        if self.models == "one" or self.kind == "counts":
+        if self.models == "one" or self.kind != "trained":
             return {ALL: GENERATOR_TASKS}
         return {task: (task,) for task in GENERATOR_TASKS if task in tasks}
 

@@ -19,3 +19,4 @@ from .training import (
     GeneratorWork as GeneratorWork,
     train_generators as train_generators,
 )
+from .translation import TranslationGenerator as TranslationGenerator

@@ -13,7 +13,6 @@ baseline.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
 import numpy as np
 import torch
@@ -21,12 +20,13 @@ from torch import Tensor, nn
 
 from condsim.contexts.corpus import CorpusTokens, Vocabulary
 from condsim.contexts.generator.items import Items, Units
-from condsim.contexts.settings import SHAPES, GeneratorSettings
+from condsim.contexts.settings import SHAPES, GeneratorKind, GeneratorSettings
 from condsim.types import BoolArray
 
-FOLDER_KINDS: Mapping[Literal["trained", "counts"], str] = {
+FOLDER_KINDS: Mapping[GeneratorKind, str] = {
     "trained": "generators",
     "counts": "counts",
+    "translation": "translation",
 }
 """What the record of a folder calls the generators in it."""
 

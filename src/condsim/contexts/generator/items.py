@@ -17,7 +17,7 @@ from condsim.contexts.settings import GENERATOR_TASKS, GeneratorSettings, Genera
 from condsim.types import BoolArray, IntArray
 
 _NO_SENTENCE = -1
-_PLACE_BITS = 8
+PLACE_BITS = 8  # of a key, below the row of the sentence
 
 
 @dataclass
@@ -91,7 +91,7 @@ class ItemBuilder:
             places = [at for _, at in key] or [self._left]
             parts = parts or [self._end]
             number, place = key[0] if len(key) == 1 else (_NO_SENTENCE, 0)
-            self.units.keys.append(number << _PLACE_BITS | place if number >= 0 else _NO_SENTENCE)
+            self.units.keys.append(number << PLACE_BITS | place if number >= 0 else _NO_SENTENCE)
             self.units.tokens.append(np.concatenate(parts))
             self.units.places.append(np.repeat(places, [len(part) for part in parts]))
         return found

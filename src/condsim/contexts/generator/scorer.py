@@ -17,11 +17,20 @@ from condsim.contexts.corpus import Corpus, Vocabulary
 from condsim.contexts.generator.counts import FOLDER_KINDS, CountsGenerator
 from condsim.contexts.generator.items import ItemBuilder
 from condsim.contexts.generator.model import ContextGenerator, StateStore, saved_generator
+from condsim.contexts.generator.translation import TranslationGenerator
 from condsim.contexts.models import MODEL, REPORT, best_device, load_weights, open_finished
-from condsim.contexts.settings import ALL, GENERATOR_TASKS, GeneratorSettings, GeneratorTask
+from condsim.contexts.settings import (
+    ALL,
+    GENERATOR_TASKS,
+    GeneratorKind,
+    GeneratorSettings,
+    GeneratorTask,
+)
 from condsim.errors import ModelError
 from condsim.precision import uses_bfloat16
 from condsim.types import FloatArray, IntArray
+
+AnyGenerator = ContextGenerator | CountsGenerator
 
 _SLAB = 1 << 20  # width of the model times the pairs whose encoder states are held at a time
 
@@ -33,7 +42,7 @@ class GeneratorScorer:
 
     def __init__(
         self,
-        models: Mapping[GeneratorTask, ContextGenerator | CountsGenerator],
+        models: Mapping[GeneratorTask, AnyGenerator],
         vocabulary: Vocabulary,
         corpus: Corpus,
         settings: GeneratorSettings,
@@ -50,7 +59,7 @@ class GeneratorScorer:
         self._corpus, self._settings = corpus, settings
         self._texts: dict[int, IntArray] = {}
         distinct = set(models.values())
-        self._stores: dict[ContextGenerator | CountsGenerator, StateStore] = {
+        self._stores: dict[AnyGenerator, StateStore] = {
             model: StateStore(memory_gb / len(distinct)) for model in distinct
         }
 
@@ -60,7 +69,7 @@ class GeneratorScorer:
         folder: Path,
         corpus: Corpus,
         *,
-        kind: Literal["trained", "counts"] = "trained",
+        kind: GeneratorKind = "trained",
         tasks: Collection[str] = GENERATOR_TASKS,
         precision: Literal["auto", "float32", "bfloat16"] = "auto",
         memory_gb: float = 2.0,
@@ -82,11 +91,12 @@ class GeneratorScorer:
         settings, vocabulary = open_finished(
             folder, FOLDER_KINDS[kind], GeneratorSettings, corpus=corpus.revision
         )
-        models: dict[GeneratorTask, ContextGenerator | CountsGenerator] = {}
-        if kind == "counts":
-            counted = CountsGenerator(settings, vocabulary)
-            load_weights(counted, folder / ALL / MODEL)
-            models = dict.fromkeys(GENERATOR_TASKS, counted)
+        models: dict[GeneratorTask, AnyGenerator] = {}
+        if kind != "trained":
+            open_model = _open_counts if kind == "counts" else _open_translation
+            models = dict.fromkeys(
+                GENERATOR_TASKS, open_model(settings, vocabulary, corpus, folder / ALL)
+            )
             return cls(models, vocabulary, corpus, settings, memory_gb=memory_gb)
         for name, of_one in settings.models_for(tasks).items():
             if not (folder / name / REPORT).is_file():
@@ -181,3 +191,21 @@ class GeneratorScorer:
     def _tokens(self, sentences: Sequence[str]) -> list[IntArray]:
         most = self._settings.max_tokens - 1
         return [tokens[:most] for tokens in self._vocabulary.encode(sentences)]
+
+
+def _open_counts(
+    settings: GeneratorSettings, vocabulary: Vocabulary, corpus: Corpus, folder: Path
+) -> CountsGenerator:
+    model = CountsGenerator(settings, vocabulary)
+    load_weights(model, folder / MODEL)
+    return model
+
+
+def _open_translation(
+    settings: GeneratorSettings, vocabulary: Vocabulary, corpus: Corpus, folder: Path
+) -> CountsGenerator:
+    model = TranslationGenerator.open(settings, vocabulary, folder / MODEL)
+    load_weights(model, folder / MODEL)
+    model.read(corpus, folder)
+    model.eval().keep_normalisers(folder)
+    return model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from condsim.contexts.corpus import (
 from condsim.contexts.generator.counts import FOLDER_KINDS, CountsGenerator
 from condsim.contexts.generator.items import ItemBuilder, Items, Units
 from condsim.contexts.generator.model import ContextGenerator, backbone_vocabulary, new_generator
+from condsim.contexts.generator.translation import TranslationGenerator
 from condsim.contexts.models import (
     REPORT,
     VOCABULARY,
@@ -135,7 +136,9 @@ class GeneratorWork:
         """Mean negative log-probability of a target token."""
         units, items = self._data.items(self.tasks, batch)
         self.tokens_seen += sum(map(len, units.tokens)) + sum(map(len, items.targets))
-        return cast("ContextGenerator", self._model).loss(units, items)  # counts are not trained
+        model: Any = self._model  # counts alone have no loss: they are not trained
+        loss: Tensor = model.loss(units, items)
+        return loss
 
     def evaluate(self) -> float:
         """Mean log-probability of a target token of held-out documents, over the tasks."""
@@ -251,7 +254,7 @@ def train_generators(
 ) -> GeneratorReport:
     """Trains or counts the generators, goes on with a killed training, or reads a finished one."""
     settings = settings or GeneratorSettings()
-    own = settings.backbone is None
+    own = settings.backbone is None or settings.kind == "translation"  # vocabulary
     if own and vocabulary.corpus_revision != corpus.revision:
         raise InputError("The vocabulary was learned from another corpus; learn it from this one.")
     revision = vocabulary.revision if own else ""
@@ -284,17 +287,13 @@ def _train_model(
     if (folder / REPORT).is_file():
         return read_report(ModelReport, folder)
     settings = data.settings
-    model: ContextGenerator | CountsGenerator
-    if settings.kind == "counts":
-        model = CountsGenerator(settings, data.vocabulary)
-        model.count(data.tokens, data.counted)
-        work, summary = GeneratorWork(model, data, tasks), TrainingSummary(0, 0.0, 0.0, ())
-    else:
-        model = new_generator(settings, data.vocabulary).to(best_device())
-        work = GeneratorWork(model, data, tasks)
+    model = _new_model(folder, data)
+    work, summary = GeneratorWork(model, data, tasks), TrainingSummary(0, 0.0, 0.0, ())
+    if settings.kind != "counts":
         summary = train_model(
             model, work, folder, settings, learning_rate=settings.peak, progress=progress
         )
+    if isinstance(model, ContextGenerator):
         model.backbone.config.save_pretrained(folder)  # which `saved_generator` reads
     with torch.inference_mode():
         quality = {
@@ -309,6 +308,20 @@ def _train_model(
     report = ModelReport(tasks=quality, parameters=parameters, **vars(summary))
     finish_folder(folder, model, report)
     return report
+
+
+def _new_model(folder: Path, data: GeneratorData) -> ContextGenerator | CountsGenerator:
+    """Makes a model; one of counts has counted."""
+    settings = data.settings
+    if settings.kind == "trained":
+        return new_generator(settings, data.vocabulary).to(best_device())
+    if settings.kind == "counts":
+        model = CountsGenerator(settings, data.vocabulary)
+    else:
+        model = TranslationGenerator.new(settings, data.vocabulary)
+        model.read(data.corpus, folder)
+    model.count(data.tokens, data.counted)
+    return model
 
 
 def _counted(progress: StepProgress | None, done: int, *, left: int) -> StepProgress | None:

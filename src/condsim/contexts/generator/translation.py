@@ -1,0 +1,249 @@
+"""A generator for which what a pre-trained encoder reads in a context stands for words like it.
+
+Counts know a word of the context only where it comes again. A *translation* model (Berger and
+Lafferty, 1999; by word vectors, Zuccon et al., 2015) spreads it over the vocabulary, and here each
+given sentence as a whole as well:
+
+    p(token | given) = o p(token) + c C(token) + w sum_g a(g) T(token | g) + s mean_r S(token | r)
+    T(token | g) = p(token)^α exp(cos(token, g) / τ) / Z(g),   a(g) = (-log p(g))^β / sum
+
+p is the share in the corpus, g each token of the given sentences, C the sum of a(g) over the g that
+are the token, r each given sentence, S is T with numbers α' and τ' of its own, and o + c + w + s is
+1. So it is a language model: over the vocabulary it sums to one. The vectors are those of a frozen
+encoder, which reads each entry of the vocabulary by itself, and each sentence. The eight numbers
+maximise the likelihood of the corpus: no label is seen. Not part of SSBC.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from condsim.contexts.corpus import Corpus, Vocabulary
+from condsim.contexts.generator.counts import CountsGenerator
+from condsim.contexts.generator.items import PLACE_BITS, Items, Units
+from condsim.contexts.models import MODEL, best_device, read_tensors
+from condsim.contexts.settings import GeneratorSettings
+from condsim.files import sha256_of
+from condsim.kept import kept_rows
+from condsim.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+_START = {
+    "sharpness": [math.log(1 / 0.09)] * 2,  # log 1/τ of tokens and of sentences
+    "prior": [0.9, 0.9],  # α
+    "rarity": [1.0],  # β
+    "shares": [0.0, -2.0, 0.0, 0.0],  # logits of o, c, w and s
+}
+_ROWS = 512  # normalised at a time
+_GROUPS = 512  # of items that are given the same, at a time
+_WORD, _SENTENCE = 0, 1
+
+
+class TranslationGenerator(CountsGenerator):
+    """Counts, vectors, and the numbers that are fitted.
+
+    Attributes:
+        vectors: Unit vectors of the entries of the vocabulary, ``(v, d)``; 0 for special tokens.
+    """
+
+    def __init__(self, settings: GeneratorSettings, vocabulary: Vocabulary, *, width: int) -> None:
+        """Makes a model of no counts and no vectors; see :meth:`new` and :meth:`open`.
+
+        Args:
+            width: d, the size of the encoder's vectors.
+        """
+        super().__init__(settings, vocabulary)
+        self.vectors: Tensor
+        self.register_buffer("vectors", torch.zeros(len(vocabulary), width))
+        self.numbers = nn.ParameterDict(
+            {name: nn.Parameter(torch.tensor(values)) for name, values in _START.items()}
+        )
+        self._tokenizer, self._reader = vocabulary.tokenizer, _Reader(str(settings.backbone))
+        self._corpus: NDArray[Any] = np.zeros((0, width), np.float16)
+        self._kept: dict[int, Tensor] = {}  # log Z of all tokens, and of all sentences
+
+    @classmethod
+    def new(cls, settings: GeneratorSettings, vocabulary: Vocabulary) -> TranslationGenerator:
+        """Reads each entry of the vocabulary by itself."""
+        texts = [vocabulary.tokenizer.decode([entry]).strip() for entry in range(len(vocabulary))]
+        special = [not text for text in texts]
+        vectors = _Reader(str(settings.backbone)).vectors(texts)
+        vectors[special] = 0.0
+        model = cls(settings, vocabulary, width=vectors.shape[1])
+        model.vectors.copy_(torch.from_numpy(vectors))
+        return model
+
+    @classmethod
+    def open(
+        cls, settings: GeneratorSettings, vocabulary: Vocabulary, path: Path
+    ) -> TranslationGenerator:
+        """Makes a model as wide as the one in a file of weights, which are yet to be loaded."""
+        return cls(settings, vocabulary, width=read_tensors(path)[0]["vectors"].shape[1])
+
+    def read(self, corpus: Corpus, folder: Path) -> None:
+        """Reads all sentences of a corpus, or opens their vectors, which the folder keeps."""
+
+        def read(first: int, last: int) -> NDArray[np.float16]:
+            sentences = corpus.sentences(np.arange(first, last, dtype=np.int64))
+            return self._reader.vectors(sentences).astype(np.float16)
+
+        inputs = {"corpus": corpus.revision, "backbone": self._reader.name}
+        path = folder / "sentences.npy"
+        self._corpus = kept_rows(path, read, rows=len(corpus), block=1_024, inputs=inputs)
+
+    def keep_normalisers(self, folder: Path) -> None:
+        """Computes log Z of all tokens and sentences, or opens what the folder of the model keeps.
+
+        Scoring needs them all sooner or later, and each is a sum over the vocabulary.
+        """
+        logs = self._logs()
+
+        def of_sentences(first: int, last: int) -> FloatArray:
+            given = torch.from_numpy(self._corpus[first:last].astype(np.float32))
+            return self._norms(given, logs, _SENTENCE).numpy()[:, None]
+
+        inputs = {"model": sha256_of(folder / MODEL)[:12]}
+        path = folder / "normalisers.npy"
+        with torch.inference_mode():
+            kept = kept_rows(path, of_sentences, rows=len(self._corpus), inputs=inputs)
+            self._kept[_SENTENCE] = torch.from_numpy(np.array(kept[:, 0]))
+            self._kept[_WORD] = self._norms(self.vectors, logs, _WORD)
+
+    def train(self, mode: bool = True) -> TranslationGenerator:
+        """Forgets the normalisers that were kept if the numbers may change now."""
+        if mode:
+            self._kept.clear()
+        super().train(mode)
+        return self
+
+    def loss(self, units: Units, items: Items) -> Tensor:
+        """Mean negative log-probability of the target tokens, a scalar."""
+        return -self.log_probabilities(units, items).sum() / sum(map(len, items.targets))
+
+    def log_probabilities(self, units: Units, items: Items) -> Tensor:
+        """Sums of log-probabilities over the tokens of each target, ``(n,)`` float64."""
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for row, given in enumerate(items.units):
+            groups.setdefault(given, []).append(row)
+        found = torch.zeros(len(items), dtype=torch.float64)
+        listed = list(groups.items())
+        for first in range(0, len(listed), _GROUPS):
+            for rows, logs in self._of_groups(units, items, listed[first : first + _GROUPS]):
+                owners = np.repeat(rows, [len(items.targets[row]) for row in rows])
+                found = found.index_add(0, torch.from_numpy(owners), logs)
+        return found
+
+    def _of_groups(
+        self, units: Units, items: Items, groups: Sequence[tuple[tuple[int, ...], list[int]]]
+    ) -> Iterator[tuple[list[int], Tensor]]:
+        """The items that are given the same, and the log-probabilities of all their tokens."""
+        logs = self._logs()
+        used = np.unique(np.concatenate([given for given, _ in groups]))
+        bags = [np.concatenate([units.tokens[unit] for unit in given]) for given, _ in groups]
+        targets = [np.concatenate([items.targets[row] for row in rows]) for _, rows in groups]
+        words, bag_places = _distinct(bags)
+        wanted, target_places = _distinct(targets)
+        sentences = self._sentences(units, used)
+        keys = np.array(units.keys)[used] >> PLACE_BITS
+        own, copied, by_word, by_sentence = self.numbers["shares"].softmax(0)
+        spread = by_word * self._chances(self.vectors[words], wanted, words.numpy(), logs, _WORD)
+        spread = spread + copied * (words[:, None] == wanted).float()
+        whole = by_sentence * self._chances(sentences, wanted, keys, logs, _SENTENCE)
+        alone = own * logs[wanted].exp()
+        rarity = self.numbers["rarity"] * (-logs[words]).log()
+        for (given, rows), bag, target in zip(groups, bag_places, target_places, strict=True):
+            units_here = torch.from_numpy(np.searchsorted(used, given))
+            weights = rarity[bag].softmax(0)
+            chances = alone[target] + weights @ spread[bag[:, None], target]
+            yield rows, (chances + whole[units_here[:, None], target].mean(0)).log().double()
+
+    def _logs(self) -> Tensor:
+        return (self.counts / self.counts.sum()).float().log()
+
+    def _sentences(self, units: Units, used: IntArray) -> Tensor:
+        """Vectors of some units, ``(u, d)``; those of the corpus were read before."""
+        rows = np.array(units.keys)[used] >> PLACE_BITS
+        found = np.zeros((len(rows), self._corpus.shape[1]), np.float32)
+        known = rows >= 0
+        found[known] = self._corpus[rows[known]]
+        if not known.all():
+            tokens = [units.tokens[unit].tolist() for unit in used[~known]]
+            found[~known] = self._reader.vectors(self._tokenizer.decode_batch(tokens))
+        return torch.from_numpy(found)
+
+    def _chances(
+        self, given: Tensor, wanted: Tensor, keys: IntArray, logs: Tensor, of: int
+    ) -> Tensor:
+        """T or S of entries by each vector, ``(g, w)``."""
+        norms = self._normalised(given, keys, logs, of)
+        found = self._logits(given, self.vectors[wanted], logs[wanted], of) - norms[:, None]
+        return found.exp()
+
+    def _logits(self, given: Tensor, vectors: Tensor, logs: Tensor, of: int) -> Tensor:
+        """Logarithm of T or S of entries before it is normalised, ``(g, w)``."""
+        sharpness, prior = self.numbers["sharpness"][of].exp(), self.numbers["prior"][of]
+        found: Tensor = given @ vectors.T * sharpness + prior * logs
+        return found
+
+    def _normalised(self, given: Tensor, keys: IntArray, logs: Tensor, of: int) -> Tensor:
+        """Logarithms of Z of vectors, ``(g,)``; those with a key from 0 on may be kept."""
+        if torch.is_grad_enabled():
+            parts = [
+                checkpoint(self._norms, part, logs, of, use_reentrant=False)
+                for part in given.split(_ROWS)  # type: ignore[no-untyped-call]
+            ]
+            return torch.cat(parts)
+        kept = self._kept.get(of)
+        if kept is None:
+            return self._norms(given, logs, of)
+        found = kept[torch.from_numpy(np.maximum(keys, 0))]
+        new = torch.from_numpy(keys < 0)
+        if new.any():
+            found[new] = self._norms(given[new], logs, of)
+        return found
+
+    def _norms(self, given: Tensor, logs: Tensor, of: int) -> Tensor:
+        parts = [
+            self._logits(given[first : first + _ROWS], self.vectors, logs, of).logsumexp(1)
+            for first in range(0, len(given), _ROWS)
+        ]
+        return torch.cat(parts)
+
+
+def _distinct(rows: Sequence[IntArray]) -> tuple[Tensor, list[Tensor]]:
+    """Distinct tokens of rows, ``(t,)``, and the place among them of each token of each row."""
+    tokens, places = np.unique(np.concatenate(rows), return_inverse=True)
+    ends = np.cumsum([len(row) for row in rows])[:-1]
+    parts = [torch.from_numpy(part) for part in np.split(places.reshape(-1), ends)]
+    return torch.from_numpy(tokens.astype(np.int64)), parts
+
+
+class _Reader:
+    """The frozen encoder, opened when it is first asked; no part of the model's weights."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._encoder: SentenceTransformer | None = None
+
+    def vectors(self, texts: Sequence[str]) -> FloatArray:
+        """Unit vectors of texts, ``(n, d)``."""
+        if self._encoder is None:
+            from condsim.encoders import build_bi_encoder, without_progress_bars
+
+            with without_progress_bars():
+                self._encoder = build_bi_encoder(self.name).to(best_device()).eval()
+        found: FloatArray = self._encoder.encode(
+            list(texts), normalize_embeddings=True, show_progress_bar=False
+        )
+        return found
