@@ -287,7 +287,7 @@ def _train_model(
     if (folder / REPORT).is_file():
         return read_report(ModelReport, folder)
     settings = data.settings
-    model = _new_model(folder, data)
+    model = _new_model(folder, data, progress)
     work, summary = GeneratorWork(model, data, tasks), TrainingSummary(0, 0.0, 0.0, ())
     if settings.kind != "counts":
         summary = train_model(
@@ -307,10 +307,14 @@ def _train_model(
     parameters = sum(parameter.numel() for parameter in model.parameters())
     report = ModelReport(tasks=quality, parameters=parameters, **vars(summary))
     finish_folder(folder, model, report)
+    if isinstance(model, TranslationGenerator):
+        model.keep_normalisers(folder, progress=progress)
     return report
 
 
-def _new_model(folder: Path, data: GeneratorData) -> ContextGenerator | CountsGenerator:
+def _new_model(
+    folder: Path, data: GeneratorData, progress: StepProgress | None
+) -> ContextGenerator | CountsGenerator:
     """Makes a model; one of counts has counted."""
     settings = data.settings
     if settings.kind == "trained":
@@ -319,7 +323,7 @@ def _new_model(folder: Path, data: GeneratorData) -> ContextGenerator | CountsGe
         model = CountsGenerator(settings, data.vocabulary)
     else:
         model = TranslationGenerator.new(settings, data.vocabulary)
-        model.read(data.corpus, folder)
+        model.read(data.corpus, folder, progress=progress)
     model.count(data.tokens, data.counted)
     return model
 

@@ -30,7 +30,7 @@ from torch.utils.checkpoint import checkpoint
 from condsim.contexts.corpus import Corpus, Vocabulary
 from condsim.contexts.generator.counts import CountsGenerator
 from condsim.contexts.generator.items import PLACE_BITS, Items, Units
-from condsim.contexts.models import MODEL, best_device, read_tensors
+from condsim.contexts.models import MODEL, StepProgress, best_device, read_tensors
 from condsim.contexts.settings import GeneratorSettings
 from condsim.files import sha256_of
 from condsim.kept import kept_rows
@@ -91,7 +91,7 @@ class TranslationGenerator(CountsGenerator):
         """Makes a model as wide as the one in a file of weights, which are yet to be loaded."""
         return cls(settings, vocabulary, width=read_tensors(path)[0]["vectors"].shape[1])
 
-    def read(self, corpus: Corpus, folder: Path) -> None:
+    def read(self, corpus: Corpus, folder: Path, *, progress: StepProgress | None = None) -> None:
         """Reads all sentences of a corpus, or opens their vectors, which the folder keeps."""
 
         def read(first: int, last: int) -> NDArray[np.float16]:
@@ -100,9 +100,11 @@ class TranslationGenerator(CountsGenerator):
 
         inputs = {"corpus": corpus.revision, "backbone": self._reader.name}
         path = folder / "sentences.npy"
-        self._corpus = kept_rows(path, read, rows=len(corpus), block=1_024, inputs=inputs)
+        self._corpus = kept_rows(
+            path, read, rows=len(corpus), block=1_024, inputs=inputs, progress=progress
+        )
 
-    def keep_normalisers(self, folder: Path) -> None:
+    def keep_normalisers(self, folder: Path, *, progress: StepProgress | None = None) -> None:
         """Computes log Z of all tokens and sentences, or opens what the folder of the model keeps.
 
         Scoring needs them all sooner or later, and each is a sum over the vocabulary.
@@ -116,7 +118,9 @@ class TranslationGenerator(CountsGenerator):
         inputs = {"model": sha256_of(folder / MODEL)[:12]}
         path = folder / "normalisers.npy"
         with torch.inference_mode():
-            kept = kept_rows(path, of_sentences, rows=len(self._corpus), inputs=inputs)
+            kept = kept_rows(
+                path, of_sentences, rows=len(self._corpus), inputs=inputs, progress=progress
+            )
             self._kept[_SENTENCE] = torch.from_numpy(np.array(kept[:, 0]))
             self._kept[_WORD] = self._norms(self.vectors, logs, _WORD)
 
