@@ -28,7 +28,7 @@ def data(tmp_path):
 
 def test_reproduce_list_prints_every_name():
     lines = invoke("--list").stdout.splitlines()
-    assert len(lines) == 30
+    assert len(lines) == 31
     assert lines[0].split()[0] == "csts-table2"
 
 
