@@ -93,10 +93,13 @@ class GeneratorScorer:
         )
         models: dict[GeneratorTask, AnyGenerator] = {}
         if kind != "trained":
-            open_model = _open_counts if kind == "counts" else _open_translation
-            models = dict.fromkeys(
-                GENERATOR_TASKS, open_model(settings, vocabulary, corpus, folder / ALL)
-            )
+            counted: CountsGenerator
+            if kind == "counts":
+                counted = CountsGenerator(settings, vocabulary)
+                load_weights(counted, folder / ALL / MODEL)
+            else:
+                counted = TranslationGenerator.open(settings, vocabulary, corpus, folder / ALL)
+            models = dict.fromkeys(GENERATOR_TASKS, counted)
             return cls(models, vocabulary, corpus, settings, memory_gb=memory_gb)
         for name, of_one in settings.models_for(tasks).items():
             if not (folder / name / REPORT).is_file():
@@ -191,21 +194,3 @@ class GeneratorScorer:
     def _tokens(self, sentences: Sequence[str]) -> list[IntArray]:
         most = self._settings.max_tokens - 1
         return [tokens[:most] for tokens in self._vocabulary.encode(sentences)]
-
-
-def _open_counts(
-    settings: GeneratorSettings, vocabulary: Vocabulary, corpus: Corpus, folder: Path
-) -> CountsGenerator:
-    model = CountsGenerator(settings, vocabulary)
-    load_weights(model, folder / MODEL)
-    return model
-
-
-def _open_translation(
-    settings: GeneratorSettings, vocabulary: Vocabulary, corpus: Corpus, folder: Path
-) -> CountsGenerator:
-    model = TranslationGenerator.open(settings, vocabulary, folder / MODEL)
-    load_weights(model, folder / MODEL)
-    model.read(corpus, folder)
-    model.eval().keep_normalisers(folder)
-    return model

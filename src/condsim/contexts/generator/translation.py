@@ -30,7 +30,7 @@ from torch.utils.checkpoint import checkpoint
 from condsim.contexts.corpus import Corpus, Vocabulary
 from condsim.contexts.generator.counts import CountsGenerator
 from condsim.contexts.generator.items import PLACE_BITS, Items, Units
-from condsim.contexts.models import MODEL, StepProgress, best_device, read_tensors
+from condsim.contexts.models import MODEL, StepProgress, best_device, copy_weights, read_tensors
 from condsim.contexts.settings import GeneratorSettings
 from condsim.files import sha256_of
 from condsim.kept import kept_rows
@@ -86,10 +86,15 @@ class TranslationGenerator(CountsGenerator):
 
     @classmethod
     def open(
-        cls, settings: GeneratorSettings, vocabulary: Vocabulary, path: Path
+        cls, settings: GeneratorSettings, vocabulary: Vocabulary, corpus: Corpus, folder: Path
     ) -> TranslationGenerator:
-        """Makes a model as wide as the one in a file of weights, which are yet to be loaded."""
-        return cls(settings, vocabulary, width=read_tensors(path)[0]["vectors"].shape[1])
+        """Opens a fitted model, with what it read of the corpus."""
+        tensors, _ = read_tensors(folder / MODEL)
+        model = cls(settings, vocabulary, width=tensors["vectors"].shape[1])
+        copy_weights(model, tensors, source=folder / MODEL)
+        model.read(corpus, folder)
+        model.eval().keep_normalisers(folder)
+        return model
 
     def read(self, corpus: Corpus, folder: Path, *, progress: StepProgress | None = None) -> None:
         """Reads all sentences of a corpus, or opens their vectors, which the folder keeps."""
@@ -109,20 +114,20 @@ class TranslationGenerator(CountsGenerator):
 
         Scoring needs them all sooner or later, and each is a sum over the vocabulary.
         """
-        logs = self._logs()
+        logs, inputs = self._logs(), {"model": sha256_of(folder / MODEL)[:12]}
+        both = ((_WORD, "words", self.vectors.numpy()), (_SENTENCE, "sentences", self._corpus))
+        for of, name, vectors in both:
 
-        def of_sentences(first: int, last: int) -> FloatArray:
-            given = torch.from_numpy(self._corpus[first:last].astype(np.float32))
-            return self._norms(given, logs, _SENTENCE).numpy()[:, None]
+            def norms(
+                first: int, last: int, of: int = of, vectors: NDArray[Any] = vectors
+            ) -> FloatArray:
+                given = torch.from_numpy(vectors[first:last].astype(np.float32))
+                return self._norms(given, logs, of).numpy()[:, None]
 
-        inputs = {"model": sha256_of(folder / MODEL)[:12]}
-        path = folder / "normalisers.npy"
-        with torch.inference_mode():
-            kept = kept_rows(
-                path, of_sentences, rows=len(self._corpus), inputs=inputs, progress=progress
-            )
-            self._kept[_SENTENCE] = torch.from_numpy(np.array(kept[:, 0]))
-            self._kept[_WORD] = self._norms(self.vectors, logs, _WORD)
+            path = folder / f"normalisers-{name}.npy"
+            with torch.inference_mode():
+                kept = kept_rows(path, norms, rows=len(vectors), inputs=inputs, progress=progress)
+            self._kept[of] = torch.from_numpy(np.array(kept[:, 0]))
 
     def train(self, mode: bool = True) -> TranslationGenerator:
         """Forgets the normalisers that were kept if the numbers may change now."""
@@ -140,44 +145,45 @@ class TranslationGenerator(CountsGenerator):
         groups: dict[tuple[int, ...], list[int]] = {}
         for row, given in enumerate(items.units):
             groups.setdefault(given, []).append(row)
-        found = torch.zeros(len(items), dtype=torch.float64)
         listed = list(groups.items())
-        for first in range(0, len(listed), _GROUPS):
-            for rows, logs in self._of_groups(units, items, listed[first : first + _GROUPS]):
-                owners = np.repeat(rows, [len(items.targets[row]) for row in rows])
-                found = found.index_add(0, torch.from_numpy(owners), logs)
-        return found
+        logs = [
+            of_group
+            for first in range(0, len(listed), _GROUPS)
+            for of_group in self._of_groups(units, items, listed[first : first + _GROUPS])
+        ]
+        order = np.concatenate(list(groups.values()))
+        owners = torch.from_numpy(np.repeat(order, [len(items.targets[row]) for row in order]))
+        return torch.zeros(len(items), dtype=torch.float64).index_add(0, owners, torch.cat(logs))
 
     def _of_groups(
         self, units: Units, items: Items, groups: Sequence[tuple[tuple[int, ...], list[int]]]
-    ) -> Iterator[tuple[list[int], Tensor]]:
-        """The items that are given the same, and the log-probabilities of all their tokens."""
+    ) -> Iterator[Tensor]:
+        """For items that are given the same, the log-probabilities of all their tokens."""
         logs = self._logs()
         used = np.unique(np.concatenate([given for given, _ in groups]))
         bags = [np.concatenate([units.tokens[unit] for unit in given]) for given, _ in groups]
         targets = [np.concatenate([items.targets[row] for row in rows]) for _, rows in groups]
         words, bag_places = _distinct(bags)
         wanted, target_places = _distinct(targets)
-        sentences = self._sentences(units, used)
-        keys = np.array(units.keys)[used] >> PLACE_BITS
+        keys = np.array([units.keys[unit] for unit in used]) >> PLACE_BITS
+        sentences = self._sentences(units, used, keys)
         own, copied, by_word, by_sentence = self.numbers["shares"].softmax(0)
         spread = by_word * self._chances(self.vectors[words], wanted, words.numpy(), logs, _WORD)
         spread = spread + copied * (words[:, None] == wanted).float()
         whole = by_sentence * self._chances(sentences, wanted, keys, logs, _SENTENCE)
         alone = own * logs[wanted].exp()
         rarity = self.numbers["rarity"] * (-logs[words]).log()
-        for (given, rows), bag, target in zip(groups, bag_places, target_places, strict=True):
+        for (given, _), bag, target in zip(groups, bag_places, target_places, strict=True):
             units_here = torch.from_numpy(np.searchsorted(used, given))
             weights = rarity[bag].softmax(0)
             chances = alone[target] + weights @ spread[bag[:, None], target]
-            yield rows, (chances + whole[units_here[:, None], target].mean(0)).log().double()
+            yield (chances + whole[units_here[:, None], target].mean(0)).log().double()
 
     def _logs(self) -> Tensor:
         return (self.counts / self.counts.sum()).float().log()
 
-    def _sentences(self, units: Units, used: IntArray) -> Tensor:
-        """Vectors of some units, ``(u, d)``; those of the corpus were read before."""
-        rows = np.array(units.keys)[used] >> PLACE_BITS
+    def _sentences(self, units: Units, used: IntArray, rows: IntArray) -> Tensor:
+        """Vectors of some units, ``(u, d)``; those with a row of the corpus were read before."""
         found = np.zeros((len(rows), self._corpus.shape[1]), np.float32)
         known = rows >= 0
         found[known] = self._corpus[rows[known]]
@@ -202,12 +208,6 @@ class TranslationGenerator(CountsGenerator):
 
     def _normalised(self, given: Tensor, keys: IntArray, logs: Tensor, of: int) -> Tensor:
         """Logarithms of Z of vectors, ``(g,)``; those with a key from 0 on may be kept."""
-        if torch.is_grad_enabled():
-            parts = [
-                checkpoint(self._norms, part, logs, of, use_reentrant=False)
-                for part in given.split(_ROWS)  # type: ignore[no-untyped-call]
-            ]
-            return torch.cat(parts)
         kept = self._kept.get(of)
         if kept is None:
             return self._norms(given, logs, of)
@@ -218,11 +218,14 @@ class TranslationGenerator(CountsGenerator):
         return found
 
     def _norms(self, given: Tensor, logs: Tensor, of: int) -> Tensor:
-        parts = [
-            self._logits(given[first : first + _ROWS], self.vectors, logs, of).logsumexp(1)
-            for first in range(0, len(given), _ROWS)
-        ]
-        return torch.cat(parts)
+        """Log Z of vectors, ``(g,)``, in parts; a gradient has each part computed anew."""
+
+        def of_part(part: Tensor) -> Tensor:
+            return self._logits(part, self.vectors, logs, of).logsumexp(1)
+
+        firsts = range(0, len(given), _ROWS)
+        parts = (given[first : first + _ROWS] for first in firsts)
+        return torch.cat([checkpoint(of_part, part, use_reentrant=False) for part in parts])
 
 
 def _distinct(rows: Sequence[IntArray]) -> tuple[Tensor, list[Tensor]]:
