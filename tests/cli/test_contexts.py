@@ -120,6 +120,28 @@ def test_run_stops_after_the_stage_named(recipe, made):
     assert made == ["until index, size 500", "begun", "corpus", "index", "ended"]
 
 
+def test_weigh_prints_a_setting_that_run_takes(recipe, made, monkeypatch):
+    from condsim.contexts import FittedWeights, Weights
+
+    asked: list[object] = []
+    weights = Weights(coherence=0, centre=0.6, left=0.4, right=0)
+    found = FittedWeights(weights, 0.9, 0.8, {"centre": 0.7, "left": 0.25}, 320)
+
+    def opened(folder: Path, *, progress: object) -> Any:
+        return SimpleNamespace(fit_weights=lambda *, sentences: asked.append(sentences) or found)
+
+    monkeypatch.setattr("condsim.contexts.open_pipeline", opened)
+    done = CliRunner().invoke(app, ["contexts", "weigh", "out", "--sentences", "400"])
+    assert done.exit_code == 0, done.exception
+    assert asked == [400]
+    assert done.stdout == ("scoring.weights={coherence: 0, centre: 0.6, left: 0.4, right: 0}\n")
+    assert done.stderr == (
+        "own context found among 16, of 320 held-out sentences: 90.0%; with equal weights 80.0%; "
+        "by one term alone: centre 70.0%, left 25.0%; chance is 6.2%\n"
+    )
+    assert invoke(recipe, "--output", "out", "--set", done.stdout.strip()).exit_code == 0
+
+
 def test_run_interrupted_says_how_to_go_on(recipe, made, monkeypatch):
     def interrupted(self: Any, engine: Any = None) -> Any:
         raise KeyboardInterrupt

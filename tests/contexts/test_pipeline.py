@@ -245,6 +245,29 @@ def test_opened_run_of_an_unfinished_one_says_what_is_missing(copy):
         open_pipeline(folder / "corpus")
 
 
+def test_opened_run_fits_weights_to_held_out_text(tmp_path):
+    random = np.random.default_rng(0)
+    documents = []
+    for number in range(20):  # each of words of its own
+        words = [f"{name}{number}" for name in ("oak", "elm", "ash", "fir", "yew", "bay")]
+        sentences = (random.choice(words, 5) for _ in range(15))
+        documents.append("\n".join(" ".join(chosen).capitalize() + "." for chosen in sentences))
+    (tmp_path / "days.txt").write_text("\n\n".join(documents))
+    counts = {"generators.kind": "counts", "scoring.weights.coherence": "0"}
+    make(tmp_path / "run", recipe_of(tmp_path / "days.txt", **counts), "origin")
+    run = open_pipeline(tmp_path / "run")
+    with pytest.raises(InputError, match=r"need 64 held-out sentences .* Got 1[0-9]\."):
+        run.fit_weights()
+    half = run.recipe.generators.replaced(held_out=0.5)
+    run.recipe = run.recipe.replaced(generators=half)
+    found = run.fit_weights(sentences=96)
+    assert sum(found.weights.values) == pytest.approx(1.0, abs=0.002)
+    assert found.weights.coherence == 0
+    assert found.sentences == 48
+    assert found.accuracy > 0.5  # a document is about one thing, and names it again and again
+    assert set(found.alone) == {"centre", "left", "right"}
+
+
 def test_pipeline_terms_of_weight_0_train_no_model(small_text, tmp_path):
     (tmp_path / "days.txt").write_text(small_text)
     weights = {"scoring.weights": "{coherence: 1, centre: 0, left: 0, right: 0}"}

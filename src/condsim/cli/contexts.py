@@ -82,6 +82,35 @@ def run(
                 progress.say(line)
 
 
+@app.command()
+def weigh(
+    run: Annotated[Path, typer.Argument(help="Folder of a run that has its models.")],
+    sentences: Annotated[
+        int, typer.Option(min=64, help="Held-out sentences; half to fit to, half to measure on.")
+    ] = 640,
+) -> None:
+    """Find the weights λ of Eq. 3 without labels.
+
+    They are those that best tell the context of a held-out sentence from the contexts of 15 others.
+    Terms of weight 0 in the recipe keep it. The setting is printed alone, how well it does on
+    stderr. Nothing is written.
+
+    **Examples**
+
+    `condsim contexts weigh runs/my > weights.txt`
+
+    `condsim contexts run my.yaml --output runs/my --until origin --set "$(cat weights.txt)"`
+    """
+    for module in ("pyarrow", "torch"):
+        require(module, extra="contexts")
+    from condsim.contexts import open_pipeline
+
+    with long_work(log=None) as progress:
+        found = open_pipeline(run, progress=progress).fit_weights(sentences=sentences)
+    typer.echo(found.setting)
+    typer.echo(found.summary(), err=True)
+
+
 def _stages(
     made: Pipeline, until: Stage, engine: Engine | None, progress: ProgressDisplay
 ) -> Iterator[str]:

@@ -39,6 +39,7 @@ from .scoring import (
     Center as Center,
     ContextTerms as ContextTerms,
     Cost as Cost,
+    FittedWeights as FittedWeights,
     OriginScorer as OriginScorer,
     PairTerms as PairTerms,
     Selection as Selection,

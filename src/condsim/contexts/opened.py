@@ -9,15 +9,18 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from condsim import __version__
 from condsim.contexts.coherence import CoherenceScorer
-from condsim.contexts.corpus import Corpus
+from condsim.contexts.corpus import Corpus, document_starts, held_out_documents
 from condsim.contexts.generator import GeneratorScorer
 from condsim.contexts.harvest import FORMAT, open_single_index
 from condsim.contexts.index import TfidfIndex
 from condsim.contexts.models import MODEL, REPORT
 from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe
-from condsim.contexts.scoring import ContextTerms, OriginScorer
+from condsim.contexts.scoring import ContextTerms, FittedWeights, OriginScorer, fit_weights
+from condsim.contexts.settings import CoherenceSettings, GeneratorSettings
 from condsim.errors import InputError, ModelError
 from condsim.files import sha256_of
 from condsim.kept import KeptScores
@@ -114,6 +117,32 @@ class OpenedRun:
             kept=KeptScores(self.folder / SCORED, self._revision),
         )
 
+    def fit_weights(self, *, sentences: int = 640) -> FittedWeights:
+        """Fits λ of Eq. 3 to held-out text, without labels; see `FittedWeights`.
+
+        Args:
+            sentences: Sentences to take of the documents that no model was trained on, half to fit
+                to and half to measure on.
+
+        Returns:
+            λ for the terms whose weight in the recipe is not 0. Nothing is changed.
+
+        Raises:
+            InputError: If there are fewer than 64 such sentences with a sentence on both sides, or
+                no term tells contexts apart.
+        """
+        starts = document_starts(self.corpus)
+        used = set(self.recipe.scoring.weights.used)
+        models: list[CoherenceSettings | GeneratorSettings] = []
+        models += [self.recipe.coherence] if "coherence" in used else []
+        models += [self.recipe.generators] if used - {"coherence"} else []
+        held_out = np.all(
+            [held_out_documents(starts, share=one.held_out, seed=one.seed) for one in models],
+            axis=0,
+        )
+        rows = np.flatnonzero(np.repeat(held_out, np.diff(starts)))
+        return fit_weights(self.scorer, self.corpus, rows, sentences=sentences)
+
     @cached_property
     def identity(self) -> Mapping[str, Any]:
         """All that decides a score, as plain values: the corpus, the weights and the recipe.
@@ -144,7 +173,7 @@ class OpenedRun:
             )
 
 
-def open_pipeline(folder: Path) -> OpenedRun:
+def open_pipeline(folder: Path, *, progress: Progress = silent) -> OpenedRun:
     """Opens a run.
 
     Raises:
@@ -155,4 +184,4 @@ def open_pipeline(folder: Path) -> OpenedRun:
             f"{folder} holds no run of contexts: there is no {RECIPE}. Give the folder that "
             "'condsim contexts run' wrote."
         )
-    return OpenedRun(folder, load_contexts_recipe(folder / RECIPE))
+    return OpenedRun(folder, load_contexts_recipe(folder / RECIPE), progress=progress)

@@ -87,13 +87,14 @@ class ItemBuilder:
         found = self._numbers.get(key)
         if found is None:
             found = self._numbers[key] = len(self.units)
-            parts = [np.append(self._sentences[number], self._end) for number, _ in key]
-            places = [at for _, at in key] or [self._left]
+            parts = [np.concatenate((self._sentences[number], self._end)) for number, _ in key]
             parts = parts or [self._end]
+            places = [at for _, at in key] or [self._left]
+            filled = [np.full(len(part), at) for part, at in zip(parts, places, strict=True)]
             number, place = key[0] if len(key) == 1 else (_NO_SENTENCE, 0)
             self.units.keys.append(number << PLACE_BITS | place if number >= 0 else _NO_SENTENCE)
-            self.units.tokens.append(np.concatenate(parts))
-            self.units.places.append(np.repeat(places, [len(part) for part in parts]))
+            self.units.tokens.append(parts[0] if len(key) < 2 else np.concatenate(parts))
+            self.units.places.append(filled[0] if len(key) < 2 else np.concatenate(filled))
         return found
 
     def _target(self, numbers: tuple[int, ...]) -> IntArray:

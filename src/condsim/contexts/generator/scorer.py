@@ -142,10 +142,16 @@ class GeneratorScorer:
         found = {task: np.full(len(pairs), np.nan, dtype=np.float32) for task in tasks}
         tokens = self._tokens(list(numbers))
         width = next(iter(self._models.values())).places.shape[1]
-        size = max(256, _SLAB // width)
-        for first in range(0, len(pairs), size):
-            for task, places, scores in self._score(tasks, pairs[first : first + size], tokens):
-                found[task][first + places] = scores
+        size, every = max(256, _SLAB // width), np.arange(len(pairs))
+        orders = [(tasks, every)]
+        if not isinstance(next(iter(self._stores)), ContextGenerator):  # equal targets together
+            by_sentence = np.argsort(pairs[:, 1], kind="stable")
+            orders = [([task], by_sentence if task == "centre" else every) for task in tasks]
+        for some, order in orders:
+            for first in range(0, len(pairs), size):
+                part = order[first : first + size]
+                for task, places, scores in self._score(some, pairs[part], tokens):
+                    found[task][part[places]] = scores
         cuts = np.cumsum(lengths)[:-1]
         return {task: np.split(found[task][back.reshape(-1)], cuts) for task in tasks}
 

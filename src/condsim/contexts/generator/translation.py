@@ -17,7 +17,8 @@ maximise the likelihood of the corpus: no label is seen. Not part of SSBC.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,6 @@ _START = {
     "shares": [0.0, -2.0, 0.0, 0.0],  # logits of o, c, w and s
 }
 _ROWS = 512  # normalised at a time
-_GROUPS = 512  # of items that are given the same, at a time
 _WORD, _SENTENCE = 0, 1
 
 
@@ -142,61 +142,71 @@ class TranslationGenerator(CountsGenerator):
 
     def log_probabilities(self, units: Units, items: Items) -> Tensor:
         """Sums of log-probabilities over the tokens of each target, ``(n,)`` float64."""
-        groups: dict[tuple[int, ...], list[int]] = {}
-        for row, given in enumerate(items.units):
-            groups.setdefault(given, []).append(row)
-        listed = list(groups.items())
-        logs = [
-            of_group
-            for first in range(0, len(listed), _GROUPS)
-            for of_group in self._of_groups(units, items, listed[first : first + _GROUPS])
+        groups: dict[bytes, list[int]] = {}
+        for row, target in enumerate(items.targets):
+            groups.setdefault(target.tobytes(), []).append(row)
+        read = self._read_units(units)
+        found = [
+            self._of_target(read, [items.units[row] for row in rows], items.targets[rows[0]])
+            for rows in groups.values()
         ]
-        order = np.concatenate(list(groups.values()))
-        owners = torch.from_numpy(np.repeat(order, [len(items.targets[row]) for row in order]))
-        return torch.zeros(len(items), dtype=torch.float64).index_add(0, owners, torch.cat(logs))
+        order = np.argsort(np.concatenate(list(groups.values())))
+        return torch.cat(found)[torch.from_numpy(order)]
 
-    def _of_groups(
-        self, units: Units, items: Items, groups: Sequence[tuple[tuple[int, ...], list[int]]]
-    ) -> Iterator[Tensor]:
-        """For items that are given the same, the log-probabilities of all their tokens."""
+    def _read_units(self, units: Units) -> _Read:
         logs = self._logs()
-        used = np.unique(np.concatenate([given for given, _ in groups]))
-        bags = [np.concatenate([units.tokens[unit] for unit in given]) for given, _ in groups]
-        targets = [np.concatenate([items.targets[row] for row in rows]) for _, rows in groups]
-        words, bag_places = _distinct(bags)
-        wanted, target_places = _distinct(targets)
-        keys = np.array([units.keys[unit] for unit in used]) >> PLACE_BITS
-        sentences = self._sentences(units, used, keys)
+        words = np.unique(np.concatenate(units.tokens))
+        norms = self._normalised(self.vectors[words], words, logs, _WORD)
+        keys = np.array(units.keys) >> PLACE_BITS
+        sentences = self._sentences(units, keys)
+        return _Read(
+            tokens=units.tokens,
+            logs=logs,
+            norms=torch.zeros(len(logs)).index_put((torch.from_numpy(words),), norms),
+            sentences=sentences,
+            sentence_norms=self._normalised(sentences, keys, logs, _SENTENCE),
+        )
+
+    def _of_target(self, read: _Read, given: Sequence[tuple[int, ...]], target: IntArray) -> Tensor:
+        """Sums of log-probabilities of one target given each of some tuples of units, ``(n,)``."""
+        wanted, used = torch.from_numpy(target), np.concatenate(given)
+        sizes = np.array([len(one) for one in given])
+        firsts = np.cumsum(sizes) - sizes  # of each tuple among the units
+        bags = [read.tokens[unit] for unit in used]
+        lengths = np.array([len(bag) for bag in bags])
+        words, places = np.unique(np.concatenate(bags), return_inverse=True)
         own, copied, by_word, by_sentence = self.numbers["shares"].softmax(0)
-        spread = by_word * self._chances(self.vectors[words], wanted, words.numpy(), logs, _WORD)
-        spread = spread + copied * (words[:, None] == wanted).float()
-        whole = by_sentence * self._chances(sentences, wanted, keys, logs, _SENTENCE)
-        alone = own * logs[wanted].exp()
-        rarity = self.numbers["rarity"] * (-logs[words]).log()
-        for (given, _), bag, target in zip(groups, bag_places, target_places, strict=True):
-            units_here = torch.from_numpy(np.searchsorted(used, given))
-            weights = rarity[bag].softmax(0)
-            chances = alone[target] + weights @ spread[bag[:, None], target]
-            yield (chances + whole[units_here[:, None], target].mean(0)).log().double()
+        spread = by_word * self._chances(
+            self.vectors[words], wanted, read.logs, read.norms[words], _WORD
+        )
+        spread = spread + copied * (torch.from_numpy(words)[:, None] == wanted).float()
+        weights = (-read.logs[words])[:, None] ** self.numbers["rarity"]
+        table = torch.cat([spread * weights, weights], 1)
+        summed = _bags(table, places, (np.cumsum(lengths) - lengths)[firsts], "sum")
+        chosen, places = np.unique(used, return_inverse=True)
+        whole = by_sentence * self._chances(
+            read.sentences[chosen], wanted, read.logs, read.sentence_norms[chosen], _SENTENCE
+        )
+        chances: Tensor = own * read.logs[wanted].exp() + summed[:, :-1] / summed[:, -1:]
+        return (chances + _bags(whole, places, firsts, "mean")).log().double().sum(1)
 
     def _logs(self) -> Tensor:
         return (self.counts / self.counts.sum()).float().log()
 
-    def _sentences(self, units: Units, used: IntArray, rows: IntArray) -> Tensor:
-        """Vectors of some units, ``(u, d)``; those with a row of the corpus were read before."""
+    def _sentences(self, units: Units, rows: IntArray) -> Tensor:
+        """Vectors of units, ``(u, d)``; those with a row of the corpus were read before."""
         found = np.zeros((len(rows), self._corpus.shape[1]), np.float32)
         known = rows >= 0
         found[known] = self._corpus[rows[known]]
         if not known.all():
-            tokens = [units.tokens[unit].tolist() for unit in used[~known]]
+            tokens = [units.tokens[unit].tolist() for unit in np.flatnonzero(~known)]
             found[~known] = self._reader.vectors(self._tokenizer.decode_batch(tokens))
         return torch.from_numpy(found)
 
     def _chances(
-        self, given: Tensor, wanted: Tensor, keys: IntArray, logs: Tensor, of: int
+        self, given: Tensor, wanted: Tensor, logs: Tensor, norms: Tensor, of: int
     ) -> Tensor:
         """T or S of entries by each vector, ``(g, w)``."""
-        norms = self._normalised(given, keys, logs, of)
         found = self._logits(given, self.vectors[wanted], logs[wanted], of) - norms[:, None]
         return found.exp()
 
@@ -228,12 +238,22 @@ class TranslationGenerator(CountsGenerator):
         return torch.cat([checkpoint(of_part, part, use_reentrant=False) for part in parts])
 
 
-def _distinct(rows: Sequence[IntArray]) -> tuple[Tensor, list[Tensor]]:
-    """Distinct tokens of rows, ``(t,)``, and the place among them of each token of each row."""
-    tokens, places = np.unique(np.concatenate(rows), return_inverse=True)
-    ends = np.cumsum([len(row) for row in rows])[:-1]
-    parts = [torch.from_numpy(part) for part in np.split(places.reshape(-1), ends)]
-    return torch.from_numpy(tokens.astype(np.int64)), parts
+def _bags(table: Tensor, places: IntArray, firsts: IntArray, mode: str) -> Tensor:
+    """Sums or means of rows of a table, ``(bags, columns)``; a bag ends where the next begins."""
+    rows, starts = torch.from_numpy(places.reshape(-1)), torch.from_numpy(firsts)
+    found: Tensor = nn.functional.embedding_bag(rows, table, starts, mode=mode)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """What is known of some units."""
+
+    tokens: Sequence[IntArray]
+    logs: Tensor  # (v,), log p
+    norms: Tensor  # (v,), log Z of each token among them
+    sentences: Tensor  # (u, d)
+    sentence_norms: Tensor  # (u,)
 
 
 class _Reader:

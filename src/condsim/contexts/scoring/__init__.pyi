@@ -17,3 +17,4 @@ from .selection import (
     diverse as diverse,
     expected_distinct as expected_distinct,
 )
+from .weighing import FittedWeights as FittedWeights, fit_weights as fit_weights

@@ -56,6 +56,7 @@ class OriginScorer(PairScorer):
         name: Name of the scorer.
         revision: Version of the model, as it was given; None if its scores may not be kept.
         scored_by: What decides a score beside the models: weights (λ), centring and selection.
+        weights: λ of Eq. 3.
         calibration: From a cosine to [0, 1], a straight line: no label was seen.
         without_contexts: Sentences so far that shared no word with the corpus; they were given
             random contexts.
@@ -104,13 +105,13 @@ class OriginScorer(PairScorer):
         self.calibration = _LINEAR
         self.without_contexts = 0
         self._corpus, self._terms = corpus, terms
-        self._selection, self._weights = selection or Selection(), weights or Weights()
-        self._selector = ContextSelector(corpus, index, terms, self._selection, self._weights)
+        self._selection, self.weights = selection or Selection(), weights or Weights()
+        self._selector = ContextSelector(corpus, index, terms, self._selection, self.weights)
         self._center: Center = center
         self._batch_size = batch_size
         self._references = references
         self.scored_by: dict[str, object] = {
-            "weights": self._weights.model_dump(),
+            "weights": self.weights.model_dump(),
             "center": center,
             "references": references,
             "selection": self._selection.model_dump(),
@@ -118,7 +119,7 @@ class OriginScorer(PairScorer):
         self._rate: float | None = None
         self._kept = kept
         self._means = ContextMeans(corpus, terms, references, seed=self._selection.seed)
-        used = self._weights.used if center != "none" else ()
+        used = self.weights.used if center != "none" else ()
         self._off_sentences = [name for name in used if center == "pmi" and name in OF_SENTENCES]
         self._off_contexts = [name for name in used if name not in self._off_sentences]
 
@@ -175,7 +176,7 @@ class OriginScorer(PairScorer):
 
     def _cosines(self, sentences1: Sequence[str], sentences2: Sequence[str]) -> Iterator[float]:
         for pair in self.pair_terms(sentences1, sentences2):
-            yield similarity(pair, weights=self._weights, center=self._center)
+            yield similarity(pair, weights=self.weights, center=self._center)
 
     def cost(self, *, sentences: int, pairs: int) -> Cost:
         """Says what scoring costs, after timing a few sentences in contexts if there is much to do.
@@ -191,7 +192,7 @@ class OriginScorer(PairScorer):
             pairs=pairs,
             corpus=len(self._corpus),
             selection=self._selection,
-            weights=self._weights,
+            weights=self.weights,
             center=self._center,
             references=self._references,
             tokens_per_sequence=TOKENS,
@@ -210,7 +211,7 @@ class OriginScorer(PairScorer):
         count = min(-(-_TRIAL // size), len(self._corpus))
         sentences = self._corpus.sentences(random.choice(len(self._corpus), count, replace=False))
         centres = [random.choice(contexts, size, replace=False) for _ in sentences]
-        names = [name for name in self._weights.used if name != "coherence"]
+        names = [name for name in self.weights.used if name != "coherence"]
         self._terms.terms(sentences[:1], centres[:1], names)  # warms up
         started = time.perf_counter()
         self._terms.terms(sentences, centres, names)
@@ -249,6 +250,26 @@ class OriginScorer(PairScorer):
             alone = {name: float(values.mean()) for name, values in terms.items()}
             known[sentence] = _Sentence(contexts, alone)
 
+    def terms_less_means(
+        self, sentences: Sequence[str], centres: Sequence[IntArray]
+    ) -> list[dict[str, FloatArray]]:
+        """Computes terms less the means of contexts, where the centring takes those off.
+
+        The mean of a sentence is left in: it is the same in all contexts.
+
+        Args:
+            sentences: Sentences, length m.
+            centres: The contexts of each, m arrays of any length.
+
+        Returns:
+            For each sentence the terms by name, each of the length of its contexts.
+        """
+        found = self._terms.terms(sentences, centres, self.weights.used)
+        for terms, means in zip(found, self._means.of(centres, self._off_contexts), strict=True):
+            for name, values in means.items():
+                terms[name] = terms[name] - values
+        return found
+
     @cached_property
     def _reference_centres(self) -> IntArray:
         centres = np.flatnonzero(self._corpus.has_context)
@@ -261,7 +282,7 @@ class OriginScorer(PairScorer):
     ) -> Iterator[PairTerms]:
         # In its own contexts a sentence was scored when they were chosen.
         asked = {(one, other): None for pair in block for one, other in (pair, pair[::-1])}
-        names = self._weights.used
+        names = self.weights.used
         answers = self._terms.terms(
             [one for one, _ in asked], [known[other].contexts.centres for _, other in asked], names
         )
