@@ -83,11 +83,12 @@ def fit_weights(
             contexts apart.
     """
     whole = rows[(corpus.neighbours(rows, left=1, right=1) >= 0).all(axis=1)]
-    groups = min(sentences, len(whole)) // GROUP
+    count = min(sentences, len(whole))
+    groups = count // GROUP
     if groups < _LEAST:
         raise InputError(
             f"Weights need {_LEAST * GROUP} held-out sentences with a sentence on either side. "
-            f"Got {len(whole)}. Give more text, or a larger 'held_out'."
+            f"Got {count}. Give more text, or a larger 'held_out'."
         )
     drawn = np.random.default_rng((seed, 6)).permutation(whole)[: groups * GROUP]
     terms = _terms(scorer, corpus, drawn.reshape(groups, GROUP))
