@@ -93,8 +93,8 @@ class ItemBuilder:
             filled = [np.full(len(part), at) for part, at in zip(parts, places, strict=True)]
             number, place = key[0] if len(key) == 1 else (_NO_SENTENCE, 0)
             self.units.keys.append(number << PLACE_BITS | place if number >= 0 else _NO_SENTENCE)
-            self.units.tokens.append(parts[0] if len(key) < 2 else np.concatenate(parts))
-            self.units.places.append(filled[0] if len(key) < 2 else np.concatenate(filled))
+            self.units.tokens.append(np.concatenate(parts))
+            self.units.places.append(np.concatenate(filled))
         return found
 
     def _target(self, numbers: tuple[int, ...]) -> IntArray:

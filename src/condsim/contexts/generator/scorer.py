@@ -141,10 +141,10 @@ class GeneratorScorer:
         pairs, back = np.unique(pairs, axis=0, return_inverse=True)  # contexts in corpus order
         found = {task: np.full(len(pairs), np.nan, dtype=np.float32) for task in tasks}
         tokens = self._tokens(list(numbers))
-        width = next(iter(self._models.values())).places.shape[1]
-        size, every = max(256, _SLAB // width), np.arange(len(pairs))
+        model, every = next(iter(self._models.values())), np.arange(len(pairs))
+        size = max(256, _SLAB // model.places.shape[1])
         orders = [(tasks, every)]
-        if not isinstance(next(iter(self._stores)), ContextGenerator):  # equal targets together
+        if isinstance(model, CountsGenerator):  # equal targets together
             by_sentence = np.argsort(pairs[:, 1], kind="stable")
             orders = [([task], by_sentence if task == "centre" else every) for task in tasks]
         for some, order in orders:

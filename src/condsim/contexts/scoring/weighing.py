@@ -22,7 +22,7 @@ from scipy.special import logsumexp
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.scoring.equations import Weights
 from condsim.contexts.scoring.origin import OriginScorer
-from condsim.contexts.scoring.selection import NEAR
+from condsim.contexts.scoring.selection import far_from
 from condsim.errors import InputError
 from condsim.types import IntArray
 
@@ -120,9 +120,9 @@ def _terms(scorer: OriginScorer, corpus: Corpus, groups: IntArray) -> NDArray[np
     centres = np.array([np.roll(group, -place) for group in groups for place in range(GROUP)])
     found = scorer.terms_less_means(corpus.sentences(centres[:, 0]), list(centres))
     terms = np.stack([np.stack([one[name] for name in scorer.weights.used], -1) for one in found])
-    near = np.abs(centres - centres[:, :1]) <= NEAR
-    near[:, 0] = False
-    terms[near] = np.nan
+    far = np.array([far_from(one[:1], one) for one in centres])
+    far[:, 0] = True
+    terms[~far] = np.nan
     return terms.astype(np.float64)
 
 
