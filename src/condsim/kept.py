@@ -1,6 +1,6 @@
-"""Work that is made once and kept: locks, manifests, arrays and scores on disk.
+"""Work that is made once and kept: locks, manifests, arrays and scores on disk, vectors in memory.
 
-Everything here survives ``kill -9``: a file or folder is whole or not there, and half-made work
+Everything on disk survives ``kill -9``: a file or folder is whole or not there, and half-made work
 goes on where it stopped. Names and manifests carry a hash of the inputs, so that kept work is found
 again only for the same inputs.
 """
@@ -331,3 +331,33 @@ class KeptScores:
 def _pair_key(sentence1: str, sentence2: str) -> str:
     content = json.dumps([sentence1, sentence2]).encode()
     return hashlib.sha256(content).hexdigest()[:32]
+
+
+class RecentVectors:
+    """The vectors of what was embedded last, in memory; the oldest makes room."""
+
+    def __init__(self, number: int, dimension: int) -> None:
+        """Keeps ``number`` vectors at most, one or more, of ``dimension`` numbers each."""
+        self._vectors = np.empty((number, dimension), np.float32)
+        self._keys: list[str | tuple[str, ...] | None] = [None] * number
+        self._place: dict[str | tuple[str, ...] | None, int] = {}
+        self._next = 0
+
+    def embed(
+        self, inputs: Sequence[str] | Sequence[list[str]], embed: Callable[[Any], FloatArray]
+    ) -> FloatArray:
+        """Embeds inputs, m, those alone that are not kept; returns (m, dimension)."""
+        keys = [one if isinstance(one, str) else tuple(one) for one in inputs]
+        places = np.array([self._place.get(key, -1) for key in keys], np.int64)
+        vectors: FloatArray = self._vectors[places]
+        if new := np.flatnonzero(places < 0).tolist():
+            vectors[new] = embed([inputs[number] for number in new])
+            for number in new:
+                self._keep(keys[number], vectors[number])
+        return vectors
+
+    def _keep(self, key: str | tuple[str, ...], vector: FloatArray) -> None:
+        self._place.pop(self._keys[self._next], None)
+        self._keys[self._next], self._place[key] = key, self._next
+        self._vectors[self._next] = vector
+        self._next = (self._next + 1) % len(self._keys)

@@ -94,6 +94,20 @@ def test_scores_of_all_tasks_repeat_in_any_order(fitted, small_corpus):
     assert np.isfinite(np.concatenate(found["centre"])).all()
 
 
+def test_a_given_sentence_is_read_once(fitted, small_corpus, monkeypatch):
+    folder, _, _, _ = fitted
+    scorer = GeneratorScorer.open(folder, small_corpus, kind="translation")
+    reader, read = scorer._models["left"]._reader, []
+    vectors = reader.vectors
+    monkeypatch.setattr(reader, "vectors", lambda texts: read.extend(texts) or vectors(texts))
+    given, contexts = ["A sentence of no corpus."], [np.array([7, 150])]
+    first = scorer.scores(("left",), given, contexts)
+    assert len(read) == 1
+    again = scorer.scores(("left",), given, contexts)
+    assert len(read) == 1
+    assert np.array_equal(first["left"], again["left"], equal_nan=True)
+
+
 def test_recipe_of_translation_without_a_backbone_is_refused():
     with pytest.raises(InputError, match="'translation' need a 'backbone'"):
         ContextsRecipe(name="x", inputs=["x.txt"], generators=GeneratorSettings(kind="translation"))

@@ -14,6 +14,7 @@ import numpy as np
 from condsim.cutting import count_cut, one_warning
 from condsim.encoders import Order, check_order, conditional_sentences
 from condsim.errors import InputError, ModelError
+from condsim.kept import RecentVectors
 from condsim.scorers.applicability import PROBE, ApplicabilityHead, Embedded
 from condsim.scorers.calibration import Calibration
 from condsim.scorers.explaining import Occlusion
@@ -193,7 +194,7 @@ class EmbeddingScorer(PairScorer):
 
     head: ApplicabilityHead | None = None
     _checked: ApplicabilityHead | None = None  # the head that was found to be this model's
-    _recent: _Recent | None = None
+    _recent: RecentVectors | None = None
 
     def __init__(
         self, *, name: str, order: Order, dimension: int, calibration: Calibration | None
@@ -266,7 +267,7 @@ class EmbeddingScorer(PairScorer):
         """
         if number < 0:
             raise InputError(f"The 'number' of vectors must be 0 or more. Got {number}.")
-        self._recent = _Recent(number, self.dimension) if number else None
+        self._recent = RecentVectors(number, self.dimension) if number else None
 
     def pieces(self, sentence: str, condition: str | None = None) -> list[str]:
         """Gives the pieces in which the model reads a text.
@@ -372,37 +373,6 @@ class EmbeddingScorer(PairScorer):
                 f"{self.name!r} gives embeddings that are not finite numbers; the model is damaged."
             )
         return vectors, where
-
-
-class _Recent:
-    """The vectors of what was embedded last; the oldest makes room."""
-
-    def __init__(self, number: int, dimension: int) -> None:
-        self._vectors = np.empty((number, dimension), np.float32)
-        self._keys: list[str | tuple[str, ...] | None] = [None] * number
-        self._place: dict[str | tuple[str, ...] | None, int] = {}
-        self._next = 0
-
-    def embed(
-        self,
-        inputs: list[str] | list[list[str]],
-        embed: Callable[[list[str] | list[list[str]]], FloatArray],
-    ) -> FloatArray:
-        """Embeds inputs, m, those alone that are not kept; returns (m, dimension)."""
-        keys = [one if isinstance(one, str) else tuple(one) for one in inputs]
-        places = np.array([self._place.get(key, -1) for key in keys], np.int64)
-        vectors: FloatArray = self._vectors[places]
-        if new := np.flatnonzero(places < 0).tolist():
-            vectors[new] = embed([inputs[number] for number in new])  # type: ignore[arg-type]
-            for number in new:
-                self._keep(keys[number], vectors[number])
-        return vectors
-
-    def _keep(self, key: str | tuple[str, ...], vector: FloatArray) -> None:
-        self._place.pop(self._keys[self._next], None)
-        self._keys[self._next], self._place[key] = key, self._next
-        self._vectors[self._next] = vector
-        self._next = (self._next + 1) % len(self._keys)
 
 
 def _parts(rows: Rows) -> Iterator[slice]:

@@ -34,7 +34,7 @@ from condsim.contexts.generator.items import PLACE_BITS, Items, Units
 from condsim.contexts.models import MODEL, StepProgress, best_device, copy_weights, read_tensors
 from condsim.contexts.settings import GeneratorSettings
 from condsim.files import sha256_of
-from condsim.kept import kept_rows
+from condsim.kept import RecentVectors, kept_rows
 from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ _START = {
     "shares": [0.0, -2.0, 0.0, 0.0],  # logits of o, c, w and s
 }
 _ROWS = 512  # normalised at a time
+_RECENT = 4_096  # vectors of sentences that were given, kept for the next slab of pairs
 _WORD, _SENTENCE = 0, 1
 
 
@@ -71,6 +72,7 @@ class TranslationGenerator(CountsGenerator):
         )
         self._tokenizer, self._reader = vocabulary.tokenizer, _Reader(str(settings.backbone))
         self._corpus: NDArray[Any] = np.zeros((0, width), np.float16)
+        self._recent = RecentVectors(_RECENT, width)
         self._kept: dict[int, Tensor] = {}  # log Z of all tokens, and of all sentences
 
     @classmethod
@@ -200,7 +202,8 @@ class TranslationGenerator(CountsGenerator):
         found[known] = self._corpus[rows[known]]
         if not known.all():
             tokens = [units.tokens[unit].tolist() for unit in np.flatnonzero(~known)]
-            found[~known] = self._reader.vectors(self._tokenizer.decode_batch(tokens))
+            texts = self._tokenizer.decode_batch(tokens)
+            found[~known] = self._recent.embed(texts, self._reader.vectors)
         return torch.from_numpy(found)
 
     def _chances(
