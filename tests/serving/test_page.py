@@ -153,6 +153,31 @@ def test_page_asks_for_the_key_and_keeps_it_in_memory(open_page, start, tmp_path
         page.close()  # before its server
 
 
+def test_page_asks_no_second_time_for_a_key_that_came_while_a_request_was_under_way(
+    open_page, start, tmp_path
+):
+    (tmp_path / "keys").write_text("a-long-secret\n")
+    held = []
+
+    def hold_the_first(route):
+        first = not held
+        held.append(route)
+        if not first:
+            route.continue_()
+
+    with start("--api-key-file", str(tmp_path / "keys")) as guarded:
+        page = open_page("/health", url=guarded.url)
+        page.route("**/v1/score", hold_the_first)
+        page.goto(guarded.url)
+        page.locator("#key-value").fill("a-long-secret")
+        page.keyboard.press("Enter")
+        page.wait_for_function("() => document.querySelector('#key').hidden")
+        held[0].continue_()
+        assert len(numbers(page)) == 3
+        assert not page.locator("#key").is_visible()
+        page.close()  # before its server
+
+
 def test_page_search_is_there_with_an_index(open_page, start, tmp_path, model):
     search = pytest.importorskip("condsim.search")
     rows = [{"text": "The kettle leaks.", "year": 2023}, {"text": "The lamp hums.", "year": 2024}]

@@ -24,7 +24,8 @@ function keyGiven() {
 /** Asks a route and gives its JSON; waits for a key where the server wants one. */
 export async function ask(path, body) {
   for (let tries = 0; ; tries += 1) {
-    const headers = key ? { Authorization: `Bearer ${key}` } : {};
+    const sent = key;
+    const headers = sent ? { Authorization: `Bearer ${sent}` } : {};
     const options = { headers };
     if (body !== undefined) {
       options.method = "POST";
@@ -38,7 +39,7 @@ export async function ask(path, body) {
       throw new Error("The server cannot be reached.");
     }
     if (response.status === 401) {
-      await keyGiven();
+      if (sent === key) await keyGiven(); // else it was given while this request was under way
       continue;
     }
     const pause = Number(response.headers.get("Retry-After"));
