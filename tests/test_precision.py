@@ -29,7 +29,7 @@ def ask(monkeypatch):
                 yield clock[0]
 
         times = ticks()
-        clocks = SimpleNamespace(perf_counter=lambda: next(times))
+        clocks = SimpleNamespace(process_time=lambda: next(times))
         monkeypatch.setattr(precision, "time", clocks)
         precision._faster_in_bfloat16.cache_clear()
 
