@@ -106,7 +106,7 @@ def test_filter_counts_and_writes(tmp_path):
         (("--texts", "--images", "a"), "--texts has no items with images"),
         (("--image-encoder", "m"), "--image-encoder is for --images"),
         (("--stop-words", "none.txt"), "Cannot read the stop words none.txt"),
-        (("--item-column", "item"), "column 'item', 'caption' is missing"),
+        (("--item-column", "item"), "columns 'item', 'caption' are missing"),
     ],
 )
 def test_candidates_options_that_cannot_be_meant_refused(captions, tmp_path, words, message):

@@ -219,8 +219,8 @@ def test_used_rows_train_rows_is_a_part_of_a_larger_draw(recipes, objective):
 @pytest.mark.parametrize(
     ("objective", "changes", "message"),
     [
-        ("softmax", {"train": "triplet"}, "column 'premise', 'hypothesis', 'label' is missing"),
-        ("triplet", {"train": "softmax"}, "column 'anchor', 'positive', 'negative' is missing"),
+        ("softmax", {"train": "triplet"}, "columns 'premise', 'hypothesis', 'label' are missing"),
+        ("triplet", {"train": "softmax"}, "columns 'anchor', 'positive', 'negative' are missing"),
         ("mse", {"train": "softmax"}, "holds classes of NLI.*objective 'softmax'"),
         ("mse", {"train": "triplet"}, "holds triplets.*objective 'triplet'"),
         ("softmax", {"dev": "softmax"}, "holds classes of NLI"),

@@ -61,17 +61,9 @@ def pearson(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> float:
-    """Computes Spearman's rank correlation: Pearson's on average ranks.
+    """Computes Spearman's rank correlation, in [-1, 1]: Pearson's on average ranks.
 
-    Args:
-        x: Finite numbers, ``(n,)``.
-        y: Finite numbers, ``(n,)``.
-
-    Returns:
-        The correlation in [-1, 1]; NaN if x or y is constant or n < 2.
-
-    Raises:
-        InputError: If the two are not one-dimensional, of one length and finite.
+    Takes ``(n,)`` numbers twice; gives NaN and raises where :func:`pearson` does.
 
     Example:
         >>> spearman([0.1, 0.2, 0.9], [1, 2, 3])

@@ -155,12 +155,14 @@ def check_columns(where: str, names: list[str], columns: tuple[str, ...]) -> Non
         for name in missing
         for match in difflib.get_close_matches(name.casefold(), folded, n=1)
     ]
-    hint = f"Did you mean {_listed(near)}? Rename it." if near else "Add it to the file."
+    it = "it" if len(near or missing) == 1 else "them"
+    hint = f"Did you mean {_listed(near)}? Rename {it}." if near else f"Add {it} to the file."
     if len(names) == 1 and any(separator in names[0] for separator in ",;\t"):
         hint = "The cells must be separated by a comma in .csv and by a tab in .tsv."
-    raise InputError(
-        f"{where}: column {_listed(missing)} is missing; found {_listed(names) or 'none'}. {hint}"
+    missed = (
+        f"columns {_listed(missing)} are" if len(missing) > 1 else f"column {_listed(missing)} is"
     )
+    raise InputError(f"{where}: {missed} missing; found {_listed(names) or 'none'}. {hint}")
 
 
 def unique_names(names: list[str]) -> list[str]:
