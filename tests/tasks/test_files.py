@@ -165,8 +165,8 @@ def test_iter_rows_parquet_no_rows_refused(tmp_path):
 
 def test_iter_rows_missing_column_lists_found_and_near(write):
     expected = (
-        r"x\.csv, header: columns 'condition', 'label' are missing; found 'sentence1', 'Conditions', "
-        r"'lable'\. Did you mean 'Conditions', 'lable'\? Rename them\."
+        r"x\.csv, header: columns 'condition', 'label' are missing; found 'sentence1', "
+        r"'Conditions', 'lable'\. Did you mean 'Conditions', 'lable'\? Rename them\."
     )
     path = write("x.csv", "sentence1,Conditions,lable\n1,2,3\n")
     with pytest.raises(InputError, match=expected):
