@@ -306,7 +306,7 @@ def test_score_standard_input_tsv_or_jsonl(numbers, text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b\n1,2\n", "standard input, header: column 'sentence1', 'sentence2', 'condition'"),
+        ("a,b\n1,2\n", "standard input, header: columns 'sentence1', 'sentence2', 'condition'"),
         ("[1]\n", "standard input, header: column"),
         ("\n", "standard input: has no rows"),
         (b"PAR1\x00", "standard input, line 1, byte 4 of the file: NUL byte"),
