@@ -109,5 +109,5 @@ def test_evaluate_prompt_labels_on_another_scale_raise_before_asking(
 
 
 def test_evaluate_prompt_too_few_labels_raise(tmp_path: Path, fake_backend: Any):
-    with pytest.raises(InputError, match=r"3 rows with a label are needed, got 2"):
+    with pytest.raises(InputError, match=r"at least 3 rows with a label. Got 2"):
         evaluate_prompt(scorer_of(fake_backend, tmp_path), task_of(2), settings={})

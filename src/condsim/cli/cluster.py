@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from condsim import __version__
+from condsim.cli.options import Model
 from condsim.cli.running import check_output, long_work
 from condsim.errors import InputError, require
 from condsim.tasks import (
@@ -63,10 +64,7 @@ def cluster(
     umap: Annotated[
         bool, typer.Option("--umap", help="Reduce the embeddings by UMAP first.")
     ] = False,
-    model: Annotated[
-        str | None,
-        typer.Option(help="Model folder or Hub name.", show_default="the model that ships"),
-    ] = None,
+    model: Model = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of k-means and UMAP.")] = 0,
     plot: Annotated[
         Path | None, typer.Option(help="Also draw the texts: a PNG file.", show_default=False)

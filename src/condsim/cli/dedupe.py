@@ -14,6 +14,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from condsim.cli.options import Model
 from condsim.cli.running import check_output, long_work
 from condsim.errors import InputError, require
 from condsim.loading import load_scorer
@@ -154,10 +155,7 @@ def dedupe(
             "or highest number."
         ),
     ] = "first",
-    model: Annotated[
-        str | None,
-        typer.Option(help="Model folder or Hub name.", show_default="the model that ships"),
-    ] = None,
+    model: Model = None,
 ) -> None:
     """Write a file without its duplicates under a condition.
 

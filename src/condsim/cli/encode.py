@@ -14,7 +14,7 @@ import numpy as np
 import typer
 from numpy.lib import format as npy
 
-from condsim.cli.options import Engine, RayAddress, RayWorkers, check_engine, revision_of
+from condsim.cli.options import Engine, Model, RayAddress, RayWorkers, check_engine, revision_of
 from condsim.errors import InputError
 from condsim.files import replacing
 from condsim.loading import load_encoder
@@ -103,10 +103,7 @@ def encode(
     column: Annotated[
         str, typer.Option(help="Column of the sentences, such as sentence1 in a file of pairs.")
     ] = "sentence",
-    model: Annotated[
-        str | None,
-        typer.Option(help="Model folder or Hub name.", show_default="the model that ships"),
-    ] = None,
+    model: Model = None,
     plain: Annotated[
         bool, typer.Option("--plain", help="Encode the sentences without a condition.")
     ] = False,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from condsim.cli.options import Model
 from condsim.cli.running import long_work
 from condsim.errors import InputError
 from condsim.files import write_text
@@ -93,10 +94,7 @@ def explain(
             show_default=False,
         ),
     ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(help="Model folder or Hub name.", show_default="the model that ships"),
-    ] = None,
+    model: Model = None,
     scale: Annotated[
         Scale,
         typer.Option(

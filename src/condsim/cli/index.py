@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from condsim.cli.options import RayAddress, RayWorkers, check_engine
+from condsim.cli.options import Model, RayAddress, RayWorkers, check_engine
 from condsim.cli.running import long_work
 
 if TYPE_CHECKING:
@@ -49,10 +49,7 @@ def build(
         ),
     ] = None,
     condition: ConditionOption = None,
-    model: Annotated[
-        str | None,
-        typer.Option(help="Model folder or Hub name.", show_default="the model that ships"),
-    ] = None,
+    model: Model = None,
 ) -> None:
     """Encode the texts of a file and keep them with all their columns.
 

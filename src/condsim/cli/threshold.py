@@ -10,6 +10,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from condsim.cli.options import Model
 from condsim.errors import InputError
 from condsim.loading import load_scorer
 from condsim.search import find_threshold
@@ -32,10 +33,7 @@ def threshold(
         float, typer.Option(help="Share of pairs above the threshold that must be alike.")
     ] = 0.95,
     positive: Annotated[float, typer.Option(help="Lowest label that counts as alike.")] = 4.0,
-    model: Annotated[
-        str | None,
-        typer.Option(help="Model folder or Hub name.", show_default="the model that ships"),
-    ] = None,
+    model: Model = None,
 ) -> None:
     """Find the lowest score from which pairs are alike, with a promised precision.
 

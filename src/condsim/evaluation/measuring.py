@@ -384,12 +384,7 @@ def evaluate_prompt(
             the labels.
         BackendError: If the model does not answer or the budget is used up; run again to go on.
     """
-    rows = task.labelled()
-    if len(rows) < FEWEST_ROWS:
-        raise InputError(
-            f"{task.name}: {FEWEST_ROWS} rows with a label are needed, got {len(rows)} among "
-            f"{len(task)}. Give a labelled file."
-        )
+    rows = labelled_rows(task)
     scale = likert_range(conditional=rows.conditions is not None)
     if scale != rows.label_range:
         raise InputError(

@@ -143,7 +143,7 @@ def test_suite_tables_by_set_fit_and_name_groups(rows, letters):
 def test_heat_map_by_set_a_row_for_each_set(rows, letters, tmp_path):
     matplotlib = pytest.importorskip("matplotlib.image")
     report = evaluate_suite([letters()], load_suite(rows, "criteria"))
-    heat_map(report, tmp_path / "map.png", published=True)
+    heat_map(report, tmp_path / "map.png")
     height, width, _ = matplotlib.imread(tmp_path / "map.png").shape
     assert height / 120 == pytest.approx(1.0 + 0.34 * 4, abs=0.02)  # three sets and the mean
     assert width / 120 == pytest.approx(2.8 + 0.72 * 5, abs=0.02)

@@ -16,10 +16,10 @@ from condsim.evaluation.suite import (
 pytest.importorskip("sklearn")
 
 
-def shown(report, *, width=80, published=True):
+def shown(report, *, width=80):
     console = Console(width=width, no_color=True)
     with console.capture() as capture:
-        for table in suite_tables(report, width=width, published=published):
+        for table in suite_tables(report, width=width):
             console.print(table)
     return capture.get()
 
@@ -56,11 +56,10 @@ def test_suite_tables_columns_that_do_not_fit_follow_below(data_sets, letters):
     assert "95 % intervals from 10 resamples" in " ".join(text.split())
 
 
-def test_suite_tables_published_rows_are_grey_and_can_be_left_out(report):
+def test_suite_tables_published_rows_are_grey(report):
     (table,) = suite_tables(report, width=120)
     names = [cell for cell in table.columns[0].cells if "Avg. GloVe" in str(cell)]
     assert names[0].style == "bright_black"
-    assert "GloVe" not in shown(report, published=False)
 
 
 def test_suite_markdown_is_one_pipe_table(report):
@@ -95,8 +94,7 @@ def test_published_means_are_those_of_the_seven_columns():
     assert sum("wiki-sections" in row.figures for row in ssbc) == 11
 
 
-@pytest.mark.parametrize("published", [True, False])
-def test_heat_map_writes_png(report, tmp_path, published):
+def test_heat_map_writes_png(report, tmp_path):
     pytest.importorskip("matplotlib")
-    heat_map(report, tmp_path / "map.png", published=published)
+    heat_map(report, tmp_path / "map.png")
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")

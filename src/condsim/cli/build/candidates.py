@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from condsim.cli.options import show_table
+from condsim.cli.options import Device, show_table
 from condsim.cli.running import check_output, long_work
 from condsim.errors import InputError, require
 
@@ -30,13 +30,16 @@ TEXT_ENCODER = typer.Option(
 )
 NO_TEXT_COSINE = typer.Option("--no-text-cosine", help="Leave the cosine of texts out.")
 
+_BOUNDS = ("max_iou", "min_text_cosine", "min_length_ratio", "min_length")
+
 
 def filter_settings(
-    name: str | None, bounds: Mapping[str, float | int | None], *, cosine: bool
+    name: str | None, given: Sequence[float | None], *, cosine: bool
 ) -> FilterSettings:
     """Puts a preset, None for no bounds, and single bounds, None for the preset's, together."""
     from condsim.construction import FilterSettings, preset
 
+    bounds = dict(zip(_BOUNDS, given, strict=True))
     if not cosine and bounds["min_text_cosine"] is not None:
         raise InputError("--no-text-cosine and --min-cosine contradict each other; give one.")
     known = asdict(FilterSettings() if name is None else preset(name)[1])
@@ -64,8 +67,6 @@ def show_counts(counts: FilterCounts, settings: FilterSettings) -> None:
 
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
-
-_DEVICE = typer.Option(help="Where torch runs, such as cpu or cuda.", show_default="torch chooses")
 
 
 @app.callback()
@@ -120,7 +121,7 @@ def candidates(
             help="Folder for kept vectors and indexes.", show_default="beside the output, .cache"
         ),
     ] = None,
-    device: Annotated[str | None, _DEVICE] = None,
+    device: Device = None,
 ) -> None:
     """Pair the captions of near items and filter the pairs.
 
@@ -149,12 +150,7 @@ def candidates(
     check_output("--output", output)
     check_candidates_file(output)
     _check_sources(texts=texts, images=images, embeddings=embeddings, image_encoder=image_encoder)
-    bounds = {
-        "max_iou": max_iou,
-        "min_text_cosine": min_cosine,
-        "min_length_ratio": min_ratio,
-        "min_length": min_length,
-    }
+    bounds = (max_iou, min_cosine, min_ratio, min_length)
     settings = CandidateSettings(
         k=k or (64 if preset is None else preset_of(preset)[0]),
         filters=filter_settings(preset, bounds, cosine=not no_text_cosine),
@@ -219,7 +215,7 @@ def filter_(
     min_ratio: Annotated[float | None, MIN_RATIO] = None,
     min_length: Annotated[int | None, MIN_LENGTH] = None,
     stop_words: Annotated[Path | None, STOP_WORDS] = None,
-    device: Annotated[str | None, _DEVICE] = None,
+    device: Device = None,
 ) -> None:
     """Filter existing pairs and report how many each filter rejects.
 
@@ -234,12 +230,7 @@ def filter_(
     from condsim.construction import PairFilter, filter_files, load_text_encoder, read_stop_words
 
     check_output("--output", output)
-    bounds = {
-        "max_iou": max_iou,
-        "min_text_cosine": min_cosine,
-        "min_length_ratio": min_ratio,
-        "min_length": min_length,
-    }
+    bounds = (max_iou, min_cosine, min_ratio, min_length)
     settings = filter_settings(preset, bounds, cosine=not no_text_cosine)
     words = read_stop_words(stop_words)
     wanted = settings.min_text_cosine is not None or text_encoder is not None

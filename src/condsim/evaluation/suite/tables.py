@@ -124,12 +124,11 @@ _NAME_WIDTH = 21
 _SPACE = 2  # beside a column
 
 
-def suite_tables(report: SuiteReport, *, width: int = 80, published: bool = True) -> list[Table]:
+def suite_tables(report: SuiteReport, *, width: int = 80) -> list[Table]:
     """Lays a report out for the terminal.
 
     Args:
         width: Characters in a line; columns that do not fit go into a table of their own.
-        published: Whether the published rows follow ours, greyed.
 
     Returns:
         Rich tables: baselines, scorers, published rows; intervals below the figures. Of a suite
@@ -139,22 +138,17 @@ def suite_tables(report: SuiteReport, *, width: int = 80, published: bool = True
     if report.by_set:
         tables = by_set_tables(report, width=width)
     else:
-        tables = [
-            _table(report, keys, published=published)
-            for keys in _packed(report, width - _NAME_WIDTH - _SPACE, published=published)
-        ]
+        room = width - _NAME_WIDTH - _SPACE
+        tables = [_table(report, keys) for keys in _packed(report, room)]
     tables[-1].caption = "\n".join(suite_notes(report))
     return tables
 
 
-def suite_markdown(report: SuiteReport, *, published: bool = True) -> str:
+def suite_markdown(report: SuiteReport) -> str:
     """Lays a report out as Markdown.
 
-    Args:
-        published: Whether the published rows follow ours, in italics.
-
     Returns:
-        A pipe table and the notes below it, ending in a newline.
+        A pipe table, published rows in italics, and the notes below it, ending in a newline.
     """
     notes = ["", *(f"- {escaped(note)}" for note in suite_notes(report))]
     if report.by_set:
@@ -164,22 +158,20 @@ def suite_markdown(report: SuiteReport, *, published: bool = True) -> str:
         name = escaped(row.name) if row.baseline else f"**{escaped(row.name)}**"
         cells = (_cell(report, row, key, " [{0.low:.1f}, {0.high:.1f}]") for key in report.keys)
         rows.append([name, *map(escaped, cells)])
-    if published:
-        for line, figures in _published(report, report.keys):
-            name = f"*{escaped(line.name)} ({line.source})*"
-            rows.append([name, *_shown(figures, "*{:.2f}*")])
+    for line, figures in _published(report, report.keys):
+        name = f"*{escaped(line.name)} ({line.source})*"
+        rows.append([name, *_shown(figures, "*{:.2f}*")])
     heads = (escaped(report.title(key)) for key in report.keys)
     return "\n".join([*markdown_table(["Model", *heads], rows), *notes]) + "\n"
 
 
-def _packed(report: SuiteReport, room: int, *, published: bool) -> list[list[str]]:
+def _packed(report: SuiteReport, room: int) -> list[list[str]]:
     """Cuts the columns into tables that are no wider than there is room beside the names."""
     tables: list[list[str]] = [[]]
     used = 0
     for key in report.keys:
         texts = [report.title(key), *(_cell(report, row, key) for row in report.rows)]
-        if published:
-            texts += [text for _, figures in _published(report, [key]) for text in _shown(figures)]
+        texts += [text for _, figures in _published(report, [key]) for text in _shown(figures)]
         wide = _SPACE + max(len(line) for text in texts for line in text.split("\n"))
         if tables[-1] and used + wide > room:
             tables.append([])
@@ -189,7 +181,7 @@ def _packed(report: SuiteReport, room: int, *, published: bool) -> list[list[str
     return tables
 
 
-def _table(report: SuiteReport, keys: Sequence[str], *, published: bool) -> Table:
+def _table(report: SuiteReport, keys: Sequence[str]) -> Table:
     """The table of some of the columns."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), caption_justify="left")
     table.add_column("Model", overflow="fold", max_width=_NAME_WIDTH)
@@ -203,7 +195,7 @@ def _table(report: SuiteReport, keys: Sequence[str], *, published: bool) -> Tabl
                 table.add_row(Text(row.name, style=style), *ours)
         table.add_section()
     source = ""
-    for line, figures in _published(report, keys) if published else ():
+    for line, figures in _published(report, keys):
         if line.source != source:
             source = line.source
             table.add_row(Text(f"published, {source}:", style=_GREY))
@@ -279,13 +271,10 @@ def suite_notes(report: SuiteReport) -> Iterator[str]:
 _DARK = 0.45  # share of the colour scale from which on text is black
 
 
-def heat_map(report: SuiteReport, path: Path, *, published: bool = False) -> None:
+def heat_map(report: SuiteReport, path: Path) -> None:
     """Draws metrics as colours with the numbers in them: a row a scorer, a column a data set.
 
     Of a suite with groups it is the other way round, and the metric is Spearman.
-
-    Args:
-        published: Whether the published rows are drawn below ours, where they can be compared.
 
     Raises:
         InputError: If the file cannot be written there.
@@ -297,10 +286,6 @@ def heat_map(report: SuiteReport, path: Path, *, published: bool = False) -> Non
     names = [row.name for row in report.rows]
     ours = ([report.main_metric(row, key) for key in report.keys] for row in report.rows)
     values = [[np.nan if metric is None else metric.value for metric in row] for row in ours]
-    if published and not report.by_set:
-        for line, figures in _published(report, report.keys):
-            names.append(f"{line.name} ({line.source})")
-            values.append(figures)
     cells = np.array(values, dtype=np.float64)  # (rows, columns)
     heads = [report.title(key) for key in report.keys]
     if report.by_set:
@@ -319,8 +304,6 @@ def heat_map(report: SuiteReport, path: Path, *, published: bool = False) -> Non
             colour = "black" if value / 100 > _DARK else "white"
             text = axes.text(column, row_number, f"{value:.1f}", ha="center", va="center")
             text.set(fontsize=8, color=colour)
-    if published and not report.by_set:
-        axes.axhline(len(report.rows) - 0.5, color="white", linewidth=3)
     figure.colorbar(image, ax=axes, label="x 100", fraction=0.03, pad=0.01)
     with replacing(path) as partial:
         figure.savefig(partial, format="png", dpi=120)

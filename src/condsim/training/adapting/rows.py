@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from condsim.errors import InputError
 from condsim.files import replacing
@@ -355,30 +354,21 @@ def carried_head(
 
     The change is a ridge regression of the logits; where the embeddings did not move, it is 0.
     """
+    from sklearn.linear_model import Ridge
+
     head = before.head
     if head is None:
         return None
     columns = tuple(map(list, zip(*pairs, strict=True)))
     wanted = features(before.embedded(*columns)) @ head.weights + head.bias  # (n,)
     values = features(after.embedded(*columns))  # (n, f)
-    change, shift = _ridge(values, wanted - (values @ head.weights + head.bias))
+    change = Ridge(alpha=_PENALTY * len(values))
+    change.fit(values, wanted - (values @ head.weights + head.bias))
     facts = {**head.facts, "carried_over_from": before.name}
     return ApplicabilityHead(
         model=after.name,
-        weights=head.weights + change,
-        bias=head.bias + shift,
+        weights=head.weights + change.coef_,
+        bias=head.bias + float(change.intercept_),
         probe=after.encode(*PROBE),
         facts=facts,
     )
-
-
-def _ridge(
-    values: NDArray[np.float64], wanted: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], float]:
-    """Weights ``(f,)`` and constant of a ridge regression."""
-    centre, level = values.mean(axis=0), float(wanted.mean())
-    shown = values - centre
-    # The dual form: as many equations as rows.
-    gram = shown @ shown.T + _PENALTY * len(shown) * np.eye(len(shown))
-    weights = shown.T @ np.linalg.solve(gram, wanted - level)
-    return weights, level - float(centre @ weights)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, cast
 
 import numpy as np
 from pydantic import Field
@@ -302,7 +302,7 @@ class _Making:
         plan, settings = self._plan(start), self.settings
         needed = math.ceil(plan.steps * settings.batch_size * settings.rehearsal)
         inputs, vectors = rehearsal.write(
-            _bi_encoder(start), self.work, most=needed, seed=settings.seed
+            cast(EncoderScorer, load_trained(start)), self.work, most=needed, seed=settings.seed
         )
         known = Settings.load(start)
         recipe = Recipe(
@@ -394,14 +394,6 @@ class _Making:
             head.save(output / "applicability.json")
         write_text(done, "{}")
         return OnnxScorer(output)
-
-
-def _bi_encoder(folder: Path) -> EncoderScorer:
-    """Loads the bi-encoder of a folder that was checked."""
-    scorer = load_trained(folder)
-    if not isinstance(scorer, EncoderScorer):
-        raise ModelError(f"{folder} holds no bi-encoder.")
-    return scorer
 
 
 def _seconds_of_step(
