@@ -30,29 +30,26 @@ def year_folder(tmp_path):
 
 
 @pytest.mark.parametrize("year", STS_YEARS)
-def test_load_sts_year_told_from_its_subsets(year_folder, year, caplog):
+def test_load_sts_year_gives_its_subsets(year_folder, year, caplog):
     folder = year_folder(year)
     (folder / "STS.gs.ALL.txt").write_text("1\n")
     (folder / "readme.txt").write_text("about\n")
-    tasks = load_sts_year(folder)
+    tasks = load_sts_year(folder, year=year)
     assert [task.name for task in tasks] == [f"STS{year % 100}.{name}" for name in STS_COUNTS[year]]
     assert [len(task) for task in tasks] == list(STS_COUNTS[year].values())
     assert not caplog.records
 
 
-def test_load_sts_year_told_from_names(year_folder):
-    assert load_sts_year(year_folder(2013, form="tsv"))[0].name == "STS13.FNWN"
-    both = year_folder(2014, form="tsv")
-    with pytest.raises(InputError, match=r"it has those of 2013, 2014\. Say which by 'year'"):
-        load_sts_year(both)
-    assert len(load_sts_year(both, year=2014)) == 6
+def test_load_sts_year_other_years_in_the_folder_ignored(year_folder):
+    assert load_sts_year(year_folder(2013, form="tsv"), year=2013)[0].name == "STS13.FNWN"
+    assert len(load_sts_year(year_folder(2014, form="tsv"), year=2014)) == 6
 
 
 def test_load_sts_year_missing_subset_named_with_the_fix(year_folder):
     folder = year_folder(2012, "STS12-en-test", leave_out=("MSRvid", "SMTnews"))
     message = r"STS 2012 has the subsets .*; missing: MSRvid, SMTnews\. Add STS\.input\.MSRvid\.txt"
     with pytest.raises(InputError, match=message):
-        load_sts_year(folder)
+        load_sts_year(folder, year=2012)
 
 
 def test_load_sts_year_count_other_than_published_warned(year_folder, caplog):
@@ -60,20 +57,16 @@ def test_load_sts_year_count_other_than_published_warned(year_folder, caplog):
     for name in ("input", "gs"):
         path = folder / f"STS.{name}.FNWN.txt"
         path.write_text(path.read_text().partition("\n")[2])
-    load_sts_year(folder)
+    load_sts_year(folder, year=2013)
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "STS.input.FNWN.txt: has 188 rows, and 189 are published" in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [({}, "it has no whole year"), ({"year": 2017}, "years 2012 to 2016. Got 2017")],
-)
-def test_load_sts_year_that_cannot_be_told_refused(tmp_path, arguments, message):
-    with pytest.raises(InputError, match=message):
-        load_sts_year(tmp_path, **arguments)
+def test_load_sts_year_no_such_year_or_folder_refused(tmp_path):
+    with pytest.raises(InputError, match=r"years 2012 to 2016\. Got 2017"):
+        load_sts_year(tmp_path, year=2017)
     with pytest.raises(InputError, match="no such folder"):
-        load_sts_year(tmp_path / "none", **arguments)
+        load_sts_year(tmp_path / "none", year=2012)
 
 
 def task(name, labels, *, high=5.0, conditions=None):

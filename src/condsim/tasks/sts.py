@@ -184,10 +184,8 @@ def _sentences(path: Path, number: int, text: str) -> tuple[str, str]:
 STS_YEARS = tuple(STS_COUNTS)
 """The years, from 2012 to 2016."""
 
-_YEAR_IN_NAME = re.compile(r"(?<!\d)(?:20)?(1[2-6])(?!\d)")
 
-
-def load_sts_year(folder: Path | str, *, year: int | None = None) -> tuple[Task, ...]:
+def load_sts_year(folder: Path | str, *, year: int) -> tuple[Task, ...]:
     """Loads the subsets of a year.
 
     Other numbers of rows than published are logged as warnings (logger ``condsim``).
@@ -195,15 +193,14 @@ def load_sts_year(folder: Path | str, *, year: int | None = None) -> tuple[Task,
     Args:
         folder: A folder with the files of each subset, in either form of `load_sts`; other files
             are ignored.
-        year: The year, from 2012 to 2016. By default the names of the files or of the folder tell
-            it, or else the subsets found.
+        year: The year, from 2012 to 2016; files of others are ignored.
 
     Returns:
         The subsets in the order of SentEval, named such as ``STS12.MSRpar``.
 
     Raises:
-        InputError: If there is no such folder, nothing tells the year, a subset is missing, or a
-            file breaks a rule of its format.
+        InputError: If there is no such folder or year, a subset is missing, or a file breaks a
+            rule of its format.
         MissingExtraError: If a file is Parquet and pyarrow is not installed.
     """
     folder = Path(folder)
@@ -211,9 +208,7 @@ def load_sts_year(folder: Path | str, *, year: int | None = None) -> tuple[Task,
         raise InputError(f"{folder}: no such folder. Give the folder with the subsets of a year.")
     named = ((subset_of(path), path) for path in sorted(folder.iterdir()) if path.is_file())
     found = {subset: path for subset, path in named if subset is not None}
-    if year is None:
-        year = _year_of(folder, found)
-    elif year not in STS_COUNTS:
+    if year not in STS_COUNTS:
         raise InputError(f"STS is of the years {STS_YEARS[0]} to {STS_YEARS[-1]}. Got {year}.")
     files = {subset: path for (of, subset), path in found.items() if of in (None, year)}
     missing = [subset for subset in STS_COUNTS[year] if subset not in files]
@@ -269,23 +264,4 @@ def join_tasks(tasks: Sequence[Task], *, name: str) -> Task:
         conditions=None if first.conditions is None else conditions,
         labels=np.concatenate([task.labels for task in tasks]),
         label_range=first.label_range,
-    )
-
-
-def _year_of(folder: Path, found: dict[tuple[int | None, str], Path]) -> int:
-    """The year that the names of the files or of the folder tell, or else the subsets."""
-    years = {year for year, _ in found if year is not None}
-    if not years and (named := _YEAR_IN_NAME.findall(folder.resolve().name)):
-        years = {2000 + int(year) for year in named}
-    if not years:
-        subsets = {subset for _, subset in found}
-        years = {year for year, counts in STS_COUNTS.items() if set(counts) <= subsets}
-    if len(years) == 1:
-        return years.pop()
-    told = (
-        f"it has those of {', '.join(map(str, sorted(years)))}" if years else "it has no whole year"
-    )
-    raise InputError(
-        f"{folder}: the year of STS cannot be derived from it, {told}. Say which by 'year', from "
-        f"{STS_YEARS[0]} to {STS_YEARS[-1]}."
     )
