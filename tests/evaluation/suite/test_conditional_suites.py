@@ -153,7 +153,11 @@ def test_heat_map_by_set_a_row_for_each_set(rows, letters, tmp_path):
     ("suite", "content", "message"),
     [
         ("criteria", None, "has no data of the suite 'criteria'. Looked for dev_rows.csv"),
-        ("criteria", "set,sentence1\na,b\n", "'sentence2', 'condition', 'label' are missing"),
+        (
+            "criteria",
+            "set,sentence1\na,b\n",
+            "columns 'sentence2', 'condition', 'label' are missing",
+        ),
         ("criteria", HEADER + "i,s,p,a,b,c,6,1|5,train\n", "must be a number from 1 to 5"),
         ("written", None, "has no data of the suite 'written'"),
     ],
