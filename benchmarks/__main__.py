@@ -53,8 +53,8 @@ def main(
         Path, typer.Option(help="C-STS training file; rows are generated if it is missing.")
     ] = DATA,
     peer_model: Annotated[
-        Path, typer.Option(help="The default model in float32, which the peer scores with.")
-    ] = Path("models/condsim-minilm"),
+        Path, typer.Option(help="The default model in float32; rebuilt if missing.")
+    ] = Path("runs/condsim-minilm"),
     backbone: Annotated[
         str | None,
         typer.Option(help="Folder of the model to train.", show_default="all-MiniLM-L6-v2"),

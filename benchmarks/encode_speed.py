@@ -18,7 +18,6 @@ from sentence_transformers import SentenceTransformer
 
 import condsim
 from benchmarks.machine import usable_cores, version_of
-from benchmarks.models import PeerModel
 from benchmarks.result import Result
 from benchmarks.rows import source
 from condsim.scorers import EncoderScorer
@@ -38,7 +37,7 @@ _REPEATS = 3
 Side = Callable[[Sequence[str]], None]
 
 
-def run(peer: PeerModel, data: Path, *, quick: bool) -> list[Result]:
+def run(peer: Path, data: Path, *, quick: bool) -> list[Result]:
     """Encodes the same sentences in each way.
 
     Args:
@@ -62,9 +61,9 @@ def run(peer: PeerModel, data: Path, *, quick: bool) -> list[Result]:
     scorer = condsim.load()
     sides |= _both("condsim default, int8, cpu", lambda texts: scorer.encode(texts))
     for device in devices:
-        model = SentenceTransformer(str(peer.folder), device=device, local_files_only=True)
-        sides |= _both(f"{peer.folder.name}, float32, {device}", _encoder(model))
-        encoder = EncoderScorer(model, name=peer.folder.name)
+        model = SentenceTransformer(str(peer), device=device, local_files_only=True)
+        sides |= _both(f"{peer.name}, float32, {device}", _encoder(model))
+        encoder = EncoderScorer(model, name=peer.name)
         for numbers in dict.fromkeys(("float32", encoder.with_precision("auto").numbers)):
             name = f"condsim encoder, {numbers}, {device}"
             sides |= _both(name, encoder.with_precision(numbers).encode)

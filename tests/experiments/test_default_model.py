@@ -44,6 +44,7 @@ MADE = (
     "attributes",
     "applies",
     "wordings",
+    "consistent",
 )
 
 
@@ -160,7 +161,8 @@ def test_make_default_model_scores_goes_on_and_refuses_other_inputs(
     model = condsim.load(str(work / "exported"))
     assert 0 <= model.score(TEXTS[0], TEXTS[1], "number of people") <= 1
     assert 0 <= model.applicability(TEXTS[0], TEXTS[1], "type of animal") <= 1
-    assert {"csts.csv", "first", "fold-0", "fold-1", "tuned-1", "tuned-2"} < set(caplog.messages)
+    steps = {"csts.csv", "first", "fold-0", "fold-1", "tuned-1", "tuned-2", "consistent"}
+    assert steps < set(caplog.messages)
     settings = json.loads((work / "exported" / "condsim.json").read_text(encoding="utf-8"))
     assert settings["facts"]["base_model"] == backbone
     assert settings["facts"]["criteria_sets"] == "a"

@@ -1,0 +1,156 @@
+"""Other people's wordings of a condition, and the vector that a text is to have under all of them.
+
+`data/wordings/train.jsonl` holds conditions with six wordings each, written for condsim. A text's
+target is the mean of its vectors under the condition and its wordings; texts under conditions that
+have no other wording, and texts alone, keep the vector they have.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from condsim.construction import TableRow, write_rows
+from condsim.scorers import EncoderScorer
+from condsim.tasks import (
+    HeldOutTexts,
+    WrittenTask,
+    iter_rows,
+    load_rewordings,
+    load_task,
+    text_digest,
+)
+from condsim.types import FloatArray
+
+WORDINGS = Path(__file__).resolve().parents[1] / "data" / "wordings" / "train.jsonl"
+
+_TEXTS = 10  # of a condition, each under every wording
+_OF_DOMAIN = 8  # further texts that a condition of a written pair may be asked of
+_KEPT = 38_000  # inputs that keep their vector under their condition, and texts alone
+_ALONE = 10_000
+_DRESSED = (
+    "the {c}",
+    "What is the {c}?",
+    "with respect to the {c}",
+    "{c}, nothing else",
+    "Compare the {c}.",
+    "{c}?",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Input(TableRow):
+    """A text under a condition; the rows of a group follow one another and share a vector."""
+
+    sentence: str
+    condition: str
+    group: int
+
+
+def read_wordings(path: Path = WORDINGS) -> dict[str, list[str]]:
+    """Reads the wordings of each condition, without those that ``condsim robustness`` measures."""
+    measured = frozenset(text_digest(wording) for wording in load_rewordings().conditions)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return {
+        one["condition"]: [w for w in one["wordings"] if text_digest(w) not in measured]
+        for one in map(json.loads, lines)
+    }
+
+
+def write_consistent(
+    labelled: Sequence[Path],
+    plain: Path,
+    output: Path,
+    *,
+    wordings: Mapping[str, Sequence[str]],
+    exclude: HeldOutTexts,
+) -> None:
+    """Draws texts under every wording of a condition, and texts that are to stay as they are.
+
+    Args:
+        labelled: Rows whose conditions and texts are used, and whose labels are not. As many texts
+            that keep their vector are drawn of each file.
+        plain: Sentences that are read without a condition.
+        output: The file of inputs.
+        wordings: Of each condition.
+        exclude: Texts that no row has.
+    """
+    draw = random.Random(0)
+    texts_of: dict[str, set[str]] = defaultdict(set)
+    kept: list[tuple[str, str]] = []
+    for path in labelled:
+        task = load_task(path)
+        columns = zip(task.sentences1, task.sentences2, task.conditions or (), strict=True)
+        pairs = sorted({(text, one) for *texts, one in columns for text in texts})
+        pairs = [(text, condition) for text, condition in pairs if text not in exclude]
+        for text, condition in pairs:
+            texts_of[condition].add(text)
+        if isinstance(task, WrittenTask):
+            _add_of_domain(texts_of, task, draw, exclude)
+        kept += draw.sample(pairs, min(_KEPT // len(labelled), len(pairs)))
+    rows = iter_rows(plain, columns=("sentence",))
+    alone = [row.text("sentence") for row in rows]
+    kept += [(text, "") for text in draw.sample(alone, min(_ALONE, len(alone)))]
+
+    def groups() -> Iterator[tuple[str, Sequence[str]]]:
+        for condition, others in sorted(wordings.items()):
+            texts = sorted(texts_of.get(condition, ()))
+            dressed = draw.choice(_DRESSED).format(c=_bare(condition))
+            for text in draw.sample(texts, min(_TEXTS, len(texts))):
+                yield text, [condition, *others, dressed]
+        for text, condition in kept:
+            yield text, [condition]
+
+    write_rows(
+        (
+            Input(text, wording, group)
+            for group, (text, each) in enumerate(groups())
+            for wording in each
+        ),
+        output,
+        kind=Input,
+    )
+
+
+def shared_vectors(inputs: Path, scorer: EncoderScorer) -> FloatArray:
+    """Encodes the inputs of a file and gives each the mean of its group, ``(rows, dimension)``."""
+    rows = list(iter_rows(inputs, columns=("sentence", "group"), optional=("condition",)))
+    cells = [(row.text("sentence"), str(row.cells["condition"] or "")) for row in rows]
+    vectors = np.empty((len(rows), scorer.dimension), np.float32)
+    for has_condition in (True, False):
+        at = [number for number, (_, one) in enumerate(cells) if bool(one) == has_condition]
+        if at:
+            texts = [cells[number][0] for number in at]
+            conditions = [cells[number][1] for number in at] if has_condition else None
+            vectors[at] = scorer.encode(texts, conditions)
+    groups = np.array([int(row.text("group")) for row in rows])
+    sums = np.zeros((groups.max() + 1, scorer.dimension), np.float32)
+    np.add.at(sums, groups, vectors)
+    sums /= np.linalg.norm(sums, axis=1, keepdims=True)
+    shared: FloatArray = sums[groups]
+    return shared
+
+
+def _add_of_domain(
+    texts_of: dict[str, set[str]], task: WrittenTask, draw: random.Random, exclude: HeldOutTexts
+) -> None:
+    """Adds texts of the domain to each condition: most stand in one pair, whose texts are two."""
+    of_domain: dict[str, set[str]] = defaultdict(set)
+    domain_of: dict[str, str] = {}
+    rows = zip(task.domains, task.conditions or (), task.sentences1, task.sentences2, strict=True)
+    for domain, condition, *texts in rows:
+        of_domain[domain].update(text for text in texts if text not in exclude)
+        domain_of.setdefault(condition, domain)
+    for condition, domain in domain_of.items():
+        texts = sorted(of_domain[domain])
+        texts_of[condition].update(draw.sample(texts, min(_OF_DOMAIN, len(texts))))
+
+
+def _bare(condition: str) -> str:
+    return condition.lower().removeprefix("the ").rstrip("?.")
