@@ -53,8 +53,9 @@ def main(
         Path, typer.Option(help="C-STS training file; rows are generated if it is missing.")
     ] = DATA,
     peer_model: Annotated[
-        Path, typer.Option(help="The default model in float32; rebuilt if missing.")
-    ] = Path("runs/condsim-minilm"),
+        Path | None,
+        typer.Option(help="The default model in float32.", show_default="rebuilt from int8"),
+    ] = None,
     backbone: Annotated[
         str | None,
         typer.Option(help="Folder of the model to train.", show_default="all-MiniLM-L6-v2"),
@@ -85,7 +86,11 @@ def main(
     print_table(results, console)
     console.print(f"{used} of {machine['cores']} cores, {machine['processor']}", markup=False)
     if json is not None:
-        settings = {"quick": quick, "data": data.is_file(), "peer_model": peer_model.name}
+        settings = {
+            "quick": quick,
+            "data": data.is_file(),
+            "peer_model": peer_model and peer_model.name,
+        }
         write_json(json, results, machine=machine, settings=settings)
 
 
@@ -94,7 +99,7 @@ def _run(
     *,
     quick: bool,
     data: Path,
-    peer_folder: Path,
+    peer_folder: Path | None,
     backbone: str | None,
     train_rows: int,
     score_rows: int,

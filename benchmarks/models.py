@@ -5,9 +5,11 @@ from __future__ import annotations
 import string
 from collections import Counter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from condsim.encoders import resolve_backbone
-from condsim.scorers import DEFAULT_FOLDER
+from condsim.errors import ModelError
+from condsim.scorers import DEFAULT_FOLDER, revision_of
 from condsim.types import Task
 
 __all__ = ["MINILM", "peer_model", "random_backbone", "train_backbone"]
@@ -17,20 +19,32 @@ MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 _VOCABULARY = 30522  # that of MiniLM: the embeddings' gradient and update cost time too
 
 
-def peer_model(folder: Path) -> Path:
-    """Finds the model that the peer scores with, and rebuilds it where it is missing.
+def peer_model(folder: Path | None) -> Path:
+    """Finds the model that the peer scores with.
 
     Args:
-        folder: The default model in float32, made of the int8 weights that ship.
+        folder: The default model in float32; None to rebuild it from the int8 weights that ship,
+            once for each version of them.
 
     Returns:
-        That folder.
+        Its folder.
+
+    Raises:
+        ModelError: If there is no model in the folder that is given.
     """
-    if not (folder / "modules.json").is_file():
+    if folder is not None:
+        if not (folder / "modules.json").is_file():
+            raise ModelError(f"--peer-model must be a folder that has modules.json. Got {folder}.")
+        return folder.resolve()
+    built = Path("runs", f"condsim-minilm-{revision_of('default')}")
+    if not built.is_dir():
         from condsim.training import restore_onnx
 
-        restore_onnx(DEFAULT_FOLDER, folder)
-    return folder.resolve()
+        built.parent.mkdir(exist_ok=True)
+        with TemporaryDirectory(dir=built.parent) as partial:
+            restore_onnx(DEFAULT_FOLDER, Path(partial, "model"))
+            Path(partial, "model").rename(built)
+    return built.resolve()
 
 
 def train_backbone(name: str | None, task: Task, folder: Path) -> tuple[str, str]:

@@ -32,8 +32,8 @@ WORDINGS = Path(__file__).resolve().parents[1] / "data" / "wordings" / "train.js
 
 _TEXTS = 10  # of a condition, each under every wording
 _OF_DOMAIN = 8  # further texts that a condition of a written pair may be asked of
-_KEPT = 38_000  # inputs that keep their vector under their condition, and texts alone
-_ALONE = 10_000
+_KEPT = 38_000  # texts that keep their vector under their condition
+_ALONE = 10_000  # texts without a condition, which keep theirs as well
 _DRESSED = (
     "the {c}",
     "What is the {c}?",
@@ -94,8 +94,8 @@ def write_consistent(
         if isinstance(task, WrittenTask):
             _add_of_domain(texts_of, task, draw, exclude)
         kept += draw.sample(pairs, min(_KEPT // len(labelled), len(pairs)))
-    rows = iter_rows(plain, columns=("sentence",))
-    alone = [row.text("sentence") for row in rows]
+    sentences = (row.text("sentence") for row in iter_rows(plain, columns=("sentence",)))
+    alone = [text for text in sentences if text not in exclude]
     kept += [(text, "") for text in draw.sample(alone, min(_ALONE, len(alone)))]
 
     def groups() -> Iterator[tuple[str, Sequence[str]]]:

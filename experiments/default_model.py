@@ -443,8 +443,8 @@ class _Making:
         other kinds the model has seen no row.
         """
         scorer, before = load_scorer(str(final)), load_scorer(str(mean))
-        dev = load_csts(self.files.dev).labelled()
-        captions = fit_calibration(fold_rows[1], fold_rows[0].gold)
+        dev, out_of_fold = fold_rows
+        captions = fit_calibration(out_of_fold, dev.gold)
         kinds = [(_raw(scorer, dev), captions.apply(_raw(before, dev)))]
         for path in (self.files.criteria / "dev_rows.csv", self.files.written.with_name("dev.txt")):
             task = load_task(path, require_labels=True).labelled()
