@@ -18,7 +18,7 @@ from experiments.options import ContextsOptions, Options, PromptOptions
 
 DEFAULT_MODEL = "default-model"
 _DEFAULT_TITLE = "The model that ships, made again from the data files"
-_DEFAULT_OPTIONS = ("--backbone", "--seeds")
+_DEFAULT_OPTIONS = ("--backbone",)
 _ENCODERS = ("--backbone", "--set", "--seeds", "--full")
 _LANGUAGE_MODELS = (
     "--model",
@@ -191,7 +191,7 @@ def main(
     given = _given(context)
     if name == DEFAULT_MODEL:
         _check_default(given)
-        _make_default(Options(data, runs, resolve_backbones(backbone or ()), seeds=seeds))
+        _make_default(Options(data, runs, resolve_backbones(backbone or ())))
         return
     experiment = load_experiment(name)
     _check_options(experiment, [option for option in given if option not in _REPORTING])
@@ -257,7 +257,7 @@ def _make_default(options: Options) -> None:
     spearman = report.model.metrics["spearman"]
     typer.echo(
         f"{folder / 'exported'}: dev Spearman {spearman.value:.1f} "
-        f"[{spearman.low:.1f}, {spearman.high:.1f}] out of fold, before int8"
+        f"[{spearman.low:.1f}, {spearman.high:.1f}] out of fold"
     )
 
 

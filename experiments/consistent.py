@@ -1,8 +1,7 @@
 """Other people's wordings of a condition, and the vector that a text is to have under all of them.
 
-`data/wordings/train.jsonl` holds conditions with six wordings each, written for condsim. A text's
-target is the mean of its vectors under the condition and its wordings; texts under conditions that
-have no other wording, and texts alone, keep the vector they have.
+`data/wordings/train.jsonl` holds conditions with up to six wordings, written for condsim. A text's
+target is the mean of its vectors under the condition and its wordings.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from condsim.construction import TableRow, write_rows
-from condsim.scorers import EncoderScorer
+from condsim.errors import InputError
+from condsim.scorers import EmbeddingScorer
 from condsim.tasks import (
     HeldOutTexts,
     WrittenTask,
@@ -30,10 +30,8 @@ from condsim.types import FloatArray
 
 WORDINGS = Path(__file__).resolve().parents[1] / "data" / "wordings" / "train.jsonl"
 
-_TEXTS = 10  # of a condition, each under every wording
+_TEXTS = 4  # of a condition, each under every wording
 _OF_DOMAIN = 8  # further texts that a condition of a written pair may be asked of
-_KEPT = 38_000  # texts that keep their vector under their condition
-_ALONE = 10_000  # texts without a condition, which keep theirs as well
 _DRESSED = (
     "the {c}",
     "What is the {c}?",
@@ -65,47 +63,35 @@ def read_wordings(path: Path = WORDINGS) -> dict[str, list[str]]:
 
 def write_consistent(
     labelled: Sequence[Path],
-    plain: Path,
     output: Path,
     *,
     wordings: Mapping[str, Sequence[str]],
     exclude: HeldOutTexts,
 ) -> None:
-    """Draws texts under every wording of a condition, and texts that are to stay as they are.
+    """Draws texts under every wording of a condition.
 
     Args:
-        labelled: Rows whose conditions and texts are used, and whose labels are not. As many texts
-            that keep their vector are drawn of each file.
-        plain: Sentences that are read without a condition.
+        labelled: Rows whose conditions and texts are used, and whose labels are not.
         output: The file of inputs.
         wordings: Of each condition.
         exclude: Texts that no row has.
     """
     draw = random.Random(0)
     texts_of: dict[str, set[str]] = defaultdict(set)
-    kept: list[tuple[str, str]] = []
     for path in labelled:
         task = load_task(path)
-        columns = zip(task.sentences1, task.sentences2, task.conditions or (), strict=True)
-        pairs = sorted({(text, one) for *texts, one in columns for text in texts})
-        pairs = [(text, condition) for text, condition in pairs if text not in exclude]
-        for text, condition in pairs:
-            texts_of[condition].add(text)
+        rows = zip(task.sentences1, task.sentences2, task.conditions or (), strict=True)
+        for *texts, condition in rows:
+            texts_of[condition].update(text for text in texts if text not in exclude)
         if isinstance(task, WrittenTask):
             _add_of_domain(texts_of, task, draw, exclude)
-        kept += draw.sample(pairs, min(_KEPT // len(labelled), len(pairs)))
-    sentences = (row.text("sentence") for row in iter_rows(plain, columns=("sentence",)))
-    alone = [text for text in sentences if text not in exclude]
-    kept += [(text, "") for text in draw.sample(alone, min(_ALONE, len(alone)))]
 
     def groups() -> Iterator[tuple[str, Sequence[str]]]:
         for condition, others in sorted(wordings.items()):
             texts = sorted(texts_of.get(condition, ()))
             dressed = draw.choice(_DRESSED).format(c=_bare(condition))
             for text in draw.sample(texts, min(_TEXTS, len(texts))):
-                yield text, [condition, *others, dressed]
-        for text, condition in kept:
-            yield text, [condition]
+                yield text, [*dict.fromkeys((condition, *others, dressed))]
 
     write_rows(
         (
@@ -118,17 +104,18 @@ def write_consistent(
     )
 
 
-def shared_vectors(inputs: Path, scorer: EncoderScorer) -> FloatArray:
-    """Encodes the inputs of a file and gives each the mean of its group, ``(rows, dimension)``."""
-    rows = list(iter_rows(inputs, columns=("sentence", "group"), optional=("condition",)))
-    cells = [(row.text("sentence"), str(row.cells["condition"] or "")) for row in rows]
-    vectors = np.empty((len(rows), scorer.dimension), np.float32)
-    for has_condition in (True, False):
-        at = [number for number, (_, one) in enumerate(cells) if bool(one) == has_condition]
-        if at:
-            texts = [cells[number][0] for number in at]
-            conditions = [cells[number][1] for number in at] if has_condition else None
-            vectors[at] = scorer.encode(texts, conditions)
+def shared_vectors(inputs: Path, scorer: EmbeddingScorer) -> FloatArray:
+    """Encodes the inputs of a file and gives each the mean of its group, ``(rows, dimension)``.
+
+    Raises:
+        InputError: If there are none, as no row has a condition with wordings.
+    """
+    rows = list(iter_rows(inputs, columns=("sentence", "condition", "group")))
+    if not rows:
+        raise InputError(f"{inputs} has no row: no condition of the sources has wordings.")
+    vectors = scorer.encode(
+        [row.text("sentence") for row in rows], [row.text("condition") for row in rows]
+    )
     groups = np.array([int(row.text("group")) for row in rows])
     sums = np.zeros((groups.max() + 1, scorer.dimension), np.float32)
     np.add.at(sums, groups, vectors)

@@ -3,15 +3,16 @@
 ```
 C-STS train, relabelled ──┐
 captions, labelled ───────┤
-captions, by functions ───┤
-criteria of open sets ────┼─► first, from the backbone ─► tuned runs ─► mean ─► consistent ─► int8
-attributes, written pairs ┤         │   with dev rows                     wordings      and head
-plain texts' vectors ─────┘         └─► one run a fold of dev: the figure out of fold
+captions, by functions ───┤                                              dev rows but a fifth
+criteria of open sets ────┼─► first, from the backbone ─► consistent ─► five folds ─► mean ─┐
+attributes, written pairs ┤                               wordings          │              ├─► int8
+plain texts' vectors ─────┘                                                 └─► the figure │   and
+                                                        the default model so far ──────────┘   head
 ```
 
-A tenth of every mean are the weights of the backbone, also in the models that are only measured.
-The last stage sees no dev row, and of labels those of the written pairs alone; the figure out of
-fold is measured before it.
+A tenth of every mean are the weights of the backbone, also in the models that are only measured,
+and in the first one where it sets the targets of the second. Half of what ships are the weights of
+the default model so far: the mean of two models trained apart is better than either.
 
 Each step is kept in the folder and skipped where it is finished; a killed training goes on. No row
 holds a text that is held out. ``docs/experiments.md`` says what each step brings.
@@ -47,7 +48,6 @@ from condsim.scorers import (
     EncoderScorer,
     OnnxScorer,
     PairScorer,
-    Settings,
     fit_calibration,
     load_trained,
 )
@@ -83,7 +83,6 @@ from experiments.default_data import (
 from experiments.naming import recipe_file
 from experiments.options import Options, data_files, data_path
 from experiments.relabelled import CAPTION_LABELS, LABELS
-from experiments.wordings import write_wordings
 
 WEAK = WeakSettings(
     rows=60_000, absent=10_000, k=24, sample=60_000, text_encoder="words", answers=False
@@ -108,7 +107,6 @@ _ALSO = (
     "criteria; pairs and texts written for condsim"
 )
 _EXTRA = 10_000  # rows the applicability head is fitted on, of captions and of criteria each
-_WORDINGS = 24_000  # rows whose conditions are worded anew
 _FOLDS = 5
 
 
@@ -127,7 +125,8 @@ class DefaultModelFiles:
         attributes: Folder of texts with attributes written for condsim.
         caption_labels: Labels of pairs of captions.
         backbone: Hub name or folder.
-        seeds: Seeds of the tuned runs that are averaged.
+        former: A model trained apart from the same backbone, which has a share of a half in the
+            model; None for none.
     """
 
     train: Path
@@ -140,12 +139,7 @@ class DefaultModelFiles:
     attributes: Path = _ROOT / "attributes"
     caption_labels: Path = CAPTION_LABELS
     backbone: str = DEFAULT_BACKBONE.model
-    seeds: tuple[int, ...] = (1, 2)
-
-    def __post_init__(self) -> None:
-        """Refuses a mean of fewer than two runs."""
-        if len(self.seeds) < 2:
-            raise InputError(f"The model is a mean of two runs or more. Got {len(self.seeds)}.")
+    former: str | None = "default"
 
     @property
     def tables(self) -> tuple[Path, ...]:
@@ -158,14 +152,20 @@ class DefaultModelFiles:
         plain = (self.nli / name for name, _ in PLAIN)
         sets = trainable_sets(self.criteria).values()
         own = (LABELS, self.caption_labels, WORDINGS, self.written, *self.tables)
-        return (self.train, self.dev, self.held_out, *self.captions, *plain, *sets, *own)
+        rows = (self.train, self.dev, self.held_out, *self.calibration)
+        return (*rows, *self.captions, *plain, *sets, *own)
+
+    @property
+    def calibration(self) -> tuple[Path, ...]:
+        """Rows beyond captions that the scores are calibrated on."""
+        return (self.criteria / "dev_rows.csv", self.written.with_name("dev.txt"))
 
     def to_dict(self) -> dict[str, object]:
         """What must not change while a model is half made: revisions of files, and settings."""
         return {
             "files": {f"{p.parent.name}/{p.name}": sha256_of(p)[:12] for p in self.paths},
             "backbone": self.backbone,
-            "seeds": list(self.seeds),
+            "former": self.former,
         }
 
 
@@ -178,7 +178,7 @@ def default_files(options: Options) -> DefaultModelFiles:
     if not found:
         raise InputError(f"{captions} has no files of captions (*.tsv.gz).")
     data = data_files("c-sts", options)
-    files = DefaultModelFiles(
+    return DefaultModelFiles(
         train=data.train,
         dev=data.dev,
         captions=found,
@@ -187,9 +187,6 @@ def default_files(options: Options) -> DefaultModelFiles:
         held_out=data_path(options, "csts-reannotated/held-out.sha256"),
         backbone=options.backbones[0].model,
     )
-    if options.seeds is not None:
-        files = replace(files, seeds=tuple(range(1, options.seeds + 1)))
-    return files
 
 
 def make_default_model(
@@ -202,9 +199,10 @@ def make_default_model(
 ) -> Report:
     """Makes the model, or goes on with it.
 
-    The folder ``exported`` is what ships inside the package, ``consistent`` its float32 form;
-    ``out-of-fold.json`` is the report on dev rows that each run had not seen, ``without-dev.json``
-    that of the first stage, which saw none; both of int8 models.
+    The folder ``exported`` is what ships inside the package, ``joined`` its float32 form;
+    ``out-of-fold.json`` is the report on dev rows, each scored by the run that had not seen it;
+    ``without-dev.json`` that of the stages before, which saw none; both of int8 models, without
+    the share of the former model.
     """
     _begin(files, work, weak)
     making = _Making(files, work, progress)
@@ -212,13 +210,16 @@ def make_default_model(
     sources = making.sources(weak_rows)
     mixed = making.recipe("minilm/mixed", sources, train=str(sources["csts"]))
     first = making.run("first", mixed.replaced(backbone=files.backbone))
-    making.without_dev(first)
-    tuned = making.recipe("minilm/tuned", sources, backbone=str(first), train=str(files.dev))
-    fold_rows = making.out_of_fold(tuned, folds=folds)
-    runs = [making.run(f"tuned-{seed}", tuned.replaced(seed=seed)) for seed in files.seeds]
-    mean = making.mean(runs)
-    final = making.consistent(mean, sources)
-    making.export(final, mean, sources, absent, fold_rows)
+    sources["consistent"] = making.reworded(first, sources)
+    wide = making.recipe(
+        "minilm/consistent", sources, train=str(files.written), backbone=str(first)
+    )
+    consistent = making.run("consistent", wide)
+    making.without_dev(consistent)
+    tuned = making.recipe("minilm/tuned", sources, backbone=str(consistent))
+    runs, dev, cosines = making.tuned(tuned, folds=folds)
+    mean = making.average(runs, "mean", folds_of=files.dev)
+    making.export(making.joined(mean), mean, sources, absent, dev, cosines)
     return Report.from_json(work / "out-of-fold.json")
 
 
@@ -254,7 +255,7 @@ class _Making:
         return weak, absent
 
     def sources(self, weak: Path) -> dict[str, Path]:
-        """The file of each source of the recipes, and the vectors of the plain sentences."""
+        """The file of each source of the recipes but that of wordings, which takes a model."""
         files, held_out = self.files, held_out_texts([self.files.held_out])
 
         def drawn(name: str, paths: Sequence[Path], settings: CriteriaSettings) -> Path:
@@ -273,13 +274,10 @@ class _Making:
         def sentences(output: Path) -> None:
             write_plain(files.nli, files.captions, sets, output, exclude=held_out)
 
-        def reworded(output: Path) -> None:
-            labelled = (self.work / "csts.csv", self.work / "captions.csv", files.written)
-            write_wordings(labelled, output, rows=_WORDINGS, exclude=held_out)
-
         found = trainable_sets(files.criteria)
         sets, opinions = [*found.values()], [found[name] for name in _OPINIONS if name in found]
         plain = self.step("plain.csv", sentences)
+        self.step("plain.npy", lambda output: self.encode(plain, output))
         return {
             "csts": self.step("csts.csv", labelled),
             "captions": self.step("captions.csv", captions),
@@ -288,47 +286,40 @@ class _Making:
             "criteria": drawn("criteria.csv", sets, CRITERIA),
             "opinions": drawn("opinions.csv", opinions or sets, OPINIONS),
             "attributes": drawn("attributes.csv", files.tables, ATTRIBUTES),
-            "wordings": self.step("wordings.csv", reworded),
             "plain": plain,
-            "vectors": self.step("plain.npy", lambda output: self.encode(plain, output)),
         }
 
     def encode(self, sentences: Path, output: Path) -> None:
         """Encodes sentences by the backbone, as it is before it learns conditions."""
         texts = [row.text("sentence") for row in iter_rows(sentences, columns=("sentence",))]
-        _save_vectors(_encoder(resolve_backbone(self.files.backbone)).encode(texts), output)
+        scorer = load_trained(resolve_backbone(self.files.backbone))
+        if not isinstance(scorer, EncoderScorer):
+            raise InputError(f"{self.files.backbone} must be a bi-encoder, which makes embeddings.")
+        _save_vectors(scorer.encode(texts), output)
 
-    def consistent(self, mean: Path, sources: Mapping[str, Path]) -> Path:
-        """Trains the mean of the runs towards one vector under all wordings of a condition."""
+    def reworded(self, first: Path, sources: Mapping[str, Path]) -> Path:
+        """Texts under all wordings of a condition; the mean of the vectors that ``first`` gives."""
         names = ("csts", "captions", "criteria", "attributes")
         labelled = [*(sources[name] for name in names), self.files.written]
-        inputs = self.step(
-            "consistent.csv",
-            lambda output: write_consistent(
-                labelled,
-                sources["plain"],
-                output,
-                wordings=read_wordings(),
-                exclude=held_out_texts([self.files.held_out]),
-            ),
-        )
-        vectors = self.step(
+        held_out = held_out_texts([self.files.held_out])
+
+        def write(output: Path) -> None:
+            write_consistent(labelled, output, wordings=read_wordings(), exclude=held_out)
+
+        inputs = self.step("consistent.csv", write)
+        self.step(
             "consistent.npy",
-            lambda output: _save_vectors(shared_vectors(inputs, _encoder(mean)), output),
+            lambda output: _save_vectors(shared_vectors(inputs, self.int8(first)), output),
         )
-        made = {"consistent": inputs, "vectors": vectors}
-        train = str(self.files.written)
-        recipe = self.recipe("minilm/consistent", made, backbone=str(mean), train=train)
-        folder = self.run("consistent", recipe)
-        Settings.load(mean).save(folder)  # the run measured itself on rows that the mean has seen
-        return folder
+        return inputs
 
     def recipe(self, name: str, sources: Mapping[str, Path], **changes: object) -> Recipe:
-        """A recipe with the files made here."""
+        """A recipe with the files made here; the vectors of a file are beside it."""
         recipe = load_recipe(recipe_file(f"{name}.yaml"))
         filled = {
             key: source.replaced(
-                file=str(sources[key]), vectors=source.vectors and str(sources["vectors"])
+                file=str(sources[key]),
+                vectors=source.vectors and str(sources[key].with_suffix(".npy")),
             )
             for key, source in recipe.sources.items()
         }
@@ -341,43 +332,60 @@ class _Making:
         run_or_resume(recipe, folder)
         return folder
 
-    def out_of_fold(self, tuned: Recipe, *, folds: int) -> tuple[Task, FloatArray]:
-        """Dev rows with the cosines of runs that did not see them, and their report."""
-        parts, cosines = [], []
+    def tuned(self, recipe: Recipe, *, folds: int) -> tuple[list[Path], Task, FloatArray]:
+        """A run for each fold of dev, and all dev rows with the cosines of the run that saw none.
+
+        The report on these is written too.
+        """
+        runs, parts, cosines = [], [], []
         for number, (train, own) in enumerate(write_folds(self.files.dev, self.work, folds=folds)):
-            run = self.run(f"fold-{number}", tuned.replaced(train=str(train), dev=str(own)))
-            task = load_csts(own)
-            parts.append(task)
-            cosines.append(self.cosines(run, task))
+            of_fold = recipe.replaced(train=str(train), dev=str(own), seed=recipe.seed + number)
+            runs.append(self.run(f"fold-{number}", of_fold))
+            parts.append(load_csts(own))
+            cosines.append(_raw(self.int8(runs[-1]), parts[-1]))
         task = join_tasks(parts, name=f"{self.files.dev.stem}, out of fold")
         raw = np.concatenate(cosines)
-        report = measure(Scores(_NAME, raw), task)
-        report.to_json(self.work / "out-of-fold.json")
-        return task, raw
+        measure(Scores(_NAME, raw), task).to_json(self.work / "out-of-fold.json")
+        return runs, task, raw
 
-    def without_dev(self, first: Path) -> None:
+    def without_dev(self, run: Path) -> None:
         """Measures the model that has seen no dev row."""
         output = self.work / "without-dev.json"
         if not output.is_file():
             task = load_csts(self.files.dev)
-            measure(Scores(_NAME, self.cosines(first, task)), task).to_json(output)
+            measure(Scores(_NAME, _raw(self.int8(run), task)), task).to_json(output)
 
-    def cosines(self, run: Path, task: Task) -> FloatArray:
-        """Cosines of the rows, by a model as it would ship."""
+    def int8(self, run: Path) -> OnnxScorer:
+        """A run as it would ship."""
         folder, partial = (run.with_name(f"{run.name}-int8{end}") for end in ("", ".partial"))
         if not folder.is_dir():
-            mean = self.mean([run], f"{run.name}-mean")
+            mean = self.average([run], f"{run.name}-mean")
             export_onnx(mean, partial, samples=self.samples())
             partial.rename(folder)
-        return _raw(OnnxScorer(folder), task)
+        return OnnxScorer(folder)
 
     def samples(self) -> list[tuple[str, str]]:
         """Texts and conditions as the model will see them."""
         names = ("csts", "criteria", "attributes")
         return [pair for name in names for pair in samples_of(self.work / f"{name}.csv")]
 
-    def mean(self, runs: Sequence[Path], name: str = "mean") -> Path:
-        """The mean of runs and the backbone."""
+    def joined(self, mean: Path) -> Path:
+        """The mean of the model made here and the former one."""
+        former = self.files.former
+        if former is None:
+            return mean
+        return self.average([mean], "joined", pretrained=former, share=0.5, folds_of=self.files.dev)
+
+    def average(
+        self,
+        runs: Sequence[Path],
+        name: str,
+        *,
+        pretrained: str | None = None,
+        share: float = 0.1,
+        folds_of: Path | None = None,
+    ) -> Path:
+        """The mean of runs and another model, the backbone by default, which has the share."""
         mean, partial = self.work / name, self.work / f"{name}.partial"
         if not mean.is_dir():
             shutil.rmtree(partial, ignore_errors=True)
@@ -386,8 +394,10 @@ class _Making:
                 partial,
                 name=_NAME,
                 base_model=self.files.backbone,
-                pretrained=self.files.backbone,
+                pretrained=pretrained or self.files.backbone,
+                pretrained_share=share,
                 float16=True,
+                folds_of=folds_of,
             )
             partial.rename(mean)
         return mean
@@ -407,8 +417,10 @@ class _Making:
         mean: Path,
         sources: Mapping[str, Path],
         absent: Path,
-        fold_rows: tuple[Task, FloatArray],
+        dev: Task,
+        cosines: FloatArray,
     ) -> None:
+        """Writes what ships; ``cosines`` of dev rows are out of fold."""
         output = self.work / "exported"
         head = output / "applicability.json"
         if head.is_file():  # written last
@@ -419,13 +431,10 @@ class _Making:
             "criteria_sets": ", ".join(trainable_sets(self.files.criteria)),
             "dev_spearman_out_of_fold": f"{out_of_fold.metrics['spearman'].value:.1f}",
         }
-        export_onnx(
-            final,
-            output,
-            samples=self.samples(),
-            facts=facts,
-            calibration=self.calibration(final, mean, fold_rows),
-        )
+        export_onnx(final, output, samples=self.samples(), facts=facts)
+        scorer = OnnxScorer(output)
+        calibration = self.calibration(scorer, mean, dev, cosines)
+        replace(scorer.settings, calibration=calibration).save(output)
         labelled = load_applicability(self.files.dev)
         extra = load_extra(
             (sources["weak"], absent, self.applies()),
@@ -435,18 +444,16 @@ class _Making:
         fit_head(OnnxScorer(output), labelled, extra=extra).save(head)
 
     def calibration(
-        self, final: Path, mean: Path, fold_rows: tuple[Task, FloatArray]
+        self, scorer: PairScorer, mean: Path, dev: Task, cosines: FloatArray
     ) -> Calibration:
-        """Fits scores on rows of all kinds, as many of each kind.
+        """Fits scores on rows of all kinds, as many of each.
 
-        Captions keep the scores that they had before the last stage, calibrated out of fold; of the
-        other kinds the model has seen no row.
+        Captions have the scores of the model made here, calibrated on cosines of runs that had not
+        seen them; of the other kinds no model has seen a row.
         """
-        scorer, before = load_scorer(str(final)), load_scorer(str(mean))
-        dev, out_of_fold = fold_rows
-        captions = fit_calibration(out_of_fold, dev.gold)
-        kinds = [(_raw(scorer, dev), captions.apply(_raw(before, dev)))]
-        for path in (self.files.criteria / "dev_rows.csv", self.files.written.with_name("dev.txt")):
+        captions = fit_calibration(cosines, dev.gold).apply(_raw(load_scorer(str(mean)), dev))
+        kinds = [(_raw(scorer, dev), captions)]
+        for path in self.files.calibration:
             task = load_task(path, require_labels=True).labelled()
             kinds.append((_raw(scorer, task), task.gold))
         draw, most = np.random.default_rng(0), max(len(raw) for raw, _ in kinds)
@@ -455,14 +462,6 @@ class _Making:
             np.concatenate([raw[at] for (raw, _), at in zip(kinds, rows, strict=True)]),
             np.concatenate([gold[at] for (_, gold), at in zip(kinds, rows, strict=True)]),
         )
-
-
-def _encoder(folder: Path | str) -> EncoderScorer:
-    """Loads a trained bi-encoder."""
-    scorer = load_trained(folder)
-    if not isinstance(scorer, EncoderScorer):
-        raise InputError(f"{folder} must be a bi-encoder, which makes embeddings.")
-    return scorer
 
 
 def _save_vectors(vectors: FloatArray, output: Path) -> None:

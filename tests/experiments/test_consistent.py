@@ -23,15 +23,14 @@ trains ||| The train was late. ||| It left on time. ||| the delay = 1 ; the plac
 
 @pytest.fixture
 def inputs(tmp_path):
-    """Inputs of three written pairs, of which one text is held out, and of one sentence alone."""
-    written, plain, held_out = (tmp_path / name for name in ("w.txt", "plain.csv", "h.sha256"))
+    """Inputs of three written pairs, of which one text is held out."""
+    written, held_out = (tmp_path / name for name in ("w.txt", "h.sha256"))
     written.write_text(PAIRS, encoding="utf-8")
-    plain.write_text("sentence,origin\nA dog runs.,nli\n", encoding="utf-8")
     held_out.write_text(text_digest("It left on time.").hex() + "\n", encoding="utf-8")
     wordings = {"price": ["How much was it?", "cost"], "the delay": ["lateness"], "unused": ["x"]}
     output = tmp_path / "inputs.csv"
     excluded = held_out_texts([held_out])
-    write_consistent([written], plain, output, wordings=wordings, exclude=excluded)
+    write_consistent([written], output, wordings=wordings, exclude=excluded)
     return output
 
 
@@ -43,9 +42,8 @@ def test_write_consistent_groups_hold_one_text_under_all_wordings(inputs):
     groups = {}
     for row in rows_of(inputs):
         groups.setdefault(row["group"], []).append(row)
-    several = [rows for rows in groups.values() if len(rows) > 1]
-    assert all(len({row["sentence"] for row in rows}) == 1 for rows in several)
-    under = {(rows[0]["sentence"], rows[0]["condition"]): rows for rows in several}
+    assert all(len({row["sentence"] for row in rows}) == 1 for rows in groups.values())
+    under = {(rows[0]["sentence"], rows[0]["condition"]): rows for rows in groups.values()}
     texts = {text for text, condition in under if condition == "price"}
     assert texts == {"We paid 90 euros.", "It cost ninety.", "The room was loud.", "A quiet night."}
     wordings = [row["condition"] for row in under["It cost ninety.", "price"]]
@@ -54,12 +52,10 @@ def test_write_consistent_groups_hold_one_text_under_all_wordings(inputs):
     assert "price" in wordings[3].lower()
 
 
-def test_write_consistent_keeps_other_inputs_and_leaves_out_what_is_held_out(inputs):
+def test_write_consistent_leaves_out_what_is_held_out_and_conditions_without_texts(inputs):
     rows = rows_of(inputs)
-    assert {"sentence": "A dog runs.", "condition": "", "group": rows[-1]["group"]} == rows[-1]
-    assert any(row["condition"] == "the mood" for row in rows)
     assert not any(row["sentence"] == "It left on time." for row in rows)
-    assert not any(row["condition"] in ("unused", "x") for row in rows)
+    assert not any(row["condition"] in ("unused", "x", "the mood") for row in rows)
 
 
 def test_shared_vectors_are_the_mean_of_their_group(inputs, tiny_backbone):
@@ -72,13 +68,12 @@ def test_shared_vectors_are_the_mean_of_their_group(inputs, tiny_backbone):
     mean = own.mean(axis=0)
     expected = mean / np.linalg.norm(mean)
     np.testing.assert_allclose(vectors[first], np.tile(expected, (len(first), 1)), atol=1e-5)
-    np.testing.assert_allclose(vectors[-1], scorer.encode("A dog runs."), atol=1e-5)
 
 
 def test_read_wordings_has_none_that_robustness_measures():
     measured = {text_digest(wording) for wording in load_rewordings().conditions}
     found = read_wordings()
-    assert len(found) > 1000
+    assert len(found) > 4000
     assert all(condition not in others for condition, others in found.items())
     assert not measured & {text_digest(w) for others in found.values() for w in others}
 

@@ -41,9 +41,9 @@ MADE = (
     "absent",
     "plain",
     "criteria",
+    "opinions",
     "attributes",
     "applies",
-    "wordings",
     "consistent",
 )
 
@@ -151,7 +151,7 @@ def test_make_default_model_scores_goes_on_and_refuses_other_inputs(
     monkeypatch.setattr(default_model, "load_recipe", short)
     backbone = str(tmp_path / "backbone")
     build_bi_encoder(str(tiny_backbone), max_seq_length=48).save_pretrained(backbone)
-    files = replace(files, backbone=backbone)
+    files = replace(files, backbone=backbone, former=backbone)
     weak = WEAK.replaced(rows=40, absent=40, k=20, sample=None)
     work = tmp_path / "work"
     caplog.set_level("INFO", logger="condsim")
@@ -161,11 +161,13 @@ def test_make_default_model_scores_goes_on_and_refuses_other_inputs(
     model = condsim.load(str(work / "exported"))
     assert 0 <= model.score(TEXTS[0], TEXTS[1], "number of people") <= 1
     assert 0 <= model.applicability(TEXTS[0], TEXTS[1], "type of animal") <= 1
-    steps = {"csts.csv", "first", "fold-0", "fold-1", "tuned-1", "tuned-2", "consistent"}
+    steps = {"csts.csv", "first", "consistent", "fold-0", "fold-1"}
     assert steps < set(caplog.messages)
     settings = json.loads((work / "exported" / "condsim.json").read_text(encoding="utf-8"))
     assert settings["facts"]["base_model"] == backbone
     assert settings["facts"]["criteria_sets"] == "a"
+    assert settings["facts"]["training_data"].startswith("dev ")  # not a fold of it
+    assert "dev_spearman_float32" not in settings["facts"]
 
     held_out = held_out_texts([files.held_out])
     assert any(text in held_out for text in texts_in(files.train))
@@ -174,15 +176,15 @@ def test_make_default_model_scores_goes_on_and_refuses_other_inputs(
     assert not any("b" in text.split(", ") for text in texts_in(work / "criteria.csv"))
 
     (work / "exported" / "applicability.json").unlink()
-    before = (work / "mean" / "report.json").stat().st_mtime_ns
+    before = (work / "joined" / "report.json").stat().st_mtime_ns
     again = make_default_model(files, work, weak=weak, folds=2)
     assert again.model == report.model
-    assert (work / "mean" / "report.json").stat().st_mtime_ns == before
+    assert (work / "joined" / "report.json").stat().st_mtime_ns == before
     assert (work / "exported" / "applicability.json").is_file()
     assert caplog.messages.count("csts.csv") == 1
 
     with pytest.raises(InputError, match="begun with other files or settings"):
-        make_default_model(replace(files, seeds=(1, 3)), work, weak=weak)
+        make_default_model(replace(files, backbone="minilm"), work, weak=weak)
     with pytest.raises(InputError, match=r"none\.csv is missing"):
         make_default_model(replace(files, dev=tmp_path / "none.csv"), work, weak=weak)
 
@@ -197,7 +199,7 @@ def test_make_default_model_killed_while_averaging_goes_on(tmp_path, files):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(default_model, "average_models", average)
-        assert default_model._Making(files, tmp_path).mean([]) == tmp_path / "mean"
+        assert default_model._Making(files, tmp_path).average([], "mean") == tmp_path / "mean"
 
 
 def test_write_labelled_mixes_the_labels_of_both_origins(tmp_path, data, monkeypatch):
@@ -220,11 +222,6 @@ def test_write_absent_has_both_kinds_of_each_criterion(tmp_path, files):
     assert task.labels.tolist() == [1.0, 0.0] * 10
 
 
-def test_default_model_files_one_seed_raises(files):
-    with pytest.raises(InputError, match="a mean of two runs or more"):
-        replace(files, seeds=(1,))
-
-
 def test_reproduce_default_model_passes_options_on(tmp_path, data, monkeypatch):
     seen = []
 
@@ -234,11 +231,10 @@ def test_reproduce_default_model_passes_options_on(tmp_path, data, monkeypatch):
         return SimpleNamespace(model=SimpleNamespace(metrics={"spearman": figure}))
 
     monkeypatch.setattr(default_model, "make_default_model", make)
-    words = ["--data", data.parent, "--runs", tmp_path, "--seeds", 2, "--backbone", "minilm"]
+    words = ["--data", data.parent, "--runs", tmp_path, "--backbone", "minilm"]
     result = CliRunner().invoke(app, ["default-model", *map(str, words)])
     assert result.exit_code == 0, result.output
     files, work = seen[0]
-    assert files.seeds == (1, 2)
     assert files.held_out == data / "held-out.sha256"
     assert files.backbone == "sentence-transformers/all-MiniLM-L6-v2"
     assert work == tmp_path / "default-model"
@@ -252,6 +248,7 @@ def test_reproduce_default_model_says_what_is_missing(tmp_path):
         ([], "Name the folder of the data sets with --data; it must hold captions"),
         (["--data", str(tmp_path / "none")], "--data must name a folder that holds captions"),
         (["--data", str(tmp_path)], "has no files of captions"),
+        (["--seeds", "2"], "--seeds does not apply to default-model"),
         (["--rows", "5"], "--rows does not apply to default-model"),
         (["--backbone", "a", "--backbone", "b"], "has one --backbone"),
         (["--dry-run"], "--dry-run does not apply to default-model"),

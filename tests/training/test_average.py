@@ -54,6 +54,15 @@ def test_average_models_pretrained_beside_new_layers_raises(tmp_path, tiny_recip
         average_models([tmp_path / "run"], tmp_path / "mean", pretrained=tiny_recipe.backbone)
 
 
+def test_average_models_folds_of_names_what_all_runs_have_seen(runs, tmp_path, tiny_recipe):
+    report = average_models(runs, tmp_path / "mean", folds_of=tiny_recipe.dev)
+    facts = json.loads((tmp_path / "mean" / "condsim.json").read_text())["facts"]
+    assert facts["training_data"] == facts["dev_data"]
+    assert facts["dev_data"].endswith(report.task_revision)
+    assert "dev_spearman_float32" not in facts
+    assert "was trained on these rows" in (tmp_path / "mean" / "README.md").read_text()
+
+
 @pytest.mark.parametrize("share", [0, 1, -0.1, float("nan")])
 def test_average_models_share_out_of_range_raises(runs, tmp_path, share):
     with pytest.raises(InputError, match="between 0 and 1"):

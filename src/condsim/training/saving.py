@@ -233,6 +233,7 @@ def average_models(
     pretrained: str | None = None,
     pretrained_share: float = 0.1,
     float16: bool = False,
+    folds_of: Path | str | None = None,
 ) -> Report:
     """Averages finished runs into a new model folder, calibrated and measured on their dev file.
 
@@ -246,6 +247,8 @@ def average_models(
             share in the mean.
         pretrained_share: That share, above 0 and below 1; the runs share the rest equally.
         float16: Whether the weights are stored in half the bytes (and used as float32 still).
+        folds_of: The file of which each run learnt all folds but one; it takes the place of their
+            own files of rows, and the card says that the mean has seen it.
 
     Raises:
         InputError: If a folder is no finished run, the runs differ in what they would score, or the
@@ -254,6 +257,8 @@ def average_models(
     if not 0 < pretrained_share < 1:
         raise InputError(f"The pre-trained share lies between 0 and 1. Got {pretrained_share:g}.")
     recipes = [_finished(run) for run in runs]
+    if folds_of is not None:
+        recipes = [one.replaced(train=str(folds_of), dev=str(folds_of)) for one in recipes]
     recipe = recipes[0].replaced(name=name or recipes[0].name)
     for run, other in zip(runs, recipes, strict=True):
         for key in ("encoder", "backbone", "order", "pooling", "fusion", "rank", "dev"):
@@ -287,7 +292,7 @@ def average_models(
     members = {str(run): member.model_dump() for run, member in zip(runs, recipes, strict=True)}
     history: dict[str, object] = {"average_of": members}
     if pretrained is not None:
-        history["pretrained"] = {"model": base_model or pretrained, "share": pretrained_share}
+        history["pretrained"] = {"model": pretrained, "share": pretrained_share}
     write_text(output / HISTORY, json.dumps(history, indent=2))
     report.to_json(output / REPORT)
     return report
