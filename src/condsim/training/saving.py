@@ -247,8 +247,7 @@ def average_models(
             share in the mean.
         pretrained_share: That share, above 0 and below 1; the runs share the rest equally.
         float16: Whether the weights are stored in half the bytes (and used as float32 still).
-        folds_of: The file of which each run learnt all folds but one; it takes the place of their
-            own files of rows, and the card says that the mean has seen it.
+        folds_of: The file, in place of their own, of which each run learnt all folds but one.
 
     Raises:
         InputError: If a folder is no finished run, the runs differ in what they would score, or the
@@ -256,9 +255,8 @@ def average_models(
     """
     if not 0 < pretrained_share < 1:
         raise InputError(f"The pre-trained share lies between 0 and 1. Got {pretrained_share:g}.")
-    recipes = [_finished(run) for run in runs]
-    if folds_of is not None:
-        recipes = [one.replaced(train=str(folds_of), dev=str(folds_of)) for one in recipes]
+    rows = {} if folds_of is None else {"train": str(folds_of), "dev": str(folds_of)}
+    recipes = [_finished(run).replaced(**rows) for run in runs]
     recipe = recipes[0].replaced(name=name or recipes[0].name)
     for run, other in zip(runs, recipes, strict=True):
         for key in ("encoder", "backbone", "order", "pooling", "fusion", "rank", "dev"):
