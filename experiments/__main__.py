@@ -17,7 +17,7 @@ from experiments.engine import open_work, reproduce
 from experiments.options import ContextsOptions, Options, PromptOptions
 
 DEFAULT_MODEL = "default-model"
-_DEFAULT_TITLE = "The model that ships, made again from the data files"
+_DEFAULT_TITLE = "A default model, made anew from the data files"
 _DEFAULT_OPTIONS = ("--backbone",)
 _ENCODERS = ("--backbone", "--set", "--seeds", "--full")
 _LANGUAGE_MODELS = (

@@ -1,4 +1,4 @@
-"""The model that ships, from the data files to the folder.
+"""A default model, from the data files to the folder that would ship.
 
 ```
 C-STS train, relabelled ──┐
@@ -11,8 +11,8 @@ plain texts' vectors ─────┘                                         
 ```
 
 A tenth of every mean are the weights of the backbone, also in the models that are only measured,
-and in the first one where it sets the targets of the second. Half of what ships are the weights of
-the default model so far: the mean of two models trained apart is better than either.
+and in the first one where it sets the targets of the second. Half of the result are the weights of
+the default model so far. What ships now was made in an earlier order (``docs/default-model.md``).
 
 Each step is kept in the folder and skipped where it is finished; a killed training goes on. No row
 holds a text that is held out. ``docs/experiments.md`` says what each step brings.
