@@ -1,8 +1,7 @@
-"""Nothing is cut without a word: one warning a run says how many inputs a model cut, and where.
+"""Nothing is cut without a word: one warning a run says how many inputs a model cut, and where."""
 
-A bi- or tri-encoder reads a long text in pieces and cuts only what has none, such as a condition
-that takes more than half of what the model reads. A cross-encoder and BERTScore cut.
-"""
+# A bi- or tri-encoder reads a long text in pieces and cuts only what has none, such as a condition
+# that takes more than half of what the model reads. A cross-encoder and BERTScore cut.
 
 from __future__ import annotations
 

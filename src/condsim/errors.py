@@ -1,17 +1,4 @@
-"""The errors condsim raises on purpose.
-
-```
-CondSimError
-├── InputError         (also ValueError)    the caller's data, option or recipe breaks a rule
-├── ModelError         (also ValueError)    a model folder is missing, damaged or of the wrong kind
-├── BackendError       (also RuntimeError)  a language model or a server does not answer
-│   └── BudgetError                         the requests or tokens that were allowed are used up
-└── MissingExtraError  (also ImportError)   an optional library is not installed
-```
-
-Every message says what was wrong, the rule, what was given and what to do. The command line prints
-it as one line on stderr and exits with status 2.
-"""
+"""The errors condsim raises on purpose; each says what was wrong, the rule, and what to do."""
 
 from __future__ import annotations
 
@@ -34,21 +21,10 @@ class ModelError(CondSimError, ValueError):
 
 
 class BackendError(CondSimError, RuntimeError):
-    """A language model, the server it is behind, or an annotation server does not answer.
-
-    It also stands for an answer that cannot be read.
-
-    Attributes:
-        place: Which of the prompts it failed at, from 0; None if it is not one of them.
-    """
+    """A language model or a server does not answer, or its answer cannot be read."""
 
     def __init__(self, message: str, *, place: int | None = None) -> None:
-        """Takes the text.
-
-        Args:
-            message: What went wrong and what to do.
-            place: See the attribute.
-        """
+        """Takes the text, and which prompt it failed at, from 0; None if at none of them."""
         super().__init__(message)
         self.place = place
 
@@ -67,15 +43,7 @@ class MissingExtraError(CondSimError, ImportError):
 
 
 def unknown_name(what: str, given: str, known: Iterable[str]) -> InputError:
-    """Builds the error for a name that is not in a list of known names.
-
-    Args:
-        what: What the name stands for, such as ``"recipe key"``.
-        known: The names that would have been accepted.
-
-    Returns:
-        An error whose text lists the near names, or all of them when none is near.
-    """
+    """The error for an unknown name of ``what``; lists the near ones, or all when none is near."""
     names = sorted(known)
     near = difflib.get_close_matches(given, names, n=3)
     hint = (
@@ -85,15 +53,7 @@ def unknown_name(what: str, given: str, known: Iterable[str]) -> InputError:
 
 
 def require(module: str, *, extra: str) -> ModuleType:
-    """Imports an optional module, or says which extra brings it.
-
-    Args:
-        module: Dotted name of the module, such as ``"sentence_transformers"``.
-        extra: The condsim extra that installs it, such as ``"train"``.
-
-    Raises:
-        MissingExtraError: If the module is not installed.
-    """
+    """Imports a module, or raises MissingExtraError, which says which extra brings it."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:

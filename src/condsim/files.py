@@ -23,12 +23,10 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Gives a temporary path beside ``path`` and renames it over ``path`` on success.
-
-    On an error the temporary file is removed and ``path`` is as it was; one that a killed process
-    left is removed by the next that writes the same file. A link is followed, a mode is kept, and a
-    device or a pipe is written itself.
-    """
+    """Gives a temporary path beside ``path`` and renames it over ``path`` on success."""
+    # On an error the temporary file is removed and ``path`` is as it was; one that a killed process
+    # left is removed by the next that writes the same file. A link is followed, a mode is kept, and
+    # a device or a pipe is written itself.
     target, partial = path, None
     try:
         if path.is_dir():

@@ -1,9 +1,8 @@
-"""Work that is made once and kept: locks, manifests, arrays and scores on disk, vectors in memory.
+"""Work that is made once and kept: locks, manifests, arrays, scores; vectors in memory."""
 
-Everything on disk survives ``kill -9``: a file or folder is whole or not there, and half-made work
-goes on where it stopped. Names and manifests carry a hash of the inputs, so that kept work is found
-again only for the same inputs.
-"""
+# Everything on disk survives ``kill -9``: a file or folder is whole or not there, and half-made
+# work goes on where it stopped. Names and manifests carry a hash of the inputs, so that kept work
+# is found again only for the same inputs.
 
 from __future__ import annotations
 
@@ -44,11 +43,9 @@ class BusyError(InputError):
 
 @contextmanager
 def locked(path: Path, *, busy: str | None = None, wait: bool = True) -> Iterator[bool]:
-    """Holds a lock file, whose folder is made; the lock dies with its process.
-
-    If another process holds it, this raises `BusyError` with the text ``busy``, waits where that is
-    None, or without ``wait`` runs the block all the same; what is yielded says which.
-    """
+    """Holds a lock file, whose folder is made; the lock dies with its process."""
+    # If another process holds it, this raises `BusyError` with the text ``busy``, waits where that
+    # is None, or without ``wait`` runs the block all the same; what is yielded says which.
     filelock = require("filelock", extra="train")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -124,10 +121,8 @@ def changed_values(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[
 
 @contextmanager
 def build_once(folder: Path, *, what: str) -> Iterator[Path | None]:
-    """Gives an empty folder to build in, renamed to ``folder`` on success.
-
-    A second process waits and is then given None. What a killed process left is removed.
-    """
+    """Gives an empty folder to build in, renamed to ``folder`` on success."""
+    # A second process waits and is then given None. What a killed process left is removed.
     partial = folder.with_name(f"{folder.name}.partial")
     try:
         with locked(folder.with_name(f"{folder.name}.lock")):
@@ -150,28 +145,16 @@ def build_once(folder: Path, *, what: str) -> Iterator[Path | None]:
 
 def kept_rows(
     path: Path,
-    compute: Callable[[int, int], NDArray[Any]],
+    compute: Callable[[int, int], NDArray[Any]],  # rows start to stop, (stop - start, width)
     *,
     rows: int,
-    inputs: Mapping[str, str] | None = None,
+    inputs: Mapping[str, str] | None = None,  # may be left out where ``path`` tells them
     block: int = 8_192,
     progress: Callable[[int, int], None] | None = None,
 ) -> NDArray[Any]:
-    """Computes an array block by block and keeps it, or opens the one that was kept.
-
-    A half-written array goes on after its last whole block; one of other inputs is made anew. A
-    second process waits for the first.
-
-    Args:
-        path: The ``.npy`` file; a ``.json`` beside it says what it holds.
-        compute: Gives the rows from a start to a stop, ``(stop - start, width)``.
-        rows: Number of rows, at least 1.
-        inputs: What the rows are computed from; may be left out where ``path`` tells it.
-        progress: Called with the rows done and their number.
-
-    Returns:
-        The array, ``(rows, width)``, memory-mapped, read-only.
-    """
+    """Computes an array block by block and keeps it as ``.npy``, or opens it, read-only."""
+    # A half-written array goes on after its last whole block; one of other inputs is made anew. A
+    # second process waits for the first. A ``.json`` beside the file says what it holds.
     wanted = {**(inputs or {}), "rows": rows, "block": block}
     if not _is_whole(path, wanted):
         with locked(path.with_suffix(".lock")):
@@ -256,10 +239,7 @@ class Kept:
 
 
 class KeptArrays:
-    """Arrays in a folder, one file for each key; a damaged file counts as missing.
-
-    The folder is made with the first array; None keeps nothing.
-    """
+    """Arrays in a folder, if any, one file for each key; a damaged file counts as missing."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
@@ -292,10 +272,7 @@ class KeptArrays:
 
 
 class KeptScores:
-    """The scores of sentence pairs, in a file that grows as they are made.
-
-    The file is named after ``revision``, which stands for all that decides a score.
-    """
+    """Scores of pairs in a growing file, named after ``revision``: all that decides a score."""
 
     def __init__(self, folder: Path, revision: str) -> None:
         self._path = folder / f"{revision}.txt"

@@ -1,9 +1,4 @@
-"""The face of a package: its public names, each imported on first use.
-
-A package lists its names once, in ``__init__.pyi``, as type checkers read them::
-
-    from .csts import CstsRow as CstsRow, load_csts as load_csts
-"""
+"""The face of a package: its public names, listed in ``__init__.pyi``, imported on first use."""
 
 from __future__ import annotations
 
@@ -22,11 +17,8 @@ _IMPORT = re.compile(r"^from (\.\w+) import (\([^)]*\)|.*)$", re.MULTILINE)
 
 
 def face(package: str, *, extra: str | None = None) -> Face:
-    """Makes ``__getattr__``, ``__dir__`` and ``__all__`` of a package (PEP 562).
-
-    The package's ``__init__.pyi`` names the modules and what they offer; ``extra`` is the one that
-    brings the libraries which these modules import, ``"{module}"`` where each has one of its name.
-    """
+    """Makes ``__getattr__``, ``__dir__`` and ``__all__`` of a package (PEP 562)."""
+    # ``extra`` brings the libraries that its modules import; "{module}": each one of its name.
     stub = Path(str(sys.modules[package].__file__)).with_suffix(".pyi").read_text(encoding="utf-8")
     homes = {
         name: module

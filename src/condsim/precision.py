@@ -15,11 +15,9 @@ _CLEARLY = 1.2  # below that, two runs would differ by chance
 
 
 def uses_bfloat16(precision: Literal["auto", "float32", "bfloat16"]) -> bool:
-    """Decides whether a network is trained or run under bfloat16 autocast.
-
-    ``auto`` asks a GPU, and measures a CPU with AVX512-BF16 once in a process: without AMX it is
-    slower in bfloat16. Weights, optimizer and losses stay float32.
-    """
+    """Decides whether a network is trained or run under bfloat16 autocast."""
+    # ``auto`` asks a GPU, and measures a CPU with AVX512-BF16 once in a process: without AMX it is
+    # slower in bfloat16. Weights, optimizer and losses stay float32.
     if precision != "auto":
         return precision == "bfloat16"
     if torch.cuda.is_available():

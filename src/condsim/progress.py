@@ -25,10 +25,9 @@ _QUIET = 30.0  # seconds between two lines where there is no terminal
 
 
 class ProgressDisplay(Closing):
-    """A bar for the stage at work; a context manager that is called with stage, done and total.
+    """A bar for the stage at work; a context manager that is called with stage, done and total."""
 
-    Where stderr is no terminal, as in a log file, a line is written every half minute instead.
-    """
+    # Where stderr is no terminal, as in a log file, a line is written every half minute instead.
 
     def __init__(self, console: Console | None = None) -> None:
         """Makes the display, on stderr by default; nothing is drawn before the first call."""
@@ -54,10 +53,8 @@ class ProgressDisplay(Closing):
         self.clear()
 
     def __call__(self, stage: str, done: int, total: int, note: str = "") -> None:
-        """Moves the bar of a stage; that of another stage goes away. ``total`` 0 is unknown.
-
-        ``note`` is shown beside the bar, or ends the line.
-        """
+        """Moves the bar of a stage, in the place of another's; a ``total`` of 0 is unknown."""
+        # ``note`` is shown beside the bar, or ends the line.
         if stage != self._stage or done < self._first:
             self._begin(stage, done)
         elapsed = time.monotonic() - self._started

@@ -22,23 +22,12 @@ class RayWorkers:
     def __init__(
         self,
         *,
-        address: str | None = None,
-        workers: int | None = None,
+        address: str | None = None,  # "auto": that of this machine; None starts one
+        workers: int | None = None,  # each holds the models; as many as fit by default
         cpus: float = 1,
-        gpus: float = 0,
+        gpus: float = 0,  # of a worker; Ray hides them from one that asks for none
     ) -> None:
-        """Checks the numbers; connects on first use.
-
-        Args:
-            address: Address of the cluster (``"auto"``: the one this machine is part of); a local
-                one is started if None.
-            workers: Workers that each hold the models; as many as fit by default.
-            gpus: Accelerators of a worker; Ray hides them from one that asks for none.
-
-        Raises:
-            MissingExtraError: If Ray is not installed.
-            InputError: If a number is out of its range.
-        """
+        """Checks the numbers and that Ray is installed; connects on first use."""
         require("ray", extra="ray")
         if (workers is not None and workers < 1) or cpus <= 0 or gpus < 0:
             raise InputError(
@@ -55,20 +44,15 @@ class RayWorkers:
 
     def map(
         self,
-        worker: type,
+        worker: type,  # a class with a method ``work`` that may be called twice with the same value
         arguments: Iterable[Any],
         calls: Iterable[Any],
         *,
-        most: int | None,
-        what: str,
+        most: int | None,  # workers
+        what: str,  # the error if one fails, with ``{}`` for the reason
     ) -> Iterator[Any]:
-        """Gives each worker the next call when it has finished one; if it dies, another takes it.
-
-        A ``worker`` is a class, made of ``arguments``, with a method ``work`` that may be called
-        twice with the same value. ``calls`` are read as workers become free, ``most`` bounds their
-        number, and ``what`` is the error if one fails, with ``{}`` for the reason. Results come in
-        any order.
-        """
+        """Gives each worker the next call when it has done one; if it dies, another takes it."""
+        # Calls are read as workers become free; results come in any order.
         with _connected(self._address) as ray:
             count = self._room(ray) if most is None else min(most, self._room(ray))
             remote = ray.remote(max_restarts=-1, max_task_retries=_TRIES, **self._each)(worker)

@@ -56,11 +56,7 @@ class Settings(BaseModel):
     if not TYPE_CHECKING:  # mypy reads the arguments from the fields
 
         def __init__(self, **values: object) -> None:
-            """Checks the values.
-
-            Raises:
-                InputError: If a key is unknown or missing, or a value breaks a rule.
-            """
+            """Checks the values, or raises InputError for the first that breaks a rule."""
             try:
                 super().__init__(**values)
             except ValidationError as error:
@@ -69,11 +65,7 @@ class Settings(BaseModel):
         __init__.__pydantic_base_init__ = True  # pydantic itself validates without it
 
     def replaced(self, **changes: object) -> Self:
-        """A copy with other values, validated; nested settings may be given as mappings.
-
-        Raises:
-            InputError: If a key is unknown or a value breaks a rule.
-        """
+        """A copy with other values, checked likewise; nested settings may be given as mappings."""
         values = {**dict(self), **changes}
         return validated(type(self), values, what=self.what)
 

@@ -41,7 +41,6 @@ def load_extra(
         paths: Files that `condsim.tasks.load_applicability` reads; one may hold the rows that
             apply and another those that do not.
         sample: Most rows to keep, 2 or more.
-        seed: Seed of the draw.
         exclude: Rows none of whose sentences may be kept: those that are measured on.
 
     Returns:
@@ -81,7 +80,6 @@ class Linear:
 
     Attributes:
         weights: One for each feature, ``(f,)``.
-        bias: The constant.
     """
 
     weights: Float64Array
@@ -182,7 +180,6 @@ def fit_head(
         extra: More such rows of another origin, such as weak ones; what they teach is one feature
             of the fit on ``rows``.
         strength: Inverse weight of the squared coefficients, above 0.
-        seed: Seed of the folds.
 
     Raises:
         InputError: If rows are too few or all of one kind, or ``strength`` is not above 0.
@@ -232,10 +229,7 @@ class ApplicabilityReport(Settings):
     """What heads reach: AUROC, 0 to 1, where 0.5 is chance, with 95 % intervals.
 
     Attributes:
-        model: Name of the model.
-        data: Name of the rows.
         data_revision: First 12 hex digits of the SHA-256 of their file.
-        rows: Number of rows.
         does_not_apply: Rows whose condition does not apply.
         head: Head trained on the rows, each predicted by a fit without its sentence pair.
         extra_only: Head trained on the extra rows alone; None if there are none.
@@ -245,7 +239,6 @@ class ApplicabilityReport(Settings):
         brier: Mean squared error of the probabilities of the head in use, 0 to 1.
         brier_constant: Of a constant probability, for comparison.
         seed: Seed of folds and resamples.
-        resamples: Number of bootstrap resamples.
     """
 
     format: Literal[1] = 1
@@ -282,7 +275,6 @@ def measure_applicability(
             ``rows``.
         strength: See `condsim.applicability.fit_head`.
         seed: Seed of folds and resamples.
-        resamples: How many bootstrap resamples to draw.
 
     Raises:
         InputError: If rows are too few or all of one kind, or an option is out of range.

@@ -35,25 +35,17 @@ _LONGEST = 160  # characters of a text in a table
 
 
 def cluster(
-    file: Annotated[
-        Path, typer.Argument(help="CSV, TSV, JSONL or Parquet file.", show_default=False)
-    ],
+    file: Annotated[Path, typer.Argument(help="CSV, TSV, JSONL or Parquet file.")],
     condition: Annotated[
         list[str],
         typer.Option(
             help="In which respect texts of a cluster are alike, such as 'the complaint'. "
-            "Repeatable; two or more are compared.",
-            show_default=False,
+            "Repeatable; two or more are compared."
         ),
     ],
-    output: Annotated[
-        Path,
-        typer.Option(help="File to write: .csv, .tsv or .jsonl.", show_default=False),
-    ],
+    output: Annotated[Path, typer.Option(help="File to write: .csv, .tsv or .jsonl.")],
     column: Annotated[str, typer.Option(help="Column of the texts.")] = "text",
-    k: Annotated[
-        int | None, typer.Option("--k", help="Number of clusters (k-means).", show_default=False)
-    ] = None,
+    k: Annotated[int | None, typer.Option("--k", help="Number of clusters (k-means).")] = None,
     min_size: Annotated[
         int | None,
         typer.Option(
@@ -66,14 +58,10 @@ def cluster(
     ] = False,
     model: Model = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of k-means and UMAP.")] = 0,
-    plot: Annotated[
-        Path | None, typer.Option(help="Also draw the texts: a PNG file.", show_default=False)
-    ] = None,
-    json: Annotated[
-        Path | None, typer.Option(help="Also write the summary as JSON.", show_default=False)
-    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Also draw the texts: a PNG file.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Also write the summary as JSON.")] = None,
 ) -> None:
-    """Group the texts of a file by a respect that you name.
+    """Group the texts of a file by a criterion that you name.
 
     Keeps all columns and adds `cluster`, a number from 0 for the largest, and `cluster_name`. With
     several conditions the columns are called `cluster: CONDITION` and `cluster_name: CONDITION`. A

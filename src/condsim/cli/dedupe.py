@@ -27,15 +27,11 @@ _NEWEST = "newest:"
 
 
 class _File:
-    """A file whose rows are read again and again; the first time, every fault is found.
-
-    Attributes:
-        ages: The number by which the newest row is kept, for each row, if that is wanted.
-        ragged: Whether rows differ in their columns.
-    """
+    """A file whose rows are read again and again; the first time, every fault is found."""
 
     def __init__(self, path: Path, column: str, *, newest: str | None, tables: bool) -> None:
         self.path, self.column, self._tables = path, column, tables
+        # By the highest age the newest row is kept; ragged rows differ in their columns.
         self.ages, self.ragged = array("d"), False
         kinds: dict[str, str] = {}
         columns: set[str] | None = None
@@ -121,31 +117,18 @@ def _groups(records: Iterable[Record], found: Duplicates) -> Iterator[Record]:
 
 
 def dedupe(
-    file: Annotated[
-        Path, typer.Argument(help="CSV, TSV, JSONL or Parquet file.", show_default=False)
-    ],
-    condition: Annotated[
-        str,
-        typer.Option(help="What duplicates have in common: 'the request'.", show_default=False),
-    ],
-    at_least: Annotated[
-        float, typer.Option(help="Score from which two texts are the same.", show_default=False)
-    ],
-    output: Annotated[
-        Path, typer.Option(help="File to write: .csv, .tsv or .jsonl.", show_default=False)
-    ],
+    file: Annotated[Path, typer.Argument(help="CSV, TSV, JSONL or Parquet file.")],
+    condition: Annotated[str, typer.Option(help="What duplicates have in common: 'the request'.")],
+    at_least: Annotated[float, typer.Option(help="Score from which two texts are the same.")],
+    output: Annotated[Path, typer.Option(help="File to write: .csv, .tsv or .jsonl.")],
     keep_if_differs: Annotated[
         list[str] | None,
         typer.Option(
-            help="A condition under which duplicates must be the same too; may be repeated.",
-            show_default=False,
+            help="A condition under which duplicates must be the same too; may be repeated."
         ),
     ] = None,
     groups: Annotated[
-        Path | None,
-        typer.Option(
-            help="File for the groups of duplicates, beside each other.", show_default=False
-        ),
+        Path | None, typer.Option(help="File for the groups of duplicates, beside each other.")
     ] = None,
     column: Annotated[str, typer.Option(help="Column of the texts.")] = "text",
     keep: Annotated[

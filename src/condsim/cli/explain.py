@@ -76,23 +76,19 @@ def _check_suffix(output: Path, known: tuple[str, ...]) -> None:
 
 
 def explain(
-    sentence1: Annotated[str | None, typer.Argument(show_default=False)] = None,
-    sentence2: Annotated[str | None, typer.Argument(show_default=False)] = None,
-    condition: Annotated[str | None, typer.Argument(show_default=False)] = None,
+    sentence1: Annotated[str | None, typer.Argument()] = None,
+    sentence2: Annotated[str | None, typer.Argument()] = None,
+    condition: Annotated[str | None, typer.Argument()] = None,
     file: Annotated[
         Path | None,
         typer.Option(
             help="File to explain: CSV, TSV, JSONL or Parquet with sentence1, sentence2, "
-            "condition; needs --output.",
-            show_default=False,
+            "condition; needs --output."
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            help="File to write: .html, .json, .png, .svg or .pdf; .jsonl with --file.",
-            show_default=False,
-        ),
+        typer.Option(help="File to write: .html, .json, .png, .svg or .pdf; .jsonl with --file."),
     ] = None,
     model: Model = None,
     scale: Annotated[

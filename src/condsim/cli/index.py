@@ -19,15 +19,12 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 Folder = Annotated[
     str, typer.Argument(help="Folder of the index, or an address such as s3://…", metavar="DIR")
 ]
-File = Annotated[
-    Path, typer.Argument(help="CSV, TSV, JSONL or Parquet, perhaps gzipped.", show_default=False)
-]
+File = Annotated[Path, typer.Argument(help="CSV, TSV, JSONL or Parquet, perhaps gzipped.")]
 ModelOption = Annotated[
     str | None, typer.Option(help="Model folder or Hub name.", show_default="that of the index")
 ]
 ConditionOption = Annotated[
-    list[str] | None,
-    typer.Option("--condition", help="Condition to prepare. Repeatable.", show_default=False),
+    list[str] | None, typer.Option("--condition", help="Condition to prepare. Repeatable.")
 ]
 
 
@@ -112,10 +109,8 @@ def _counted(found: Added) -> str:
 @app.command()
 def delete(
     folder: Folder,
-    key: Annotated[
-        list[str] | None, typer.Option(help="Key of a row. Repeatable.", show_default=False)
-    ] = None,
-    where: Annotated[str | None, typer.Option(help="Filter in SQL.", show_default=False)] = None,
+    key: Annotated[list[str] | None, typer.Option(help="Key of a row. Repeatable.")] = None,
+    where: Annotated[str | None, typer.Option(help="Filter in SQL.")] = None,
 ) -> None:
     """Delete rows by key, or those that a filter names.
 
@@ -160,9 +155,7 @@ def info(folder: Folder) -> None:
 @app.command()
 def prepare(
     folder: Folder,
-    condition: Annotated[
-        list[str], typer.Option(help="Condition to prepare. Repeatable.", show_default=False)
-    ],
+    condition: Annotated[list[str], typer.Option(help="Condition to prepare. Repeatable.")],
     engine: Annotated[
         Literal["local", "ray"], typer.Option(help="Encode in this process or on a Ray cluster.")
     ] = "local",

@@ -27,34 +27,17 @@ Work = Callable[[Path, Path], None]
 def work_on_parts(
     files: Path,
     output: Path | None,
-    work: Work,
+    work: Work,  # must be known to all machines
     *,
-    settings: Mapping[str, object],
-    suffix: str | None = None,
+    settings: Mapping[str, object],  # what parts of one output must have in common
+    suffix: str | None = None,  # of the outputs, if it is not that of the parts
     address: str | None,
     workers: int | None,
-    device: str | None = None,
+    device: str | None = None,  # a worker on ``cuda`` has an accelerator of its own
 ) -> None:
-    """Does the work of a command on each part, and leaves out those that are done.
-
-    A worker that dies is replaced, and its part done again: a part is written as a whole, so every
-    row is in the output once.
-
-    Args:
-        files: Parts: a folder or address (``s3://...``) and a pattern of their names.
-        output: Folder or address for as many files of the same names.
-        work: What is done; it must be known to all machines.
-        settings: What parts of one output must have in common.
-        suffix: Suffix of the outputs, if it is not that of the parts.
-        address: Address of the cluster; a local one is started if None.
-        workers: Workers; as many as fit by default.
-        device: Where torch runs; a worker on ``cuda`` has an accelerator of its own.
-
-    Raises:
-        InputError: If there are no parts, the output holds something else, or a part fails; the
-            others are finished then.
-        MissingExtraError: If Ray or pyarrow is not installed.
-    """
+    """Does the work of a command on each part of ``files``, and leaves out those that are done."""
+    # A worker that dies is replaced, and its part done again: a part is written as a whole, so
+    # every row is in the output once. If a part fails, the others are finished before the error.
     if output is None:
         raise InputError("--engine ray needs --output, a folder for the parts it writes.")
     pattern = _address(files)

@@ -30,10 +30,8 @@ _COLUMNS = "COLUMNS"
 
 
 def run_app(app: typer.Typer, arguments: list[str] | None = None) -> None:
-    """Runs a command line and exits the process; what goes wrong is one line and status 2.
-
-    SIGTERM and SIGHUP end a command as Ctrl-C does, with status 143 and 129.
-    """
+    """Runs a command line and exits the process; what goes wrong is one line and status 2."""
+    # SIGTERM and SIGHUP end a command as Ctrl-C does, with status 143 and 129.
     columns = os.environ.get(_COLUMNS, "")
     if columns.isdecimal() and len(columns) > 3:  # rich lays out as many
         os.environ[_COLUMNS] = str(_WIDEST)
@@ -132,15 +130,11 @@ def _same_file(one: Path, other: Path, *, both: bool) -> bool:
 @contextmanager
 def long_work(
     *,
-    log: str | None = "condsim",
+    log: str | None = "condsim",  # the logger whose INFO lines are shown; None shows warnings only
+    # What Ctrl-C prints after "Stopped."
     resume: str | Callable[[], str] = "The same command goes on from here.",
 ) -> Iterator[ProgressDisplay]:
-    """Shows log lines and progress on stderr; Ctrl-C ends the command with status 130.
-
-    Args:
-        log: The logger whose INFO lines are shown; None shows warnings only.
-        resume: What Ctrl-C prints after "Stopped.", or a function that gives it.
-    """
+    """Shows log lines and progress on stderr; Ctrl-C ends the command with status 130."""
     from condsim.progress import ProgressDisplay, log_beside
 
     with ProgressDisplay() as progress:

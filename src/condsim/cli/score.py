@@ -155,10 +155,8 @@ def _print_pair(
 def _scored(
     file: Path, load: Load, *, scale: Scale, table: bool = False, block: int | None = None
 ) -> Iterator[Record]:
-    """Yields the rows of a file with their scores; the model is loaded when the first is read.
-
-    For a ``table``, every row has the columns of all rows.
-    """
+    """Yields the rows of a file with their scores; the model is loaded when the first is read."""
+    # For a ``table``, every row has the columns of all rows.
     ragged, records = _records(file, table=table)
     scored = _with_scores(records, load, scale=scale, block=block or ROWS)
     return aligned_records(scored, last=["score"]) if table and ragged else scored

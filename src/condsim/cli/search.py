@@ -19,7 +19,7 @@ def search(
     folder: Annotated[
         str, typer.Argument(help="Folder or address of an index; see condsim index.", metavar="DIR")
     ],
-    query: Annotated[str, typer.Argument(help="Text to compare with.", show_default=False)],
+    query: Annotated[str, typer.Argument(help="Text to compare with.")],
     condition: Annotated[
         list[str] | None,
         typer.Option(
@@ -31,14 +31,9 @@ def search(
         list[float] | None,
         typer.Option(help="Weight of each condition, in their order.", show_default="equal"),
     ] = None,
-    where: Annotated[
-        str | None,
-        typer.Option(help='Filter in SQL, such as "year > 2020".', show_default=False),
-    ] = None,
+    where: Annotated[str | None, typer.Option(help='Filter in SQL, such as "year > 2020".')] = None,
     top: Annotated[int, typer.Option(min=1, help="Most texts to find.")] = 10,
-    at_least: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Lowest score.", show_default=False)
-    ] = None,
+    at_least: Annotated[float | None, typer.Option(min=0, max=1, help="Lowest score.")] = None,
     rescore: Annotated[
         int, typer.Option(min=1, help="Texts that are scored under the conditions.")
     ] = 200,

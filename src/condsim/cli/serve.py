@@ -20,10 +20,7 @@ def serve(
         int, typer.Option(min=0, max=65535, help="Port to listen at; 0 takes a free one.")
     ] = 8000,
     model: Model = None,
-    index: Annotated[
-        str | None,
-        typer.Option(help="Index to search; see condsim index.", show_default=False),
-    ] = None,
+    index: Annotated[str | None, typer.Option(help="Index to search; see condsim index.")] = None,
     api_key_file: Annotated[
         Path | None,
         typer.Option(

@@ -24,10 +24,7 @@ _INVALID = -1  # label of C-STS where the condition does not apply
 def threshold(
     labelled: Annotated[
         Path,
-        typer.Argument(
-            help="File with the columns sentence1, sentence2, condition and label.",
-            show_default=False,
-        ),
+        typer.Argument(help="File with the columns sentence1, sentence2, condition and label."),
     ],
     precision: Annotated[
         float, typer.Option(help="Share of pairs above the threshold that must be alike.")

@@ -1,14 +1,7 @@
-"""Rows that pass from step to step while a data set is built.
+"""Rows that pass from step to step: `Candidate`, `Condition`, `Rating`, `DatasetRow`."""
 
-```
-Candidate ──► Condition ──► Rating ──► DatasetRow
-two sentences  + condition   + label    what `condsim train` reads
-```
-
-One frozen dataclass a row; its fields are the columns of the file, in order. Rows are written as
-Parquet or CSV and read from those, TSV and JSON lines. Beside ``pairs.parquet`` lies
-``pairs.manifest.json``: what it was made of.
-"""
+# Their fields are the columns of the file, in order. Beside ``pairs.parquet`` lies
+# ``pairs.manifest.json``: what it was made of.
 
 from __future__ import annotations
 
@@ -294,10 +287,8 @@ def manifest_of(path: Path) -> Path:
 
 
 def revisions_of(paths: Iterable[Path]) -> dict[str, str]:
-    """Gives the first 12 characters of the SHA-256 of each file, by its name.
-
-    Files of one name, such as ``train.csv``, are told apart by their folders.
-    """
+    """Gives the first 12 characters of the SHA-256 of each file, by its name."""
+    # Files of one name, such as ``train.csv``, are told apart by their folders.
     given = list(paths)
     names = [path.name for path in given]
     return {

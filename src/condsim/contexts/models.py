@@ -1,8 +1,7 @@
-"""The folders of trained models, and the loop that trains them: checkpoints and early stopping.
+"""The folders of trained models, and the loop that trains them: checkpoints and early stopping."""
 
-The batches of an epoch and the random numbers of a step follow from the seed alone, so a run that
-was killed and continued ends with the same weights as one that was not.
-"""
+# The batches of an epoch and the random numbers of a step follow from the seed alone, so a run that
+# was killed and continued ends with the same weights as one that was not.
 
 from __future__ import annotations
 
@@ -212,10 +211,8 @@ def train_model(
     learning_rate: float,
     progress: StepProgress | None = None,
 ) -> TrainingSummary:
-    """Trains a model, or goes on where a killed training of the same work stopped.
-
-    The model ends with the weights of its best evaluation; checkpoints stay in the folder.
-    """
+    """Trains a model, or goes on where a killed training of the same work stopped."""
+    # The model ends with the weights of its best evaluation; checkpoints stay in the folder.
     with torch.random.fork_rng():
         return _Training(model, work, folder, settings, learning_rate).run(progress)
 

@@ -41,23 +41,17 @@ class IndexSettings(Settings):
 
 
 class ScoringSettings(Settings):
-    """The origin score.
-
-    Attributes:
-        center: What is taken off the scores (`condsim.contexts.scoring.Center`).
-        references: Contexts that a sentence's mean is taken over, or sentences that a context's is.
-        weights: λ1 to λ4 of Eq. 3.
-        batch_size: Pairs scored together; decides memory and speed, not the scores.
-        memory_gb: Gigabytes of encoder states kept for contexts that come up again; likewise.
-    """
+    """The origin score."""
 
     what = "scoring"
 
+    # What is taken off the scores (`condsim.contexts.Center`).
     center: Literal["none", "context", "pmi"] = "pmi"
+    # Contexts that a sentence's mean is taken over, and sentences that a context's is.
     references: Annotated[int, Field(ge=1)] = 8
-    weights: Weights = Weights()
-    batch_size: Annotated[int, Field(ge=1)] = 64
-    memory_gb: Annotated[float, Field(ge=0)] = 2.0
+    weights: Weights = Weights()  # λ1 to λ4 of Eq. 3
+    batch_size: Annotated[int, Field(ge=1)] = 64  # pairs scored together; no score depends on it
+    memory_gb: Annotated[float, Field(ge=0)] = 2.0  # of encoder states kept; likewise
 
 
 class SurrogateSettings(Settings):

@@ -1,7 +1,4 @@
-"""The surrogate: an encoder that learns the origin's scores and is then used alone (SSBC §3.4).
-
-The common trainer trains it; it is an ordinary sentence-transformers model.
-"""
+"""The surrogate: an encoder that learns the origin's scores and is then used alone (SSBC §3.4)."""
 
 from __future__ import annotations
 

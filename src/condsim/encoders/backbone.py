@@ -225,11 +225,9 @@ def needs_hidden_states(pooling: str) -> bool:
 
 
 def pooling_modules(transformer: Transformer, pooling: Pooling) -> list[Module]:
-    """Makes the modules that follow the transformer.
-
-    The layer weights are fixed here; sentence-transformers does not store that, so a model that is
-    loaded and trained further may move them.
-    """
+    """Makes the modules that follow the transformer."""
+    # The layer weights are fixed here; sentence-transformers does not store that, so a model that
+    # is loaded and trained further may move them.
     dimension = transformer.get_embedding_dimension()
     if not needs_hidden_states(pooling):
         return [TokenPooling(dimension, pooling_mode="cls" if pooling == "cls" else "mean")]

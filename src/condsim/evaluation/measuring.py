@@ -41,7 +41,6 @@ class Scores:
     """What a scorer made of the rows of a task, with its provenance.
 
     Attributes:
-        name: Name of the scorer.
         values: Scores of the rows, ``(n,)``; calibrated ones where the scorer has a calibration.
         raw: Raw similarities, ``(n,)``, on which over-estimation is counted; None if they are the
             same.
@@ -234,7 +233,6 @@ def triplet_accuracy(
     Args:
         triplets: The triplets; a pair that is in several is scored each time.
         resamples: Number of bootstrap resamples of the triplets, at least 1.
-        seed: Seed of the resamples.
 
     Returns:
         The accuracy in percent with its 95 % interval.
@@ -334,7 +332,6 @@ class PromptReport(ResultFile):
     """The result of prompting a model.
 
     Attributes:
-        prompt_format: Version of the file format.
         settings: What was asked of which model: `condsim.prompting.PromptSettings` as plain values.
         invalid: Labelled rows whose answer is no number, in %; they count with a random value.
         out_of_range: Labelled rows whose answer is a number that is not on the scale, in %.
@@ -377,7 +374,6 @@ def evaluate_prompt(
         settings: What the scorer was made of, for the report.
         condition_only: See `condsim.evaluation.evaluate`; not used for the valid rows alone.
         resamples: Number of bootstrap resamples of the sentence pairs, at least 1.
-        seed: Seed of the resamples.
 
     Raises:
         InputError: If fewer than 3 rows have a label, or the instruction's scale is not that of

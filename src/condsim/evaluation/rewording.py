@@ -39,7 +39,6 @@ class Robustness:
     under the wordings of one condition. Intervals are 95 % bootstrap intervals over the pairs.
 
     Attributes:
-        model: Name of the scorer.
         data: Name of the rewordings.
         data_revision: First 12 hex digits of the SHA-256 of their file.
         rows: Rows scored.
@@ -48,8 +47,6 @@ class Robustness:
         p95: Their 95th percentile.
         kinds: By condition group, the mean of its deviations.
         wordings: Each wording, the one that changes scores most first.
-        seed: Seed of the resamples.
-        resamples: Number of bootstrap resamples.
     """
 
     model: str
@@ -82,8 +79,6 @@ def robustness(
     Args:
         scorer: The model; its scores must be in [0, 1].
         rewordings: Pairs under several wordings of a condition.
-        resamples: Number of bootstrap resamples.
-        seed: Seed of the draws.
 
     Returns:
         The deviations, per condition and over all, and the effect of each wording.

@@ -220,7 +220,6 @@ def score_histogram(scores: Mapping[str, FloatArray], path: Path, *, bins: int =
 
     Args:
         scores: Scores in [0, 1] by the name of their model, ``(n,)`` each.
-        bins: Number of bars.
 
     Raises:
         InputError: If there is no model, or the file cannot be written there.

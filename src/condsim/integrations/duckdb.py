@@ -21,7 +21,6 @@ def register_duckdb(connection: duckdb.DuckDBPyConnection, *, model: Model = Non
     again on a connection, `register_duckdb` changes the model.
 
     Args:
-        connection: The connection.
         model: The model that scores; None is the one that ships.
 
     Raises:

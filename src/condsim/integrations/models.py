@@ -32,11 +32,7 @@ def score_present(
     *,
     scale: Scale,
 ) -> FloatArray:
-    """Scores the rows in which nothing is None; the others are NaN, ``(n,)``.
-
-    Raises:
-        InputError: As `PairScorer.score` does, with the index among all rows.
-    """
+    """Scores the rows in which nothing is None; others are NaN, ``(n,)``. Errors count all rows."""
     columns = [first, second]
     if condition is not None and not isinstance(condition, str):
         columns.append(condition)

@@ -168,13 +168,7 @@ def _embedded(model: nn.Module, columns: Sequence[dict[str, Any]]) -> Sequence[T
 
 
 class ConditionalLoss(nn.Module, ABC):
-    """Base of the objectives over two columns of conditional sentences.
-
-    Inputs:
-        | columns                                                     | labels            |
-        |-------------------------------------------------------------|-------------------|
-        | conditional sentence 1, conditional sentence 2 (text pairs) | gold, or gold, id |
-    """
+    """Base of objectives over two columns of conditional sentences, with gold, or gold and id."""
 
     shown: ClassVar[tuple[str, ...]] = ()
     """The options of the objective, for the model card."""
@@ -190,11 +184,7 @@ class ConditionalLoss(nn.Module, ABC):
         """Computes the loss of an encoded batch, a float32 scalar."""
 
     def forward(self, sentence_features: Iterable[dict[str, Any]], labels: Tensor) -> Tensor:
-        """Computes the loss of a batch.
-
-        Args:
-            labels: ``(rows,)`` or ``(rows, 2)``, see :meth:`Targets.from_labels`.
-        """
+        """Computes the loss of a batch; see :meth:`Targets.from_labels` for the labels."""
         return self.of_batch(encode_batch(self.model, sentence_features, labels))
 
     def get_config_dict(self) -> dict[str, Any]:
@@ -212,7 +202,6 @@ class SimilarityLoss(ConditionalLoss):
 
         Args:
             similarities: Predicted similarity of each row, ``(rows,)``.
-            options: Numbers of the objective.
 
         Returns:
             A float32 scalar, lower is better.

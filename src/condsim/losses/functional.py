@@ -1,8 +1,7 @@
-"""The mathematics of the objectives: pure functions on tensors.
+"""The mathematics of the objectives: pure functions on tensors."""
 
-Each computes in float32 whatever the input's dtype and returns a float32 scalar; a term with
-nothing to compare is a constant that still has a graph.
-"""
+# Each computes in float32 whatever the input's dtype and returns a float32 scalar; a term with
+# nothing to compare is a constant that still has a graph.
 
 from __future__ import annotations
 

@@ -57,7 +57,6 @@ class PairedLoss(SimilarityLoss):
             high: Similarity of each pair under its higher-labelled condition, ``(pairs,)``.
             low: Similarity of the same pairs under the lower-labelled condition, ``(pairs,)``.
             gaps: Gold of the first minus gold of the second, ``(pairs,)``, at least 0.
-            options: Numbers of the objective.
 
         Returns:
             A float32 scalar, lower is better.

@@ -41,7 +41,6 @@ class WeightedSumLoss(nn.Module):
         Args:
             weights: Weight of each objective by its name in ``OBJECTIVES``, at least 0. An
                 objective of weight 0 is not computed.
-            options: Numbers of the objectives.
 
         Raises:
             InputError: If a name is unknown, a weight negative or no weight above 0.
@@ -187,7 +186,6 @@ class MixedLoss(nn.Module):
         Args:
             model: The encoder to train, a bi- or a tri-encoder.
             parts: Weight of each objective, by the name of the part.
-            options: Numbers of the objectives.
 
         Raises:
             InputError: If an objective is unknown or does not go with others, its weight is
@@ -338,7 +336,6 @@ class CrossEncoderSimilarityLoss(nn.Module):
             model: The cross-encoder to train, with one output; for ``classification`` with one
                 for each label.
             weights: Weight of each objective by its name, at least 0.
-            options: Numbers of the objectives.
 
         Raises:
             InputError: If an objective does not apply, a name is unknown, a weight negative or no

@@ -1,15 +1,10 @@
-"""STS under a condition as an abstract task of mteb, and C-STS as such a task.
+"""STS under a condition as an abstract task of mteb, and C-STS as such a task."""
 
-Uses nothing of condsim: it is to be offered to mteb, and ``docs/mteb.md`` says what else that
-takes. A batch is what mteb gives to its retrieval models where a query has an instruction
-(``mteb.types.QueryInput``), so every model of mteb runs on such a task as it is:
-
-| key | what it holds | who reads it |
-|---|---|---|
-| ``text`` | the sentence, a space, the condition | models that take one text |
-| ``query`` | the sentence | models that treat the two apart |
-| ``instruction`` | the condition | models that treat the two apart |
-"""
+# Uses nothing of condsim: it is to be offered to mteb (docs/mteb.md). A batch is what mteb gives to
+# its retrieval models where a query has an instruction (``mteb.types.QueryInput``), so every model
+# of mteb runs on such a task as it is: ``text`` (sentence, space, condition) is for models that
+# take one text, ``query`` (sentence) and ``instruction`` (condition) for those that treat the two
+# apart.
 
 from __future__ import annotations
 
@@ -109,9 +104,6 @@ class CSTS(AbsTaskConditionalSTS):
     The data set on the Hub is unchecked: nothing here could reach it. Give the task your own rows
     with `condsim.mteb_bridge.local_task`, or another data set with
     ``metadata.model_copy(update={"dataset": {"path": ..., "revision": ...}})``.
-
-    Attributes:
-        metadata: The task's description.
     """
 
     min_score = 1

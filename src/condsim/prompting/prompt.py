@@ -1,8 +1,7 @@
-"""What a language model is asked, and how a number is read out of its answer (C-STS, A.3).
+"""What a language model is asked, and how a number is read out of its answer (C-STS, A.3)."""
 
-The two rows of a sentence pair are shown together, the more similar one first as in Figure 5, so
-that the model sees what the condition changes. The pair that is asked about is never among them.
-"""
+# The two rows of a sentence pair are shown together, the more similar one first as in Figure 5, so
+# that the model sees what the condition changes. The pair that is asked about is never among them.
 
 from __future__ import annotations
 
@@ -81,8 +80,6 @@ class Example:
     """A row whose answer is shown.
 
     Attributes:
-        sentence1: First sentence.
-        sentence2: Second sentence.
         condition: Condition, or None.
         label: Gold similarity on the task's own scale.
     """
@@ -208,7 +205,6 @@ class Shots:
 
     Attributes:
         count: Number of examples k.
-        seed: Seed of the draws.
         conditional: Whether the examples have conditions.
     """
 

@@ -121,12 +121,7 @@ def load_settings(path: Path) -> PromptSettings:
     Raises:
         InputError: If the file cannot be read, a key is unknown or missing, or a value is wrong.
     """
-    try:
-        return prompt_settings(read_mapping(path, what="prompt"), source=str(path))
-    except InputError as error:
-        if str(path) in str(error):
-            raise
-        raise InputError(f"{path}: {error}") from error
+    return prompt_settings(read_mapping(path, what="prompt"), source=str(path))
 
 
 def save_settings(settings: PromptSettings, path: Path) -> None:

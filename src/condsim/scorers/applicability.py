@@ -85,7 +85,6 @@ class ApplicabilityHead:
     Attributes:
         model: Name of the model whose embeddings it was fitted on.
         weights: One for each feature, ``(3 d + 8,)``.
-        bias: The constant.
         probe: The model's embedding of `PROBE`, ``(d,)``.
         facts: What it was fitted on and how well it does.
     """

@@ -99,11 +99,8 @@ class Splitter:
 
 
 def _pieces_of(text: str, encoding: Encoding, room: int) -> Iterator[tuple[str, int]]:
-    """Cuts a text into parts of at most ``room`` tokens: each part, and its tokens.
-
-    Each part is as long as may be and ends where a sentence does, else a line, else a word, else
-    anywhere.
-    """
+    """Cuts a text into parts of at most ``room`` tokens: each part, and its tokens."""
+    # Each is as long as may be and ends with a sentence, else a line, else a word, else anywhere.
     if not len(encoding):
         yield text, 1
     starts = np.array([start for start, _ in encoding.offsets], np.int64)
@@ -150,11 +147,9 @@ def read_all(
     splitter: Callable[[], Splitter | None],
     name: str,
 ) -> FloatArray:
-    """Embeds n inputs, those in pieces that are longer than the model reads, ``(n, d)``.
-
-    ``read`` gives vectors of length 1 and ``splitter`` the splitter, where the model can have one;
-    ``name`` is that of the model, for the warning that something was cut in spite of all.
-    """
+    """Embeds n inputs, those in pieces that are longer than the model reads, ``(n, d)``."""
+    # ``read`` gives vectors of length 1 and ``splitter`` the splitter, where the model can have
+    # one; ``name`` is that of the model, for the warning that something was cut in spite of all.
     whole = tokenise(inputs)
     if not whole.longer:
         return read(whole.inputs)

@@ -1,10 +1,9 @@
-"""Which words carry a score: Shapley values by removing words, without gradients.
+"""Which words carry a score: Shapley values by removing words, without gradients."""
 
-A text is scored with many subsets of its words, while the other text stays whole. A word's share is
-its mean effect over all orders in which the words could have been added (Shapley). As the
-embedding of a text enters the score linearly before calibration, the shares of vectors give the
-shares of pairs of words, too.
-"""
+# A text is scored with many subsets of its words, while the other text stays whole. A word's share
+# is its mean effect over all orders in which the words could have been added (Shapley). As the
+# embedding of a text enters the score linearly before calibration, the shares of vectors give the
+# shares of pairs of words, too.
 
 from __future__ import annotations
 
@@ -83,7 +82,6 @@ class Explanation:
     ``remainder`` and the contributions of all words of both texts add up to ``score``.
 
     Attributes:
-        model: Name of the model.
         condition: The condition, or None.
         scale: Scale of score, remainder and contributions: ``unit``, ``likert`` or ``raw``.
         score: The score that is explained.
@@ -275,7 +273,6 @@ class Occlusion:
     """A text with subsets of its words.
 
     Attributes:
-        text: The text.
         spans: Where each of its n words, or groups of words, begins and ends.
         texts: The text without any word, the whole text, and m more, length 2 + m.
     """
@@ -284,10 +281,8 @@ class Occlusion:
         """Draws the subsets.
 
         Args:
-            text: The text.
             samples: Most subsets between none and all; 2n if that is more. If there are no more,
                 all are taken and the shares are exact.
-            seed: Seed of the draw.
         """
         self.text = text
         self.spans = _spans(text)
@@ -386,11 +381,9 @@ def _spans(text: str) -> list[tuple[int, int]]:
 
 
 def _subsets(size: int, most: int, generator: np.random.Generator) -> list[tuple[BoolArray, float]]:
-    """Subsets of so many words but none and all, with the weight of each in the least squares.
-
-    Those of 1 word and of all but 1 come first, then of 2 and all but 2, as long as there is room
-    for all of a size; the remaining ones are drawn, each with its complement.
-    """
+    """Subsets of so many words but none and all, with the weight of each in the least squares."""
+    # Those of 1 word and of all but 1 come first, then of 2 and all but 2, as long as there is room
+    # for all of a size; the remaining ones are drawn, each with its complement.
     found: list[tuple[BoolArray, float]] = []
     sizes = list(range(1, size // 2 + 1))
     while sizes:

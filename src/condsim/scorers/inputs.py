@@ -244,8 +244,6 @@ class PairScorer(ABC):
         not replaced. In a text of more than 48 words, adjacent ones are taken together.
 
         Args:
-            sentence1: First sentence.
-            sentence2: Second sentence.
             condition: The condition; see `score` for None.
             scale: Scale of the score that is explained; see `score`.
             samples: Most subsets of the words of each text, all of which are scored; twice the

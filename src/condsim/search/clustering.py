@@ -27,20 +27,11 @@ _TOKEN = rf"(?<!{_MARK})\b[^\W\d_]\w+\b(?!{_MARK}(?:d|ll|m|re|t|ve)\b)"  # not "
 
 
 def cluster_words(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Finds the words of each group by class-based TF-IDF.
-
-    A word weighs ``share · log(1 + mean / total)``: its share of the words of the group, the mean
-    number of words of a group, and how often it occurs in all of them (Grootendorst, 2022,
-    *BERTopic*, section 3.3). Unlike there, a word counts once in a text, and one that occurs in a
-    single text of a group names it only where no word occurs in two. English stop words are left
-    out.
-
-    Args:
-        groups: The texts of each group, g groups.
-
-    Returns:
-        Up to four words of each group, the best first; none where a group has only stop words.
-    """
+    """Finds up to four words of each group by class-based TF-IDF, the best first."""
+    # A word weighs ``share · log(1 + mean / total)``: its share of the words of the group, the mean
+    # number of words of a group, and how often it occurs in all of them (Grootendorst, 2022,
+    # BERTopic, section 3.3). Unlike there, a word counts once in a text, and one that occurs in a
+    # single text of a group names it only where no word occurs in two. Stop words are left out.
     if not groups:
         return []
     counter = CountVectorizer(stop_words="english", token_pattern=_TOKEN, binary=True)

@@ -1,8 +1,7 @@
-"""Duplicates under a condition: near texts are found, grouped, and one of each group is kept.
+"""Duplicates under a condition: near texts are found, grouped, and one of each group is kept."""
 
-Vectors lie in files. Up to `EXACT_UP_TO` of them, every pair is compared. More are put into the
-cells of a few nearest centroids each (FAISS), and two are compared where they share a cell.
-"""
+# Vectors lie in files. Up to `EXACT_UP_TO` of them, every pair is compared. More are put into the
+# cells of a few nearest centroids each (FAISS), and two are compared where they share a cell.
 
 from __future__ import annotations
 
@@ -58,11 +57,8 @@ class StoredVectors(NamedTuple):
 def components(
     vectors: Sequence[StoredVectors], count: int, *, cosine: float, progress: Progress
 ) -> _Numbers:
-    """Joins what is near in all of some sets of vectors of the same n things.
-
-    The first set makes the cells, and ``cosine`` is the lowest of two that are near. Gives the
-    lowest number in the component of each thing, ``(n,)``.
-    """
+    """Lowest number in the component of each of n things, ``(n,)``: near ones are joined."""
+    # Near in all sets of vectors, at a cosine of ``cosine`` or more; the first makes the cells.
     parents = array("i", range(count))
     limit = np.float32(cosine)
     if limit < cosine:  # rounded up, a float32 reaches it if and only if it reaches the cosine
@@ -252,13 +248,7 @@ def find_duplicates(
 
 
 class _Texts:
-    """Which texts are the same, by a hash of 64 bits: two of a million collide once in 4e7 files.
-
-    Attributes:
-        text_of: Number of the distinct text of each row, by first occurrence, (n,).
-        first: Row in which each distinct text is first, (m,).
-        lengths: Characters of each row, (n,).
-    """
+    """Which texts are the same, by 64 bits of hash: two of a million collide once in 4e7 files."""
 
     def __init__(self, texts: Iterable[str], progress: Progress) -> None:
         self.texts = texts
@@ -273,7 +263,8 @@ class _Texts:
                 progress("read", row, 0)
         if not lengths:
             raise InputError("There are no texts. Give one or more.")
-        self.lengths: _Numbers = np.frombuffer(lengths, np.int32)
+        self.lengths: _Numbers = np.frombuffer(lengths, np.int32)  # in characters, (n,)
+        # (m,): the row in which each distinct text is first; (n,): the distinct text of each row
         self.first, self.text_of = _distinct(np.frombuffer(digests, np.uint64))
 
     def distinct(self, chosen: _Numbers | slice = slice(None)) -> Iterator[list[str]]:
@@ -291,10 +282,8 @@ class _Texts:
 
 
 def _distinct(digests: NDArray[np.uint64]) -> tuple[_Numbers, _Numbers]:
-    """First rows of m distinct values, ascending, and which of them each row has.
-
-    This is `numpy.unique` in a third of its memory.
-    """
+    """First rows of m distinct values, ascending, and which of them each row has."""
+    # This is `numpy.unique` in a third of its memory.
     order = np.argsort(digests, kind="stable").astype(np.int32)
     new = np.ones(len(order), np.bool_)
     for start in range(1, len(order), _BLOCK):

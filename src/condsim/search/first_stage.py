@@ -59,8 +59,6 @@ class FirstStage:
         """Gives the vector whose dot product with a stored one ranks the texts, and the map W.
 
         Args:
-            text: The query.
-            condition: The condition.
             sample: Draws texts from those stored; called when the condition is new.
 
         Returns:
@@ -92,20 +90,10 @@ def mapped_vectors(vectors: FloatArray, weights: FloatArray) -> FloatArray:
 def expected(
     near: FloatArray, mapped: FloatArray, scored: IntArray, scores: FloatArray
 ) -> FloatArray:
-    """Guesses the scores of all texts from those of some: Gaussian process regression.
-
-    The mean is a straight line in the first stage's dot products; what it leaves is regressed with
-    the kernel ``exp((cosine - 1) / width)``, so that texts near to good ones are scored next.
-
-    Args:
-        near: Dot products of the first stage, ``(n,)``.
-        mapped: What the map makes of the stored vectors, of length 1, ``(n, d)``.
-        scored: Places of the m texts that are scored.
-        scores: Their scores, ``(m,)``.
-
-    Returns:
-        Expected scores, ``(n,)``.
-    """
+    """Guesses the scores of all n texts, ``(n,)``, from m of them: Gaussian process regression."""
+    # The mean is a straight line in the first stage's dot products, ``near``; the rest is regressed
+    # with the kernel ``exp((cosine - 1) / width)`` of ``mapped``, vectors of length 1, (n, d), so
+    # that texts near to good ones are scored next.
     known = near[scored] - near[scored].mean()
     slope = known @ (scores - scores.mean()) / max(float(known @ known), _LEAST)
     line = scores.mean() + slope * (near - near[scored].mean())
@@ -190,11 +178,8 @@ class Vectors:
     def best(
         self, asked: FloatArray, top: int, *, allowed: IntArray | None = None
     ) -> tuple[IntArray, FloatArray]:
-        """Finds the ``top`` rows with the highest dot products with a vector, ``(d,)``.
-
-        Only ``allowed`` numbers, sorted, are looked at, or all; of equal rows the first comes
-        first.
-        """
+        """Finds the ``top`` rows of highest dot products with a vector; of equal ones the first."""
+        # Only ``allowed`` numbers, sorted, are looked at, or all.
         found = self._found(asked, top, allowed)[0]
         return found.numbers, found.scores
 

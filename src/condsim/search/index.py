@@ -241,11 +241,9 @@ class Index:
         prepared conditions, all rows are compared instead.
 
         Args:
-            query: The text to compare with.
             condition: A condition, several, or a mapping of conditions to weights above 0, which
                 are divided by their sum; None for the only one that is prepared.
             where: A filter in SQL on the columns, such as ``"year > 2020"``.
-            top: Most texts to find.
             at_least: The lowest score, in [0, 1].
             rescore: How many are scored in the second stage, at least ``top``.
 
@@ -274,7 +272,6 @@ class Index:
         A stopped call goes on where it was; only rows that are new since the last one are encoded.
 
         Args:
-            condition: The condition.
             encoding: Encodes the texts, such as a `RayEncoding`; this process by default.
             progress: As `build` takes it.
 

@@ -34,18 +34,7 @@ class RayEncoding(RayWorkers):
     def __call__(
         self, parts: Iterable[tuple[IntArray, list[str]]], condition: str
     ) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Encodes parts of the rows under a condition.
-
-        Args:
-            parts: Numbers and texts of rows.
-            condition: The condition.
-
-        Yields:
-            Numbers and embeddings, ``(m, d)``, in any order of the parts.
-
-        Raises:
-            InputError: If the cluster cannot be reached or a worker fails.
-        """
+        """Yields numbers and embeddings, (m, d), of parts of the rows, in any order."""
         yield from self.map(_Worker, (self._model, condition), parts, most=None, what=_FAILED)
 
 

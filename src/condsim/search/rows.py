@@ -53,13 +53,7 @@ class Surveyed:
 
 @dataclass(frozen=True)
 class Source:
-    """Rows to be indexed.
-
-    Attributes:
-        given: A file, or rows in memory.
-        text: The column of the texts.
-        key: The column of the keys; None where rows have none.
-    """
+    """Rows to be indexed, of a file or in memory; columns of the text and the key, if any."""
 
     given: Given
     text: str

@@ -36,37 +36,22 @@ _AHEAD = str(16 << 20)  # bytes that LanceDB reads ahead; by default it may be 2
 
 
 class About(Settings):
-    """What an index says of itself.
-
-    Attributes:
-        format: Version of the format.
-        condsim: Version of condsim that made it.
-        model: Name of the model, as `condsim.load` takes it.
-        revision: Changes when the scores of the model may; None if unknown.
-        first_stage: Name of the stored vectors.
-        dimension: Length of a stored vector.
-        text: The column of the texts.
-        key: The column of the keys; None where rows are known by their number.
-        columns: The user's columns.
-        source: Stands for the rows it is built of.
-        complete: Whether it was built to the end.
-        prepared: Tables of vectors, by condition.
-    """
+    """What an index says of itself."""
 
     what: ClassVar[str] = "index"
 
     format: int = FORMAT
     condsim: str = __version__
-    model: str
-    revision: str | None
-    first_stage: str
-    dimension: int
-    text: str
-    key: str | None
+    model: str  # as `condsim.load` takes it
+    revision: str | None  # changes when the scores of the model may; None if unknown
+    first_stage: str  # name of the stored vectors
+    dimension: int  # of a stored vector
+    text: str  # the column of the texts
+    key: str | None  # the column of the keys; None where rows are known by their number
     columns: dict[str, Kind]
-    source: str
-    complete: bool = False
-    prepared: dict[str, str] = Field(default_factory=dict)
+    source: str  # stands for the rows it is built of
+    complete: bool = False  # built to the end
+    prepared: dict[str, str] = Field(default_factory=dict)  # tables of vectors, by condition
 
 
 @dataclass(frozen=True)
@@ -74,7 +59,6 @@ class Added:
     """What became of rows that were added.
 
     Attributes:
-        added: New rows.
         replaced: Rows in the place of others with their keys.
         present: Rows that were left out, for their keys were there.
     """
@@ -99,11 +83,7 @@ def about_of(source: Source, found: Surveyed, model: str, revision: str | None) 
 
 
 class Store:
-    """Opens, reads and writes the tables; every error of LanceDB is one line.
-
-    Attributes:
-        uri: Where they are.
-    """
+    """Opens, reads and writes the tables; every error of LanceDB is one line."""
 
     def __init__(self, uri: str | Path) -> None:
         """Keeps the address; nothing is read or made yet."""
@@ -210,12 +190,6 @@ class Store:
                     else self._connection.open_table(name)
                 )
         return self._tables[name]
-
-    def drop(self, name: str) -> None:
-        """Removes a table, if it is there."""
-        self._tables.pop(name, None)
-        with self.told("written"):
-            self._connection.drop_table(name, ignore_missing=True)
 
     def column(self, name: str, columns: Sequence[str], where: str | None = None) -> pa.Table:
         """Reads some columns of all rows of a table, and their ``_rowid``."""

@@ -53,11 +53,10 @@ _Part = tuple[_Job, slice]
 
 
 class Batcher:
-    """Runs what is submitted on one thread, in batches and in turns.
+    """Runs what is submitted on one thread, in batches and in turns."""
 
-    A request that is longer than a batch goes to the end of the queue after each part of it, so
-    that short ones do not wait until it is done.
-    """
+    # A request that is longer than a batch goes to the end of the queue after each part of it, so
+    # that short ones do not wait until it is done.
 
     def __init__(self, settings: ServingSettings, *, metrics: Metrics) -> None:
         self.settings = settings
@@ -90,12 +89,8 @@ class Batcher:
         await asyncio.to_thread(self._thread.join)
 
     async def submit(self, work: Work, *columns: Sequence[str]) -> NDArray[Any]:
-        """Waits for what a call gives for some rows; requests with the same ``work`` are joined.
-
-        Raises:
-            RequestError: 429 if the queue is full, 503 if the server stops or the time is over.
-            Exception: What the call raised.
-        """
+        """Waits for what a call gives or raises; requests with the same ``work`` are joined."""
+        # RequestError: 429 if the queue is full, 503 if the server stops or the time is over.
         costs = [
             1 + sum(map(len, texts)) // _CHARACTERS for texts in zip(*columns, strict=True)
         ]  # (n,)
@@ -130,12 +125,7 @@ class Batcher:
             ) from None
 
     def wait(self, work: Work, *columns: Sequence[str]) -> NDArray[Any]:
-        """Does the same as `submit` for a thread that is not that of the event loop.
-
-        Raises:
-            RequestError: As `submit`.
-            Exception: What the call raised.
-        """
+        """Does the same as `submit` for a thread that is not that of the event loop."""
         if self._loop is None:
             raise RequestError(503, "The server is starting; ask again.", retry_after=1)
         return asyncio.run_coroutine_threadsafe(self.submit(work, *columns), self._loop).result()

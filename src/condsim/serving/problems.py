@@ -60,12 +60,8 @@ RESPONSES: dict[int | str, dict[str, object]] = {
 
 
 def answer_to(error: Exception, *, what: str = "") -> JSONResponse:
-    """Makes the answer for what was raised; a caller is told nothing of faults of ours.
-
-    Args:
-        error: The error.
-        what: Method and path, for errors that do not say more than a status.
-    """
+    """Makes the answer for what was raised; a caller is told nothing of faults of ours."""
+    # ``what``: method and path, for errors that do not say more than a status.
     status, headers, message = 400, {}, str(error)
     if isinstance(error, RequestError):
         status, headers = error.status, error.headers

@@ -166,12 +166,10 @@ async def _body_of(request: Request, settings: ServingSettings) -> bytes:
 def post(
     router: APIRouter, path: str, request: type[In], response: type[BaseModel]
 ) -> Callable[[Route[In]], Route[In]]:
-    """Makes a route of a function from a checked body to its answer, and leaves it as it is.
-
-    The key is checked before anything is read, the body against the limits and the schema, and an
-    error is answered in the one form. The function calls `Service.check_model` and `check_size`.
-    The schema of the request must be flat, for it stands in the OpenAPI document as it is.
-    """
+    """Makes a route of a function from a checked body to its answer, and leaves it as it is."""
+    # The key is checked before anything is read, the body against the limits and the schema, and an
+    # error is answered in the one form. The function calls `Service.check_model` and `check_size`.
+    # The schema of the request must be flat, for it stands in the OpenAPI document as it is.
     content = {"application/json": {"schema": request.model_json_schema()}}
     extra = {"requestBody": {"required": True, "content": content}}
 

@@ -1,12 +1,11 @@
-"""AFS, Argument Facet Similarity: how alike two arguments on a topic are, from 0 to 5.
+"""AFS, Argument Facet Similarity: how alike two arguments on a topic are, from 0 to 5."""
 
-Reads ``ArgPairs_DP.csv``, ``ArgPairs_GC.csv`` and ``ArgPairs_GM.csv`` (death penalty, gun control,
-gay marriage; Misra et al., 2016), 2,000 pairs each. What is relied on, from public code that reads
-the release, which was not to be had: comma separated, a header, the mean rating in the column
-``regression_label``, the arguments in ``sentence_1`` and ``sentence_2``; further columns are
-ignored. The bytes are no UTF-8: text in UTF-8 was once taken for Windows-1252 and written as Mac
-Roman. That is undone here for the quotation marks and dashes; a file in UTF-8 is read as it is.
-"""
+# ``ArgPairs_DP.csv``, ``ArgPairs_GC.csv`` and ``ArgPairs_GM.csv`` (death penalty, gun control, gay
+# marriage; Misra et al., 2016), 2,000 pairs each. What is relied on is from public code that reads
+# the release, which was not to be had: comma separated, a header, the mean rating in the column
+# ``regression_label``; further columns are ignored. The bytes are no UTF-8: text in UTF-8 was once
+# taken for Windows-1252 and written as Mac Roman. That is undone for quotation marks and dashes; a
+# file in UTF-8 is read as it is.
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Texts with labelled attributes: each attribute is a criterion that two texts can agree in or not.
+"""Texts with labelled attributes, each a criterion that two texts can agree in or not."""
 
-Three forms are read: JSON lines of texts with their attributes, JSON lines of text pairs labelled
-criterion by criterion, and any table with a column of texts and one column for each criterion.
-"""
+# Three forms are read: JSON lines of texts with their attributes, JSON lines of text pairs labelled
+# criterion by criterion, and any table with a column of texts and one for each criterion.
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""C-STS: how similar two sentences are with respect to a condition, on a scale from 1 to 5.
+"""C-STS: how similar two sentences are with respect to a condition, on a scale from 1 to 5."""
 
-Reads the released files unchanged: the original ``csts_{train,validation,test}.csv`` (Deshpande et
-al., 2023) and the re-annotated ones (Tu et al., 2024; Zhang et al., 2025), whose labels are written
-"3", "3.0" or "-1".
-"""
+# The released files are read unchanged: the original ``csts_{train,validation,test}.csv``
+# (Deshpande et al., 2023) and the re-annotated ones (Tu et al., 2024; Zhang et al., 2025), whose
+# labels are written "3", "3.0" or "-1".
 
 from __future__ import annotations
 

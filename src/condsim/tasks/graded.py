@@ -1,10 +1,9 @@
-"""Sentence pairs with a gold score each and no conditions, and what their loaders share.
+"""Sentence pairs with a gold score each and no conditions, and what their loaders share."""
 
-Scored pairs are pairs that a model scored from 0 to 1 rather than people, such as the harvest that
-SSBC's surrogate learns from (Sun et al., 2022, §3.4). The ratings of Crisscrossed Captions STS
-(Parekh et al., 2021), how similar two captions of MS-COCO are from 0 to 5, are read once the text
-has been joined: columns ``score``, ``sentence1``, ``sentence2``, ``caption_id1``, ``caption_id2``.
-"""
+# Scored pairs are pairs that a model scored from 0 to 1 rather than people, such as the harvest
+# that SSBC's surrogate learns from (Sun et al., 2022, §3.4). The ratings of Crisscrossed Captions
+# STS (Parekh et al., 2021), how similar two captions of MS-COCO are from 0 to 5, are read once the
+# text has been joined: ``score``, ``sentence1``, ``sentence2``, ``caption_id1``, ``caption_id2``.
 
 from __future__ import annotations
 
@@ -68,10 +67,8 @@ def make_task(
     name: str | None,
     revision: str | None = None,
 ) -> Task:
-    """Makes a task of the rows of a file: two sentences, the condition or None, and the label.
-
-    A text that is in many rows is held once: a million pairs take some hundred megabytes.
-    """
+    """Makes a task of the rows of a file: two sentences, the condition or None, and the label."""
+    # A text that is in many rows is held once: a million pairs take some hundred megabytes.
     known: dict[str, str] = {}
     columns: tuple[list[str], list[str], list[str]] = ([], [], [])
     labels = array("f")

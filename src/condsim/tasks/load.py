@@ -1,8 +1,7 @@
-"""Loads a data file of any kind of similarity, detected from its content.
+"""Loads a data file of any kind of similarity, detected from its content."""
 
-A name is written ``hub:<owner>/<data set>[/<configuration>]@<revision>[#<split>]``, such as
-``hub:mteb/sts12-sts@main``. The revision has to be there: a commit names the same rows for ever.
-"""
+# A name is written ``hub:<owner>/<data set>[/<configuration>]@<revision>[#<split>]``, such as
+# ``hub:mteb/sts12-sts@main``. The revision has to be there: a commit names the same rows for ever.
 
 from __future__ import annotations
 
@@ -48,7 +47,6 @@ class HubName(NamedTuple):
         dataset: Owner and name.
         config: Configuration, or None for the only one.
         revision: Commit, tag or branch.
-        split: Name of the split.
     """
 
     dataset: str

@@ -1,9 +1,7 @@
-"""Natural language inference: whether a premise entails a hypothesis, contradicts it, or neither.
+"""Natural language inference: a premise entails a hypothesis, contradicts it, or neither."""
 
-Reads files with the columns ``premise``, ``hypothesis`` and ``label``, and those of SNLI and
-MultiNLI in JSONL (``sentence1``, ``sentence2``, ``gold_label``; Bowman et al., 2015; Williams et
-al., 2018).
-"""
+# Columns are ``premise``, ``hypothesis`` and ``label``, or in the JSONL of SNLI and MultiNLI
+# ``sentence1``, ``sentence2``, ``gold_label`` (Bowman et al., 2015; Williams et al., 2018).
 
 from __future__ import annotations
 
@@ -38,7 +36,6 @@ class NliTask:
     """Validated pairs with a class: what the softmax objective learns from.
 
     Attributes:
-        name: Short name.
         revision: First 12 hex digits of the SHA-256 of the file.
         premises: The premise of each row, length n.
         hypotheses: The hypothesis of each row, length n.

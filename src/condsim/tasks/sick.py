@@ -1,9 +1,8 @@
-"""SICK-R: how related two sentences are, with no condition, from 1 to 5.
+"""SICK-R: how related two sentences are, with no condition, from 1 to 5."""
 
-Reads the files of SemEval-2014 task 1 (Marelli et al., 2014) unchanged: ``SICK_train.txt``,
-``SICK_trial.txt`` and ``SICK_test_annotated.txt``, tab separated with a header, and ``SICK.txt``,
-which holds all three with their names in a column.
-"""
+# The files of SemEval-2014 task 1 (Marelli et al., 2014) are read unchanged: ``SICK_train.txt``,
+# ``SICK_trial.txt`` and ``SICK_test_annotated.txt``, tab separated with a header, and ``SICK.txt``,
+# which holds all three with their names in a column.
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Statistics of a data file: those of the C-STS paper, and the traps in the data.
+"""Statistics of a data file: those of the C-STS paper, and the traps in the data."""
 
-Deshpande et al. (2023), §3 and Figure 4, report rows, mean lengths in words (sentences 12.6,
-conditions 5.3) and the distribution of the labels. The other figures show what a model can exploit
-without reading the sentences.
-"""
+# Deshpande et al. (2023), §3 and Figure 4, report rows, mean lengths in words (sentences 12.6,
+# conditions 5.3) and the distribution of the labels. The other figures show what a model can
+# exploit without reading the sentences.
 
 from __future__ import annotations
 
@@ -157,7 +156,6 @@ def draw_folds(pairs: Sequence[tuple[str, str]], *, folds: int, seed: int) -> In
     Args:
         pairs: The pairs, length n.
         folds: Number of folds, at least 2; the last are empty if there are fewer distinct pairs.
-        seed: Seed of the draw.
 
     Returns:
         The folds, ``(n,)``, each in [0, folds).
@@ -184,9 +182,7 @@ class TaskStatistics:
     """What `describe` finds in a task.
 
     Attributes:
-        name: Name of the task.
         revision: Revision of its data.
-        rows: Number of rows.
         labelled_rows: Rows with a label.
         unlabelled_rows: Rows without one, or invalid.
         sentence_pairs: Distinct (sentence1, sentence2), over all rows.

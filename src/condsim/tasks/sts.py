@@ -1,8 +1,7 @@
-"""STS 2012-2016: how similar two sentences are, from 0 to 5; each subset of a year is a task.
+"""STS 2012-2016: how similar two sentences are, from 0 to 5; each subset of a year is a task."""
 
-STS-B was put together from these sets: 4,745 of the 5,749 rows of its train file are also among the
-12,544 test rows here. Do not measure a model that was trained on STS-B on STS 2012-2016.
-"""
+# STS-B was put together from these sets: 4,745 of the 5,749 rows of its train file are also among
+# the 12,544 test rows here. Do not measure a model that was trained on STS-B on STS 2012-2016.
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""STS-B: how similar two sentences are, with no condition, from 0 to 5 (Cer et al., 2017).
+"""STS-B: how similar two sentences are, with no condition, from 0 to 5 (Cer et al., 2017)."""
 
-Reads the released ``sts-train.csv``, ``sts-dev.csv`` and ``sts-test.csv`` unchanged: tab separated
-without a header. GLUE hands out the same rows with a header as ``train.tsv``, ``dev.tsv`` and
-``test.tsv`` (Wang et al., 2019), the last without scores.
-"""
+# The released ``sts-train.csv``, ``sts-dev.csv`` and ``sts-test.csv`` are tab separated without a
+# header. GLUE hands out the same rows with a header as ``train.tsv``, ``dev.tsv`` and ``test.tsv``
+# (Wang et al., 2019), the last without scores.
 
 from __future__ import annotations
 

@@ -1,11 +1,8 @@
-"""Triplets: an anchor, a text nearer to it and one further from it.
+"""Triplets: an anchor, a text nearer to it and one further from it."""
 
-Reads files with the columns ``anchor``, ``positive`` and ``negative``, and the released Wikipedia
-section triplets unchanged (``Sentence1``, ``Sentence2``, ``Sentence3``; Ein Dor et al., 2018).
-
-A sentence is nearer in theme to those of its own section than to those of others (Ein Dor et al.,
-2018, who drew from Wikipedia). Any text with headings will do.
-"""
+# Columns are ``anchor``, ``positive`` and ``negative``, or those of the released Wikipedia section
+# triplets, ``Sentence1`` to ``Sentence3`` (Ein Dor et al., 2018): a sentence is nearer in theme to
+# those of its own section than to those of others. Any text with headings will do.
 
 from __future__ import annotations
 
@@ -39,7 +36,6 @@ class Triplets:
     """Validated triplets: what the triplet objective learns from, and is measured on.
 
     Attributes:
-        name: Short name.
         revision: First 12 hex digits of the SHA-256 of the file.
         anchors: The anchor of each row, length n.
         positives: The text that is nearer to the anchor, length n.

@@ -1,9 +1,7 @@
-"""The written form: a text file with one text pair a line, under several conditions at once.
+"""The written form: a text file with one text pair a line, under several conditions at once."""
 
-``domain ||| text 1 ||| text 2 ||| condition = label ; condition = label``
-
-It is easy to write and to check by hand. ``data/written`` of the repository is in this form.
-"""
+# ``domain ||| text 1 ||| text 2 ||| condition = label ; condition = label`` is easy to write and to
+# check by hand. ``data/written`` of the repository is in this form.
 
 from __future__ import annotations
 

@@ -51,7 +51,6 @@ class PairBatchSampler(DefaultBatchSampler):
         pair_ids: Sentence pair of each row, ``(n,)``.
         lengths: Length of each row in any unit, ``(n,)``.
         batch_size: Rows in a batch, at least 2 where rows come in pairs.
-        seed: Seed of the order.
         length_grouped: Whether to sort by length at all.
         drop_last: Leave out the last round of batches that not every process gets.
 
@@ -170,12 +169,7 @@ class SourceBatchSampler(DefaultBatchSampler):
     """
 
     def __init__(self, mixture: Mixture, *, batch_size: int, batches: int, seed: int) -> None:
-        """Makes the sampler.
-
-        Args:
-            batch_size: Distinct inputs of a batch, on average.
-            seed: Seed of the order.
-        """
+        """Makes the sampler; a batch has ``batch_size`` distinct inputs on average."""
         super().__init__(range(len(mixture)), batch_size=batch_size, drop_last=False)
         # accelerate would leave out every batch that is not of exactly this size.
         self.batch_size = None  # type: ignore[assignment]
@@ -255,12 +249,7 @@ class SourceCollator:
         *,
         device: str = "cpu",
     ) -> None:
-        """Makes the collator.
-
-        Args:
-            preprocess: That of the encoder.
-            device: Kind of device that the encoder is on, ``cpu`` or ``cuda``.
-        """
+        """Makes the collator; ``device`` is where the encoder is, ``cpu`` or ``cuda``."""
         self._mixture = mixture
         self._preprocess = preprocess
         self._tokens = _TOKENS.get(device, _TOKENS_ELSEWHERE)

@@ -89,14 +89,10 @@ class ProgressCallback(TrainerCallback):
 
 
 class InterruptCallback(TrainerCallback):
-    """Ends the run cleanly on Ctrl-C: the step is finished and a checkpoint is written.
-
-    Attributes:
-        interrupted: Whether the run was ended this way.
-    """
+    """Ends the run cleanly on Ctrl-C: the step is finished and a checkpoint is written."""
 
     def __init__(self) -> None:
-        self.interrupted = False
+        self.interrupted = False  # whether the run was ended this way
         self._previous: object = None
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:

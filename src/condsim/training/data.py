@@ -56,11 +56,7 @@ def load_train(recipe: Recipe) -> TrainingData:
 
 
 def load_dev(recipe: Recipe) -> DevData:
-    """Loads the dev file; its columns decide the kind.
-
-    Raises:
-        InputError: If the file cannot be read, or no epoch can be chosen on it.
-    """
+    """Loads the dev file, whose columns decide the kind, and checks that it can choose an epoch."""
     path = Path(recipe.dev)
     if is_triplets(column_names(path)):
         return load_triplets(path)

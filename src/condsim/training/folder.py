@@ -202,11 +202,7 @@ def check_data(output: Path, revisions: Mapping[str, str], *, resume: bool) -> N
 
 @contextmanager
 def writes_told(output: Path) -> Iterator[None]:
-    """Says in a line that a checkpoint could not be written.
-
-    Raises:
-        InputError: If it could not.
-    """
+    """Raises an InputError that says in a line that a checkpoint could not be written."""
     try:
         yield
     except Exception as error:  # of safetensors or torch, which share no class

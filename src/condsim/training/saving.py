@@ -1,11 +1,10 @@
-"""Writes a trained model into its folder: weights, calibration, settings, evaluation, card.
+"""Writes a trained model into its folder: weights, calibration, settings, evaluation, card."""
 
-Runs that differ in seed or settings but start from the same pre-trained weights mostly end in one
-basin; the mean of their weights is then often better than each, at the cost of one model
-(Wortsman et al., 2022, "Model soups", uniform soup). A share of the pre-trained weights in that
-mean gives back some of what training forgot (Wortsman et al., 2022, "Robust fine-tuning of
-zero-shot models"). Neither is from the papers condsim implements.
-"""
+# Runs that differ in seed or settings but start from the same pre-trained weights mostly end in one
+# basin; the mean of their weights is then often better than each, at the cost of one model
+# (Wortsman et al., 2022, "Model soups", uniform soup). A share of the pre-trained weights in that
+# mean gives back some of what training forgot (Wortsman et al., 2022, "Robust fine-tuning of
+# zero-shot models"). Neither is from the papers condsim implements.
 
 from __future__ import annotations
 
@@ -46,11 +45,9 @@ from condsim.types import Task
 
 
 def store_as_float16(folder: Path) -> None:
-    """Rewrites the weights of a model folder in float16 and notes that float32 is to be used.
-
-    transformers takes the number format from ``config.json``, so whoever loads it computes
-    in float32, with weights rounded to 11 significant bits.
-    """
+    """Rewrites the weights of a model folder in float16 and notes that float32 is to be used."""
+    # transformers takes the number format from ``config.json``, so whoever loads it computes in
+    # float32, with weights rounded to 11 significant bits.
     for path in sorted(folder.rglob("*.safetensors")):
         with safe_open(path, framework="pt") as weights:
             metadata = weights.metadata()
@@ -75,10 +72,8 @@ def model_card(
     runs: int = 1,
     base_model: str | None = None,
 ) -> str:
-    """Writes a model card in Markdown.
-
-    No row of the training data is quoted: C-STS asks that its rows not be published.
-    """
+    """Writes a model card in Markdown."""
+    # No row of the training data is quoted: C-STS asks that its rows not be published.
     rows = len(used_rows(train, recipe))
     first, second = "condition", "sentence"
     if recipe.order == "sentence-first":

@@ -89,17 +89,14 @@ def scorer_of(model: Model, recipe: Recipe) -> EncoderScorer | CrossEncoderScore
 
 
 class DevEvaluator(BaseEvaluator):
-    """Spearman on the labelled rows of the dev file, as a sentence-transformers evaluator.
+    """Spearman on the labelled rows of the dev file, as a sentence-transformers evaluator."""
 
-    Of triplets it is the Spearman of their pairs, and the epoch is chosen by their accuracy.
-
-    Attributes:
-        metric: Name of the figure that the epoch is chosen by.
-    """
+    # Of triplets it is the Spearman of their pairs, and the epoch is chosen by their accuracy.
 
     def __init__(self, dev: DevData, recipe: Recipe) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._triplets = dev if isinstance(dev, Triplets) else None
+        # the figure that the epoch is chosen by
         self.metric = self.primary_metric = "accuracy" if self._triplets else recipe.chosen_by
         self._recipe = recipe
         self._dev = dev_pairs(dev).labelled()

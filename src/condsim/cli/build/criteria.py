@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -16,20 +15,6 @@ if TYPE_CHECKING:
     from condsim.construction import CriteriaReport, CriteriaSettings
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
-
-
-class Form(StrEnum):
-    """What rows are for."""
-
-    groups = "groups"
-    pairs = "pairs"
-
-
-class Balance(StrEnum):
-    """Whether rows are left out for balance."""
-
-    exact = "exact"
-    none = "none"
 
 
 @app.command()
@@ -59,7 +44,7 @@ def criteria(
         int | None, typer.Option(min=2, help="Most rows of each table.", show_default="20000")
     ] = None,
     form: Annotated[
-        Form | None,
+        Literal["groups", "pairs"] | None,
         typer.Option(
             help="groups of texts for training, or pairs for evaluation.", show_default="groups"
         ),
@@ -83,7 +68,7 @@ def criteria(
         int | None, typer.Option(min=2, help="Grades that columns of numbers are cut into.")
     ] = None,
     balance: Annotated[
-        Balance | None,
+        Literal["exact", "none"] | None,
         typer.Option(
             help="exact: each condition is as often alike as different; none: keep all rows.",
             show_default="exact",
@@ -115,12 +100,12 @@ def criteria(
 
     given = {
         "rows": rows,
-        "form": form and form.value,
+        "form": form,
         "group_size": group_size,
         "hard": hard,
         "own_name": own_name,
         "bins": bins,
-        "balance": balance and balance.value,
+        "balance": balance,
         "seed": seed,
     }
     with long_work(log=None) as progress:

@@ -1,19 +1,11 @@
-"""Annotation of a new data set in three stages, as C-STS was made (C-STS §2.2.2, Appendix C).
+"""Annotation of a new data set in three stages, as C-STS was made (C-STS §2.2.2, Appendix C)."""
 
-```
-               push                     pull                        what comes of it
-qualification  a test with known   ──►  answers, scored        ──►  the pool of annotators
-conditions     sentence pairs      ──►  C-High and C-Low       ──►  conditions.parquet
-verification   pairs + conditions  ──►  1 to 5, or no meaning  ──►  ratings.parquet
-```
-
-- ``stages``: what annotators see, the same in Label Studio (``server``) and in a form for
-  Mechanical Turk (``mturk``), and hints at their conditions.
-- ``store``: one SQLite file beside the data set: what was handed out, what came back.
-- ``exchange``, ``outcome``: the steps; ``prefilling``: help of models.
-
-Needs ``pip install 'condsim[build]'``.
-"""
+# qualification: a test with known answers gives the pool of annotators; conditions: sentence pairs
+# get C-High and C-Low (conditions.parquet); verification: pairs with conditions get 1 to 5, or no
+# meaning (ratings.parquet).
+# ``stages`` is what annotators see, in Label Studio (``server``) and in a form for Mechanical Turk
+# (``mturk``); ``store`` one SQLite file of what was handed out and what came back; ``exchange`` and
+# ``outcome`` the steps; ``prefilling`` the help of models.
 
 from condsim.lazy import face
 

@@ -1,8 +1,7 @@
-"""What has come of a stage: which answers count, whose are taken, and the rows of the next step.
+"""What has come of a stage: which answers count, whose are taken, and the rows of the next step."""
 
-C-STS tests the conditions that people write and their ratings, and takes those who do well at both
-(§2.2.2, stage 1). It does not say how the two are scored; this is condsim's way.
-"""
+# C-STS takes those who do well at both conditions and ratings (§2.2.2, stage 1). It does not say
+# how the two are scored; this is condsim's way.
 
 from __future__ import annotations
 
@@ -60,12 +59,10 @@ class Outcome:
 
 
 def outcome_of(store: AnnotationStore, stage: Stage) -> Outcome:
-    """Sorts the annotations of a stage.
-
-    An annotation counts if it is complete, its annotator is in the pool (or the stage is open to
-    anyone) and did not write the condition that is rated (C-STS §2.2.2: "new annotators"). Of
-    several by one annotator the latest counts, of more than are wanted the earliest.
-    """
+    """Sorts the annotations of a stage."""
+    # An annotation counts if it is complete, its annotator is in the pool (or the stage is open to
+    # anyone) and did not write the condition that is rated (C-STS §2.2.2: "new annotators"). Of
+    # several by one annotator the latest counts, of more than are wanted the earliest.
     project = store.project(stage)
     wanted = 0 if stage == "qualification" or project is None else project.annotators
     items, pool = store.items(stage), store.pool()

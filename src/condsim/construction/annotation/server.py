@@ -170,10 +170,7 @@ def open_server(url: str) -> LabelStudioServer:
 
 
 class LabelStudioServer(Closing):
-    """A Label Studio server; a context manager, as it keeps a connection.
-
-    Every call may raise InputError or BackendError.
-    """
+    """A Label Studio server, a context manager; every call may raise InputError or BackendError."""
 
     def __init__(self, url: str, token: str, *, client: httpx.Client | None = None) -> None:
         make_client = require("httpx", extra="build").Client

@@ -1,8 +1,7 @@
-"""The stages of an annotation: what is shown, what is answered, and hints at bad conditions.
+"""The stages of an annotation: what is shown, what is answered, and hints at bad conditions."""
 
-The rules of hints are regular expressions that Python and JavaScript read alike, so the form for
-Mechanical Turk gives the same hints while the annotator types.
-"""
+# The rules of hints are regular expressions that Python and JavaScript read alike, so the form for
+# Mechanical Turk gives the same hints while the annotator types.
 
 from __future__ import annotations
 
@@ -393,10 +392,8 @@ def condition_items(path: Path) -> Iterator[Item]:
 
 
 def verification_items(conditions: Iterable[Condition]) -> Iterator[Item]:
-    """Makes the rows to rate. Annotators do not see what a condition was written for, or by whom.
-
-    The second of two equal rows has the id of the first.
-    """
+    """Makes the rows to rate; the second of two equal rows has the id of the first."""
+    # Annotators do not see what a condition was written for, or by whom.
     for one in conditions:
         shown = {"sentence1": one.sentence1, "sentence2": one.sentence2, "condition": one.condition}
         facts = {"pair_id": one.pair_id, "intended": one.intended, "author": one.annotator}

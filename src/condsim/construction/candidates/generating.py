@@ -1,11 +1,8 @@
-"""Candidate sentence pairs: near items, and every pair of their captions that the filters let by.
+"""Candidate pairs: near items, and every pair of their captions that the filters let by."""
 
-C-STS §2.2.1: the images of two captions are near each other, so the captions share something; the
-filters of A.2 then take out what is too alike or too far apart to write conditions for.
-
-Each stage is kept in a cache folder: embeddings, neighbours, and parts of the product. A run that
-was killed goes on from there with the same command; another setting uses what it can.
-"""
+# C-STS §2.2.1: the images of two captions are near each other, so the captions share something; the
+# filters of A.2 take out what is too alike or too far apart to write conditions for. Each stage is
+# kept in a cache folder, so a run that was killed goes on from there with the same command.
 
 from __future__ import annotations
 
@@ -139,11 +136,9 @@ def read_counts(parts: Sequence[Path]) -> FilterCounts:
 def join_parts(
     parts: Sequence[Path], path: Path, *, sample: int | None, seed: int
 ) -> tuple[int, int]:
-    """Makes one file of the parts: each pair of texts once, and a sample of them if wished.
-
-    Two items may have a caption in common, so a pair can come up several times; the first stays.
-    Which pairs a sample takes depends on the pairs and the seed alone.
-    """
+    """Makes one file of the parts: each pair of texts once, and a sample of them if wished."""
+    # Two items may have a caption in common, so a pair can come up several times; the first stays.
+    # Which pairs a sample takes depends on the pairs and the seed alone.
     parquet = require("pyarrow.parquet", extra="build")
     arrow = require("pyarrow", extra="build")
     keys = np.concatenate([_keys(parquet.read_table(part, columns=["pair_id"])) for part in parts])

@@ -1,15 +1,9 @@
-"""Sources of candidates: items with captions, or plain texts.
+"""Sources of candidates: items with captions, or plain texts, each an item with one caption."""
 
-A file of captions has one row a caption and names its item, such as an image; the captions of an
-item need not be adjacent. In a plain text collection each text is an item with one caption, itself.
-
-- **IOU**: intersection over union of the sets of words, without stop words and whatever the case; 0
-  where neither sentence has a content word.
-- **ratio**: words of the shorter by words of the longer. Words are what white space separates: so
-  counted, 94.6 % of the C-STS pairs reach 0.7 (93.6 % where marks are no words).
-- **length**: characters of the shorter.
-- **cosine** of the text encoder's vectors.
-"""
+# IOU is of the sets of words, without stop words and whatever the case; 0 where neither sentence
+# has a content word. The ratio is words of the shorter by words of the longer, where words are what
+# white space separates: so counted, 94.6 % of the C-STS pairs reach 0.7 (93.6 % where marks are no
+# words). The length is in characters of the shorter.
 
 from __future__ import annotations
 

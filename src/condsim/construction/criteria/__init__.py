@@ -1,8 +1,4 @@
-"""Conditional rows from any labelled table: each labelled attribute becomes a condition.
-
-Two texts are alike under the condition "the topic" if their labels of the topic are the same.
-`docs/criteria.md` says how rows are drawn and balanced.
-"""
+"""Conditional rows from any labelled table: each labelled attribute becomes a condition."""
 
 from condsim.lazy import face
 

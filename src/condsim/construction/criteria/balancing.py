@@ -125,11 +125,8 @@ def choose_rows(
     name: str = "texts",
     progress: Progress = silent,
 ) -> Iterator[Chosen]:
-    """Chooses the pairs that become rows, and words their conditions.
-
-    Groups are drawn until there are enough rows; ``criteria`` are names and `Criterion.steps`. The
-    rows come group by group, in random order within a condition.
-    """
+    """Chooses the pairs that become rows, until there are enough, and words their conditions."""
+    # ``criteria`` are names and `Criterion.steps`. Rows come by group, shuffled in a condition.
     selection = _Selection(criteria, settings, name)
     for group in groups:
         if not selection.add(group):
@@ -210,10 +207,8 @@ class _Selection:
         return 2 * rows - paired if self._in_pairs else paired
 
     def _pairs(self, group: TextGroup) -> Iterator[list[Judged]]:
-        """Pairs of texts with a criterion in which they are alike and one in which they are not.
-
-        A pair that would unbalance its criteria waits for others, until many wait.
-        """
+        """Pairs of texts with a criterion in which they are alike and one in which they are not."""
+        # A pair that would unbalance its criteria waits for others, until many wait.
         for both, rows in groupby(group.judged, key=lambda one: one[:2]):
             judged = list(rows)
             self._random.shuffle(judged)
@@ -263,11 +258,9 @@ class _Selection:
     def _balanced(
         self, whole: NDArray[np.int32], overlap: NDArray[np.float32]
     ) -> NDArray[np.int64]:
-        """Places of the rows that leave each wording as often alike as different.
-
-        Rows whose words give their label away are left out first, but no more of them than makes
-        shared words tell nothing.
-        """
+        """Places of the rows that leave each wording as often alike as different."""
+        # Rows whose words give their label away are left out first, but no more of them than makes
+        # shared words tell nothing.
         criterion, distance, wording = whole[:, 2].astype(np.int64), whole[:, 3], whole[:, 4]
         last = self._steps[criterion]
         known = (wording * len(self._steps) + criterion) * (int(self._steps.max()) + 1)

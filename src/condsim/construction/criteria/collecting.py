@@ -43,14 +43,7 @@ def canonical_value(value: Value) -> str:
 
 
 class Criterion:
-    """A criterion: its name and how its values compare.
-
-    What a text says of a criterion, one value or several, is an *answer*, known by its number.
-
-    Attributes:
-        name: The criterion.
-        steps: Grades between the most and the least alike: 1 where answers are alike or different.
-    """
+    """A criterion: what a text says of it, one value or more, is an *answer*, with a number."""
 
     def __init__(
         self,
@@ -63,6 +56,7 @@ class Criterion:
     ) -> None:
         """Reads the answers, each one value or more, and how many texts give each (None: one)."""
         self.name = name
+        # grades between the most and the least alike: 1 where answers are alike or different
         self.steps = 1
         self._ranks: list[int] = []
         self._parts: list[tuple[frozenset[str], ...]] = []
@@ -84,12 +78,8 @@ class Criterion:
         return tuple(self._numbers)
 
     def distance(self, answer1: int, answer2: int) -> int | None:
-        """Compares two answers by their numbers, 0 or above.
-
-        Returns:
-            0 if they are alike, `steps` if they are as different as can be; None if neither can be
-            said, as of "New York" and "New York City", or of answers that share some values.
-        """
+        """0 if two answers are alike, `steps` if as different as can be, None if unknown."""
+        # Unknown: "New York" and "New York City", or answers that share some values.
         if answer1 == answer2:
             return 0
         if self._ranks:

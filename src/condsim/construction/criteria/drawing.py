@@ -1,8 +1,7 @@
-"""Draws groups of texts under the conditions that they share.
+"""Draws groups of texts under the conditions that they share."""
 
-All pairs of a group are judged under each of its criteria, so that a trainer which reads each text
-once under each condition learns from 15 pairs of 6 texts.
-"""
+# All pairs of a group are judged under each of its criteria, so that a trainer which reads each
+# text once under each condition learns from 15 pairs of 6 texts.
 
 from __future__ import annotations
 
@@ -56,12 +55,10 @@ def overlap_of(words1: frozenset[str], words2: frozenset[str]) -> float:
 
 
 def draw_groups(texts: LabelledTexts, settings: CriteriaSettings) -> Iterator[TextGroup]:
-    """Draws groups until none has a new pair; the same seed draws the same groups.
-
-    The texts of a group share two or three criteria where they can. Under the first, some are
-    alike and some are different; the others cut across it where they can. Draws keep each
-    criterion about as often alike as different.
-    """
+    """Draws groups until none has a new pair; the same seed draws the same groups."""
+    # The texts of a group share two or three criteria where they can. Under the first, some are
+    # alike and some are different; the others cut across it where they can. Draws keep each
+    # criterion about as often alike as different.
     drawing = _Drawing(texts, settings)
     while (first := drawing.next_criterion()) is not None:
         group = drawing.group(first)
@@ -229,15 +226,12 @@ class _Drawing:
     def _choose(
         self,
         slots: Sequence[int],
-        answers: Sequence[Sequence[int]],
+        answers: Sequence[Sequence[int]],  # one list for each criterion
         words: Sequence[frozenset[str]] | None,
     ) -> list[int]:
-        """Adds the best text to the first one, again and again.
-
-        The best keeps each criterion balanced, makes pairs that are alike in one criterion and
-        different in another, and misleads by its words if these are given. Texts are known by
-        their places in the pool; ``answers`` has a list of them for each criterion.
-        """
+        """Adds the best text to the first one, again and again; texts are places in the pool."""
+        # The best keeps each criterion balanced, makes pairs that are alike in one criterion and
+        # different in another, and misleads by its words if these are given.
         total = np.clip([self._surplus[slot] for slot in slots], -_DRIFT, _DRIFT)  # (slots,)
         sums = np.tile(total[:, None], len(answers[0]))  # surplus if the text is added
         costs = np.array([self._random.random() for _ in answers[0]])
@@ -343,11 +337,9 @@ def collect_pairs(
 
 
 def groups_of_pairs(pairs: LabelledPairs, settings: CriteriaSettings) -> Iterator[TextGroup]:
-    """The pairs in random order, those that are alike in one criterion and different in another.
-
-    The others are fillers, between them as they are needed, or in the form ``pairs`` before them
-    all, since that form draws its fillers at the end.
-    """
+    """The pairs in random order, those that are alike in one criterion and different in another."""
+    # The others are fillers, between them as they are needed, or in the form ``pairs`` before them
+    # all, since that form draws its fillers at the end.
     order = list(range(len(pairs.labels)))
     random.Random(f"{settings.seed}/{pairs.name}").shuffle(order)
     steps = [steps for _, steps in pairs.criteria]

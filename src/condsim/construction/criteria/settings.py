@@ -76,7 +76,6 @@ class CriteriaSettings(Settings):
             as different; ``none`` keeps them.
         bins: Grades that criteria of numbers are cut into, each of about the same number of texts;
             None compares numbers as names.
-        seed: Seed of all that is drawn.
         criteria: Settings of single criteria, by name.
     """
 

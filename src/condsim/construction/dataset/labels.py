@@ -1,8 +1,7 @@
-"""One label for each row from its ratings; what gets none is listed with the reason.
+"""One label for each row from its ratings; what gets none is listed with the reason."""
 
-C-STS takes one rating a row, in which the annotator may say that the condition does not apply
-(§2.2.2, stage 3). With several ratings condsim takes their median or the label most voted for.
-"""
+# C-STS takes one rating a row, in which the annotator may say that the condition does not apply
+# (§2.2.2, stage 3). With several, condsim takes their median or the label most voted for.
 
 from __future__ import annotations
 

@@ -155,11 +155,10 @@ def _pairwise(labels: IntArray) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class AgainstPeople:
-    """Ratings against the median of what people say of the same rows.
+    """Ratings against the median of what people say of the same rows; shares are in [0, 1]."""
 
-    Where at least half of the people say that the condition does not apply, so does their verdict.
-    Shares are in [0, 1]; ``alpha`` and ``exact`` count the rows where the median is a whole label.
-    """
+    # Where at least half of the people say that the condition does not apply, so does their
+    # verdict; ``alpha`` and ``exact`` count the rows where the median is a whole label.
 
     rater: str  # a model, "MODEL, not shown" for people not shown its rating, or "one person"
     rows: int  # both have rated

@@ -1,13 +1,9 @@
-"""Train, validation and test split, 60 : 15 : 25 as in C-STS §3, with no sentence in two of them.
+"""Train, validation and test split, 60 : 15 : 25 (C-STS §3), and what a data set gives away."""
 
-The released C-STS keeps sentence pairs whole and lets single sentences cross: 718 sentences of the
-re-annotated train file are in its validation file. Here groups of connected pairs are kept whole;
-the pair-only grouping is an option.
-
-What a data set gives away is looked for beside it: texts that are in two splits, and conditions
-that tell the label ("the color" is rated lower than "the animal"). On the re-annotated C-STS,
-conditions alone reach a Spearman of 42.
-"""
+# The released C-STS keeps sentence pairs whole and lets single sentences cross: 718 sentences of
+# the re-annotated train file are in its validation file. Here groups of connected pairs are kept
+# whole; the pair-only grouping is an option. Conditions tell the label, too ("the color" is rated
+# lower than "the animal"): on the re-annotated C-STS they alone reach a Spearman of 42.
 
 from __future__ import annotations
 
@@ -90,7 +86,6 @@ class SplitRules:
 
     Attributes:
         ratios: Train, validation and test, in any unit.
-        seed: Seed of the draw.
         group: ``sentence``: no sentence is in two splits; ``pair``: no sentence pair is, which is
             what the paper's splits keep to.
         oversize: What becomes of a group with more rows than the smallest split should have, by
@@ -272,7 +267,6 @@ def find_leakage(
     Args:
         splits: Rows with conditions by the name of their split; what comes first is trained on.
         resamples: Bootstrap resamples for the intervals.
-        seed: Seed of the resamples.
 
     Raises:
         InputError: If there are fewer than two splits, one has no conditions, or no row of the

@@ -86,7 +86,6 @@ def read_pool(
         item_column: The column that names what several sentences describe, which are not paired;
             each sentence is by itself if None.
         sample: Sentences to draw; all if None.
-        seed: Seed of the draw.
 
     Raises:
         InputError: If a file cannot be read, or fewer than two sentences are left.

@@ -19,14 +19,10 @@ _LOOKED_AT = 4  # pairs for each row that is wanted, at most
 
 
 class Drawing:
-    """Draws rows from pairs, with as many of each function and label as wanted.
+    """Draws rows from pairs, with as many of each function and label as wanted."""
 
-    A function's rows are to be spread evenly over the five labels, so that the condition alone
-    tells little of the label. What pairs do not have is made up for by others, pass by pass.
-
-    Attributes:
-        seen: Pairs that were looked at.
-    """
+    # A function's rows are spread evenly over the five labels, so that the condition alone tells
+    # little of the label. What pairs do not have is made up for by others, pass by pass.
 
     def __init__(
         self, weighted: Sequence[tuple[LabellingFunction, float]], *, rows: int, seed: int
@@ -43,7 +39,7 @@ class Drawing:
         self._read: dict[str, dict[str, object]] = {}  # values by sentence and function
         self._drawn: Counter[tuple[str, int]] = Counter()  # by function and label
         self._labels: Counter[int] = Counter()
-        self.seen = 0
+        self.seen = 0  # pairs that were looked at
 
     def rows(self, pairs: Iterable[Candidate]) -> Iterator[AnsweredRow]:
         """Draws two rows of each pair that has them."""

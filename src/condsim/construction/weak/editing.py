@@ -1,8 +1,7 @@
-"""Counter-edits: minimally changed copies of a text that differ in one respect alone.
+"""Counter-edits: minimally changed copies of a text that differ in one respect alone."""
 
-After counterfactually augmented data (Kaushik et al., 2020), by rule: a number, a negation or a
-word with an opposite is changed, and the functions say what that changes.
-"""
+# After counterfactually augmented data (Kaushik et al., 2020), by rule: a number, a negation or a
+# word with an opposite is changed, and the functions say what that changes.
 
 from __future__ import annotations
 
@@ -188,7 +187,6 @@ def build_counter_edits(
         rows: Most rows, at least 2.
         exclude: Files of texts that must not be used; see `condsim.tasks.held_out_texts`.
         functions: Files that functions of the registry are from, for the manifest.
-        seed: Seed of all that is drawn.
         progress: Called with the stage, the rows written and how many there may be.
 
     Raises:

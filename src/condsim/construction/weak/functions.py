@@ -193,11 +193,9 @@ def node_function(
     also: Iterable[str] = (),
     weight: float = 1.0,
 ) -> LabellingFunction:
-    """Makes a built-in function that reads nodes of a tree; labels are from ``floor`` to 5.
-
-    Each node is held against the most similar one of the other sentence; the label is the mean over
-    both directions.
-    """
+    """Makes a built-in function that reads nodes of a tree; labels are from ``floor`` to 5."""
+    # Each node is held against the most similar one of the other sentence; labels are the mean
+    # over both directions.
 
     def compare(one: Set[Node], two: Set[Node]) -> float:
         known = taxonomy(tree)
@@ -220,10 +218,7 @@ def _say_nodes(nodes: Set[Node]) -> str:
 def read_nodes(
     sentence: Sentence, *, tree: str, of: str | None = None, where: str | None = None
 ) -> frozenset[Node] | Absent | None:
-    """Reads what a sentence mentions of a tree, or below a node of it.
-
-    The attribute is absent if the sentence mentions nothing of the tree ``where``.
-    """
+    """Reads what a sentence mentions of a tree, or below a node; ABSENT if nothing of ``where``."""
     nodes = sentence.nodes(tree, of=None if of is None else taxonomy(tree)[of])
     if nodes:
         return nodes

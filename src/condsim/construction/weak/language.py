@@ -1,18 +1,14 @@
-"""Sentences as the labelling functions see them, trees of words, and the forms of English words.
+"""Sentences as the labelling functions see them, trees of words, and the forms of English words."""
 
-All words and wordings lie in text files: trees in ``words/``, lists in ``lists/``. Each line is an
-entry, indented by two spaces below the one it belongs to:
-
-```
-# a comment
-(animal), creature       a name in brackets is no word itself
-  dog, puppy | leash     words that mean the same; after the bar, words that only hint at it
-! hot dog                phrases that mean nothing here, though their parts do
-```
-
-The words of a tree are nouns, or verbs if it has the line ``# verbs``. The nearer the lowest common
-ancestor of two nodes is to the root, the less they are alike.
-"""
+# All words and wordings lie in text files: trees in ``words/``, lists in ``lists/``. Each line is
+# an entry, indented by two spaces below the one it belongs to:
+#
+#     (animal), creature       a name in brackets is no word itself
+#       dog, puppy | leash     words that mean the same; after the bar, words that only hint at it
+#     ! hot dog                phrases that mean nothing here, though their parts do
+#
+# The words of a tree are nouns, or verbs if it has the line ``# verbs``. The nearer the lowest
+# common ancestor of two nodes is to the root, the less they are alike.
 
 from __future__ import annotations
 

@@ -56,11 +56,7 @@ class Registry:
         return len(self._functions)
 
     def add(self, function: LabellingFunction) -> None:
-        """Adds a function.
-
-        Its name and wordings are its own from now on; a condition in ``also`` stays with the
-        function that understands it already, if there is one.
-        """
+        """Adds a function; a condition in ``also`` stays with one that understands it already."""
         if function.name in self._functions:
             raise InputError(
                 f"Each labelling function must have a name of its own, and there is one called "

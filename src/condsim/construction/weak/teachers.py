@@ -218,11 +218,7 @@ class ModelAnswerer:
     """Answers by a prompted language model; each question is asked once."""
 
     def __init__(self, asker: Asker, *, name: str) -> None:
-        """Settles who is asked; nothing is.
-
-        Args:
-            asker: Asks the model and stores what it answers.
-        """
+        """Settles who is asked; nothing is."""
         self.name = name
         self._asker = asker
 
@@ -272,12 +268,10 @@ def read_answer(text: str) -> str | None:
 def with_answers(
     rows: Iterable[CstsRow], answerer: Answerer, *, seed: int = 0
 ) -> Iterator[TrainingRow]:
-    """Adds to each labelled row what its answers tell, in bounded memory.
-
-    After the row as it was come, where both sentences answer: the row with one sentence, drawn at
-    random, replaced by its answer, with the same label; and the other sentence beside its own
-    answer, in either order, with the label 5. So half of the rows that are added have a 5.
-    """
+    """Adds to each labelled row what its answers tell, in bounded memory."""
+    # After the row as it was come, where both sentences answer: the row with one sentence, drawn at
+    # random, replaced by its answer, with the same label; and the other sentence beside its own
+    # answer, in either order, with the label 5. So half of the rows that are added have a 5.
     draw = random.Random(seed)
     origin = f"answers:{answerer.name}"
     for block in in_blocks((row, row.label) for row in rows if row.label is not None):

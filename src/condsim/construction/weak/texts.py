@@ -164,10 +164,8 @@ def stands_alone(words: list[str], place: int) -> bool:
 
 
 def side_of(words: list[str], known: Mapping[tuple[str, ...], int]) -> int | None:
-    """Says on which side of an attribute a text is; None if on neither or on both.
-
-    A negation up to three words before a word turns it.
-    """
+    """Says on which side of an attribute a text is; None if on neither or on both."""
+    # A negation up to three words before a word turns it.
     found: set[int] = set()
     at = 0
     while at < len(words):

@@ -1,13 +1,10 @@
-"""The coherence model: does a sentence fit its context? (Sun et al., 2022, section 3.2.1, Eq. 1).
+"""The coherence model: does a sentence fit its context? (Sun et al., 2022, §3.2.1, Eq. 1)."""
 
-A sentence vector is the last state of a single-layer LSTM read forwards, joined to that of one
-read backwards. The vectors of the sentence and of those around it are concatenated and mapped to
-one number, whose sigmoid is p(y = 1 | s_i, s_<i, s_>i).
-
-A linear map of a concatenation is a sum of one map for each place. So the projection of a vector
-at each place is computed once for each sentence, and a context is a sum of four of them. That is
-exact for both heads, and it is why a sentence can be scored in 20,000 contexts at once.
-"""
+# A sentence vector joins the last states of two single-layer LSTMs, one read forwards and one
+# backwards. The vectors of the sentence and of those around it are concatenated and mapped to one
+# number, whose sigmoid is p(y = 1 | s_i, s_<i, s_>i). A linear map of a concatenation is a sum of
+# one map for each place, so each vector is projected once for each place and a context is a sum of
+# four projections. That is exact, and why a sentence can be scored in 20,000 contexts at once.
 
 from __future__ import annotations
 
@@ -71,10 +68,8 @@ class CoherenceModel(nn.Module):
         return F.dropout(torch.cat(states)[back], self.settings.dropout, self.training)
 
     def _encode_group(self, tokens: list[IntArray]) -> Tensor:
-        """Both LSTMs read from the left, the second one reversed sentences.
-
-        The state after the last token of each is taken, so that padding behind it has no effect.
-        """
+        """Both LSTMs read from the left, the second one reversed sentences."""
+        # The state after the last token of each is taken, so that padding behind it has no effect.
         lengths = np.array([len(ids) for ids in tokens])
         filled = np.full((2, len(tokens), lengths.max()), self.pad, dtype=np.int64)
         for row, ids in enumerate(tokens):
@@ -91,22 +86,13 @@ class CoherenceModel(nn.Module):
         return torch.cat(ends, dim=-1).float()
 
     def projections(self, vectors: Tensor) -> Tensor:
-        """Projects sentence vectors, ``(m, 2 * hidden)``, to ``(places, m + 1, width)``.
-
-        The last row is that of a missing neighbour.
-        """
+        """Projects sentence vectors, ``(m, 2 * hidden)``, to ``(places, m + 1, width)``."""
+        # The last row is that of a missing neighbour.
         rows = torch.cat([vectors, self.missing[None].to(vectors.dtype)])
         return torch.matmul(rows, self.project)
 
     def context(self, projections: Tensor, neighbours: Tensor) -> Tensor:
-        """Sums the bias and the projections of the sentences around a centre.
-
-        Args:
-            neighbours: Rows of the vectors, ``(k, left + right)``; -1 for none.
-
-        Returns:
-            What a context adds to each unit, ``(k, width)``.
-        """
+        """Sums bias and projections of neighbours, (k, left + right), -1 for none: (k, width)."""
         left = self.settings.left
         total = self.bias.expand(len(neighbours), -1)
         for column, rows in enumerate(neighbours.T):
@@ -115,12 +101,7 @@ class CoherenceModel(nn.Module):
         return total
 
     def logits(self, contexts: Tensor, centres: Tensor) -> Tensor:
-        """Eq. 1 without the sigmoid, ``(k,)``.
-
-        Args:
-            contexts: As :meth:`context` gave them, ``(k, width)``.
-            centres: Projections of the sentences at the centre, ``(k, width)`` or ``(width,)``.
-        """
+        """Eq. 1 without the sigmoid, (k,); centres are projections, (k, width) or (width,)."""
         total = contexts + centres
         return total[:, 0] if self.output is None else self.output(F.relu(total))[:, 0]
 

@@ -56,12 +56,8 @@ class Passages:
     def of_documents(
         cls, starts: IntArray, chosen: BoolArray, *, most: int, left: int, right: int
     ) -> Passages:
-        """Cuts documents of two sentences or more into passages of about equal length.
-
-        Args:
-            starts: First sentence of each document, and n, ``(d + 1,)``.
-            chosen: Which documents, ``(d,)``.
-        """
+        """Cuts documents of two sentences or more into passages of about equal length."""
+        # ``starts``: first sentence of each document, and n, (d + 1,); ``chosen``: (d,).
         rows: list[tuple[int, int, int, int]] = []
         for document in np.flatnonzero(chosen & (np.diff(starts) >= 2)):
             begin, end = int(starts[document]), int(starts[document + 1])
@@ -96,13 +92,10 @@ class Batch:
 def batch_of(
     passages: Passages, chosen: IntArray, random: np.random.Generator, *, left: int, right: int
 ) -> Batch:
-    """Makes one example and one counter-example of each centre of some passages.
-
-    Half of the replacements are other sentences of the centre's passage, so of its document; half
-    are sentences of the other passages of the batch. As passages are drawn from the whole corpus,
-    these are random sentences of it, now and then of another passage of a long document, and every
-    sentence is still encoded once only. A batch of one passage takes all replacements from it.
-    """
+    """Makes one example and one counter-example of each centre of some passages."""
+    # Half of the replacements are of the centre's passage, so of its document; half of the other
+    # passages of the batch. As these are drawn from the whole corpus, they are random sentences of
+    # it, and every sentence is still encoded once only. A batch of one passage takes all from it.
     offsets = np.concatenate([[0], np.cumsum(passages.sizes[chosen])])
     total = int(offsets[-1])
     around = np.array([*range(-left, 0), *range(1, right + 1)])

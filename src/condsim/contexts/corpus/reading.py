@@ -163,10 +163,9 @@ Keys = NDArray[np.uint64]
 
 
 class SeenKeys:
-    """Keys seen so far, as sorted runs, each at least twice as long as the next.
+    """Keys seen so far, as sorted runs, each at least twice as long as the next."""
 
-    Ten million keys take 80 MB, and as much again while runs are merged; in a set some 800 MB.
-    """
+    # Ten million keys take 80 MB, and as much again while runs are merged; in a set some 800 MB.
 
     def __init__(self) -> None:
         self._runs: list[Keys] = []

@@ -28,11 +28,10 @@ def spans(starts: IntArray, lengths: IntArray) -> IntArray:
 
 
 class ArrayWriter:
-    """Writes a one-dimensional ``.npy`` file of a length that is not known before.
+    """Writes a one-dimensional ``.npy`` file of a length that is not known before."""
 
-    NumPy pads the header of such a file so that the length can grow in place: it is written again
-    when the file is closed.
-    """
+    # NumPy pads the header of such a file so that the length can grow in place: it is written again
+    # when the file is closed.
 
     def __init__(self, path: Path, dtype: DTypeLike) -> None:
         self._dtype = np.dtype(dtype)
@@ -229,7 +228,6 @@ class Corpus:
     is not part of it. A *chunk* is a run of consecutive sentences of one document.
 
     Attributes:
-        folder: Its folder.
         revision: 12 hexadecimal digits that stand for its input files, settings and sentences.
         settings: What it was made with.
         counts: What it holds and what was left out.
@@ -372,10 +370,8 @@ def document_starts(corpus: Corpus) -> IntArray:
 
 
 def held_out_documents(starts: IntArray, *, share: float, seed: int) -> BoolArray:
-    """Draws the documents no contextual model is trained on, ``(documents,)``.
-
-    Documents of one sentence have no context, so they are never drawn.
-    """
+    """Draws the documents no model is trained on, ``(documents,)``; never those of one sentence."""
+    # Documents of one sentence have no context.
     if not 0 < share < 1:
         raise InputError(f"The held-out share must be above 0 and below 1. Got {share}.")
     usable = np.flatnonzero(np.diff(starts) >= 2)

@@ -1,14 +1,8 @@
-"""A generator that only counts: the floor that trained ones have to beat.
+"""A generator that only counts: the floor that trained ones have to beat. SSBC has none."""
 
-The probability of a target token is its share in the corpus mixed with its share in the given
-sentences:
-
-    p(token | given) = (1 - share) p(token) + share n(token, given) / n(given)
-
-It is a language model (over the vocabulary it sums to one), so all that reads a trained generator
-reads this one. Nothing is trained and, with the fixed ``share``, nothing is tuned. SSBC has no such
-baseline.
-"""
+# p(token | given) = (1 - share) p(token) + share n(token, given) / n(given), p(token) being the
+# share in the corpus: a language model, as over the vocabulary it sums to one, so all that reads a
+# trained generator reads this one. Nothing is trained and, with the fixed ``share``, nothing tuned.
 
 from __future__ import annotations
 

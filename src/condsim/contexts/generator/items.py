@@ -1,9 +1,8 @@
-"""What the generators read and write: units of given sentences, and targets.
+"""What the generators read and write: units of given sentences, and targets."""
 
-A unit passes through the encoder by itself. With ``encoder: apart`` it is one sentence at one place
-of the context, so it serves every example in which the sentence stands at that place. With
-``encoder: joint`` it is all given sentences of an example.
-"""
+# A unit passes through the encoder by itself. With ``encoder: apart`` it is one sentence at one
+# place of the context, so it serves every example in which the sentence stands at that place. With
+# ``encoder: joint`` it is all given sentences of an example.
 
 from __future__ import annotations
 
@@ -22,10 +21,9 @@ PLACE_BITS = 8  # of a key, below the row of the sentence
 
 @dataclass
 class Units:
-    """What is encoded: each unit once.
+    """What is encoded: each unit once."""
 
-    A key stands for one sentence of the corpus at one place; it is -1 for any other unit.
-    """
+    # A key stands for one sentence of the corpus at one place; it is -1 for any other unit.
 
     tokens: list[IntArray] = field(default_factory=list)
     places: list[IntArray] = field(default_factory=list)  # of each token's sentence, from the left
@@ -119,13 +117,9 @@ def ragged(rows: Sequence[IntArray], *, fill: int) -> tuple[IntArray, BoolArray]
 def length_groups(
     lengths: IntArray, *, call: int, most: int, attended: IntArray | None = None
 ) -> list[IntArray]:
-    """Splits rows into groups, each padded to its longest row, at the least cost.
-
-    Args:
-        lengths: Tokens of each row, ``(n,)``, all above 0.
-        attended: Tokens that each row attends to beside its own, ``(n,)``. Rows of near length are
-            then put together by these, and a quarter of them counts as tokens of the group.
-    """
+    """Splits rows, of lengths above 0, into groups padded to the longest row, at the least cost."""
+    # ``attended``: tokens that each row attends to beside its own. Rows of near length are then put
+    # together by these, and a quarter of them counts as tokens of the group.
     if not len(lengths):
         return []
     order = np.argsort(lengths, kind="stable")

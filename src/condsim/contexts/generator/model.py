@@ -1,17 +1,14 @@
-"""The generators (Sun et al., 2022, section 3.2.2, Eq. 2): p(c_i | c_<i, c_>i) and two backwards.
+"""The generators (Sun et al., 2022, §3.2.2, Eq. 2): p(c_i | c_<i, c_>i) and two backwards."""
 
-``encoder: joint`` is the paper's reading: all given sentences are one input of the encoder.
-``encoder: apart`` (the default) encodes each sentence by itself, and the decoder attends to the
-states of all of them, as in Fusion-in-Decoder (Izacard and Grave, 2021). The states of a sentence
-at a place of the context then depend on nothing else. So they are computed once and shared by every
-sentence scored in that context, by the three terms of Eq. 3 that one model computes, and by the
-overlapping contexts of a document; and attention costs the square of one sentence, not of five.
-In exchange, sentences do not see each other before the decoder sees them all.
-
-Sentence-position embeddings are added to the token embeddings, and the backbone adds those of the
-token positions (section 4.1). The decoder gets the task as a marker added to its first input, so
-that encoder states do not depend on it.
-"""
+# ``encoder: joint`` is the paper's reading: all given sentences are one input of the encoder.
+# ``encoder: apart`` (the default) encodes each by itself, and the decoder attends to the states of
+# all, as in Fusion-in-Decoder (Izacard and Grave, 2021). So the states of a sentence at a place are
+# computed once and shared by every sentence scored in that context, by the three terms of Eq. 3
+# that one model computes, and by overlapping contexts; and attention costs the square of one
+# sentence, not of five. In exchange, sentences do not see each other before the decoder sees them.
+# Sentence-position embeddings are added to those of the tokens, and the backbone adds those of the
+# token positions (§4.1). The task is a marker added to the decoder's first input, so that encoder
+# states do not depend on it.
 
 from __future__ import annotations
 
@@ -66,11 +63,10 @@ class Memory:
 
 
 class StateStore:
-    """Encoder states of units that come up again; those that come first stay.
+    """Encoder states of units that come up again; those that come first stay."""
 
-    With ``encoder: apart`` contexts that suit one sentence often suit others. Whether states are
-    kept or computed anew decides memory and speed, not the scores.
-    """
+    # With ``encoder: apart`` contexts that suit one sentence often suit others. Whether states are
+    # kept or computed anew decides memory and speed, not the scores.
 
     def __init__(self, gigabytes: float) -> None:
         self._bytes = int(gigabytes * 10**9)
@@ -238,10 +234,8 @@ class ContextGenerator(nn.Module):
         return found
 
     def token_scores(self, units: Units, items: Items) -> Tensor:
-        """Log-probabilities of the first item's target tokens by the backbone's own forward pass.
-
-        Slow: a reference for :meth:`log_probabilities`.
-        """
+        """Log-probabilities of the first item's targets by the backbone's own forward pass."""
+        # Slow: a reference for :meth:`log_probabilities`.
         embed, target = self.backbone.get_input_embeddings(), self._tensor(items.targets[0])
         states = [
             self.backbone.get_encoder()(

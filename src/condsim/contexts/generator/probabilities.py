@@ -1,20 +1,13 @@
-"""Probabilities of target tokens: output words mixed with copies, and their loss.
+"""Probabilities of target tokens: output words mixed with copies, and their loss."""
 
-*Copies* are a pointer to the given sentences beside the output words (See et al., 2017, Eq. 8-9).
-Contexts differ mostly in words of theirs that recur. A large Transformer
-learns that from billions of words; a small one trained on millions does not, unless it can point.
-The probability of a token is then
-
-    (1 - g) p_words(token) + g * (attention on the given tokens that are this token),
-
-with a gate g and an attention of one head, both from the decoder's state. Not part of SSBC, whose
-generators are plain Transformers: ``copy: false`` gives those.
-
-*Logits of a whole batch are never held*: the logits of a few rows fit the processor's cache; those
-of a batch (8,000 of them for each token) are hundreds of megabytes, written and read several times.
-So rows are taken in blocks, and in training the gradient of a block is computed with its
-probabilities.
-"""
+# Copies are a pointer to the given sentences (See et al., 2017, Eq. 8-9): contexts differ mostly in
+# words of theirs that recur, which a small Transformer does not learn unless it can point. With a
+# gate g and an attention of one head, both from the decoder's state, a token's probability is
+#     (1 - g) p_words(token) + g * (attention on the given tokens that are this token).
+# Not part of SSBC, whose generators are plain Transformers: ``copy: false`` gives those.
+# Rows are taken in blocks, whose logits fit the processor's cache; those of a batch (8,000 for each
+# token) are hundreds of megabytes, written and read several times. In training the gradient of a
+# block is computed with its probabilities.
 
 from __future__ import annotations
 
@@ -56,12 +49,7 @@ class CopyHead(nn.Module):
     def forward(
         self, hidden: Tensor, keys: Tensor, given: Tensor, attended: Tensor, wanted: Tensor
     ) -> Copied:
-        """Looks for the target tokens, ``(b, t)``, among the given ones, ``(b, s)``.
-
-        Args:
-            hidden: Decoder states, ``(b, t, d)``.
-            keys: Keys of the given tokens, ``(b, s, 64)``.
-        """
+        """Looks for target tokens, (b, t), by states, (b, t, d), among given ones, (b, s)."""
         scores = (self.query(hidden) * _KEY_SIZE**-0.5) @ keys.transpose(1, 2)
         scores = scores.float().masked_fill(~attended[:, None], float("-inf"))
         found = (given[:, None] == wanted[:, :, None]) & attended[:, None]
@@ -76,14 +64,8 @@ class CopyHead(nn.Module):
 def target_log_probabilities(
     hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor
 ) -> Tensor:
-    """Computes log softmax(hidden @ weight.T + bias) at the targets, ``(n,)`` float32; no gradient.
-
-    Args:
-        hidden: Decoder states, ``(n, d)``.
-        weight: Output embeddings, ``(vocabulary, d)``, of the same number format.
-        bias: ``(vocabulary,)`` or None.
-        targets: Token ids, ``(n,)``.
-    """
+    """Computes log softmax(hidden @ weight.T + bias) at the targets, (n,) float32; no gradient."""
+    # Decoder states are (n, d); output embeddings are (vocabulary, d), of the same number format.
     gold = (hidden.float() * weight[targets].float()).sum(dim=-1)
     if bias is not None:
         gold = gold + bias[targets].float()
@@ -106,11 +88,9 @@ def target_log_probabilities(
 
 
 def _row_sums(values: Tensor) -> Tensor:
-    """Sums rows to float32, ``(n,)``.
-
-    A sum of bfloat16 in one go is rounded to 8 bits, and one that asks for float32 is ten times
-    slower; the rounding of 64 parts averages out.
-    """
+    """Sums rows to float32, ``(n,)``."""
+    # A sum of bfloat16 in one go is rounded to 8 bits, and one that asks for float32 is ten times
+    # slower; the rounding of 64 parts averages out.
     parts = next(count for count in (64, 32, 16, 8, 1) if values.shape[1] % count == 0)
     if values.dtype == torch.float32 or parts == 1:
         return values.sum(dim=-1, dtype=torch.float32)
@@ -124,15 +104,9 @@ def mean_cross_entropy(
     targets: Tensor,
     mixture: Copied | None = None,
 ) -> Tensor:
-    """Computes the mean negative log-probability of the targets, with gradients.
-
-    Args:
-        hidden: Decoder states, ``(n, d)``.
-        weight: Output embeddings, ``(vocabulary, d)``.
-        bias: ``(vocabulary,)`` or None; it gets no gradient.
-        targets: Token ids, ``(n,)``.
-        mixture: What the probabilities are mixed from if targets may be copies, each ``(n,)``.
-    """
+    """Computes the mean negative log-probability of the targets; the bias gets no gradient."""
+    # Decoder states are (n, d), output embeddings (vocabulary, d). ``mixture`` is what the
+    # probabilities are mixed from if targets may be copies.
     own, copied = (None, None) if mixture is None else mixture
     loss = _MeanCrossEntropy.apply(  # type: ignore[no-untyped-call]
         hidden, weight, bias, targets, own, copied

@@ -1,8 +1,7 @@
-"""Scoring with trained generators: everything encoded once, sorted by length and batched.
+"""Scoring with trained generators: everything encoded once, sorted by length and batched."""
 
-Scores are log-probabilities per target token, the 1/|s| log p of Eq. 3. The end token is counted
-as a token of the target: without it the probabilities of all sentences would not sum to one.
-"""
+# Scores are log-probabilities per target token, the 1/|s| log p of Eq. 3. The end token is counted
+# as a token of the target: without it the probabilities of all sentences would not sum to one.
 
 from __future__ import annotations
 

@@ -145,10 +145,8 @@ class GeneratorWork:
         return -float(np.mean([self.held_out_loss(task) for task in self.tasks]))
 
     def held_out_loss(self, task: GeneratorTask, *, shift: int = 0) -> float:
-        """Negative log-probability of a target token of held-out documents, in nats.
-
-        With a shift each is generated from the sentences given for an example so much further on.
-        """
+        """Negative log-probability of a target token of held-out documents, in nats."""
+        # With a shift each is generated from the sentences given for an example so much further on.
         centres = self._data.with_target(task, self._data.held_out)
         total, count = 0.0, 0
         for first in range(0, len(centres), _EVALUATED):
@@ -161,11 +159,8 @@ class GeneratorWork:
         return total / count if count else float("nan")
 
     def unigram_loss(self, task: GeneratorTask) -> float:
-        """What :meth:`held_out_loss` would be for a model that knows word frequencies alone.
-
-        Frequencies are those of training targets, end and separator tokens among them, add-one
-        smoothed.
-        """
+        """What :meth:`held_out_loss` would be for a model that knows word frequencies alone."""
+        # Frequencies of training targets, end and separator tokens among them, add-one smoothed.
         centres = self._data.with_target(task, self._data.held_out)
         if not len(centres):
             return float("nan")
@@ -179,11 +174,9 @@ class GeneratorWork:
 
 
 class TaskReport(Settings, allow_inf_nan=True):
-    """Negative log-probability of a target token of held-out documents, in nats; lower is better.
+    """Negative log-probability of a token of held-out documents, in nats; lower is better."""
 
-    Given the sentences of another example, the loss is higher if the generator has learned to use
-    what it is given.
-    """
+    # Given other sentences, the loss is higher if the generator learned to use what it is given.
 
     loss: float
     unigram_loss: float  # of word frequencies alone
@@ -210,8 +203,6 @@ class GeneratorReport(_DocumentCounts):
     """The models of a folder.
 
     Attributes:
-        documents: Documents trained on.
-        held_out_documents: Documents held out.
         models: The reports by name: the task, or ``all``.
     """
 

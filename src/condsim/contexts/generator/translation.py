@@ -1,18 +1,17 @@
-"""A generator for which what a pre-trained encoder reads in a context stands for words like it.
+"""A generator for which what an encoder reads in a context stands for words like it."""
 
-Counts know a word of the context only where it comes again. A *translation* model (Berger and
-Lafferty, 1999; by word vectors, Zuccon et al., 2015) spreads it over the vocabulary, and here each
-given sentence as a whole as well:
-
-    p(token | given) = o p(token) + c C(token) + w sum_g a(g) T(token | g) + s mean_r S(token | r)
-    T(token | g) = p(token)^α exp(cos(token, g) / τ) / Z(g),   a(g) = (-log p(g))^β / sum
-
-p is the share in the corpus, g each token of the given sentences, C the sum of a(g) over the g that
-are the token, r each given sentence, S is T with numbers α' and τ' of its own, and o + c + w + s is
-1. So it is a language model: over the vocabulary it sums to one. The vectors are those of a frozen
-encoder, which reads each entry of the vocabulary by itself, and each sentence. The eight numbers
-maximise the likelihood of the corpus: no label is seen. Not part of SSBC.
-"""
+# Counts know a word of the context only where it comes again. A *translation* model (Berger and
+# Lafferty, 1999; by word vectors, Zuccon et al., 2015) spreads it over the vocabulary, and here
+# each given sentence as a whole as well:
+#
+#     p(token | given) = o p(token) + c C(token) + w sum_g a(g) T(token | g) + s mean_r S(token | r)
+#     T(token | g) = p(token)^α exp(cos(token, g) / τ) / Z(g),   a(g) = (-log p(g))^β / sum
+#
+# p is the share in the corpus, g each token of the given sentences, C the sum of a(g) over the g
+# that are the token, r each given sentence, S is T with numbers α' and τ' of its own; o + c + w + s
+# is 1, so over the vocabulary it sums to one. The vectors are those of a frozen encoder, of each
+# entry of the vocabulary by itself and of each sentence. The eight numbers maximise the likelihood
+# of the corpus: no label is seen. Not part of SSBC.
 
 from __future__ import annotations
 
@@ -52,19 +51,12 @@ _WORD, _SENTENCE = 0, 1
 
 
 class TranslationGenerator(CountsGenerator):
-    """Counts, vectors, and the numbers that are fitted.
-
-    Attributes:
-        vectors: Unit vectors of the entries of the vocabulary, ``(v, d)``; 0 for special tokens.
-    """
+    """Counts, vectors, and the numbers that are fitted."""
 
     def __init__(self, settings: GeneratorSettings, vocabulary: Vocabulary, *, width: int) -> None:
-        """Makes a model of no counts and no vectors; see :meth:`new` and :meth:`open`.
-
-        Args:
-            width: d, the size of the encoder's vectors.
-        """
+        """Makes a model of no counts and no vectors, d is ``width``; see `new` and `open`."""
         super().__init__(settings, vocabulary)
+        # unit vectors of the entries of the vocabulary, (v, d); 0 for special tokens
         self.vectors: Tensor
         self.register_buffer("vectors", torch.zeros(len(vocabulary), width))
         self.numbers = nn.ParameterDict(
@@ -112,10 +104,8 @@ class TranslationGenerator(CountsGenerator):
         )
 
     def keep_normalisers(self, folder: Path, *, progress: StepProgress | None = None) -> None:
-        """Computes log Z of all tokens and sentences, or opens what the folder of the model keeps.
-
-        Scoring needs them all sooner or later, and each is a sum over the vocabulary.
-        """
+        """Computes log Z of all tokens and sentences, or opens what the folder keeps."""
+        # Scoring needs them all sooner or later, and each is a sum over the vocabulary.
         logs, inputs = self._logs(), {"model": sha256_of(folder / MODEL)[:12]}
         both = ((_WORD, "words", self.vectors.numpy()), (_SENTENCE, "sentences", self._corpus))
         for of, name, vectors in both:

@@ -1,11 +1,9 @@
-"""Scoring pairs of the corpus into shards that are never half written (SSBC §3.4).
+"""Scoring pairs of the corpus into shards that are never half written (SSBC §3.4)."""
 
-A shard depends on the settings and its own number alone, so a harvest that was killed writes the
-missing shards, on one machine or several, and ends with the same pairs as one without a break.
-
-The paper scores 100 M pairs and does not say how it draws them. Nearly all random pairs are unlike,
-so a surrogate would see no alike ones; hence a mix.
-"""
+# A shard depends on the settings and its own number alone, so a harvest that was killed writes the
+# missing shards, on one machine or several, and ends with the same pairs as one without a break.
+# The paper scores 100 M pairs and does not say how it draws them. Nearly all random pairs are
+# unlike, so a surrogate would see no alike ones; hence a mix.
 
 from __future__ import annotations
 
@@ -97,12 +95,9 @@ class Drawn:
 
 
 def splits_of(corpus: Corpus) -> NDArray[np.int8]:
-    """The split of every sentence, as its place in `SPLITS`, ``(n,)``: 98 %, 1 % and 1 %.
-
-    The text decides, so a sentence that is repeated is in one split. In a corpus of fewer than
-    1,000 sentences dev and test have ten each, but at most a tenth, or no pairs would be left to
-    judge a model on.
-    """
+    """The split of every sentence, as its place in `SPLITS`, ``(n,)``: 98 %, 1 % and 1 %."""
+    # The text decides, so a repeated sentence is in one split. Below 1,000 sentences dev and test
+    # have ten each, but at most a tenth, or no pairs would be left to judge a model on.
     count = max(round(len(corpus) / _HUNDRED), min(_FEW, len(corpus) // _FEW))
     if count < 2:
         raise InputError(
@@ -341,15 +336,7 @@ class RayEngine(RayWorkers):
     def __call__(
         self, made: Harvest, opener: Callable[[], Origin], numbers: list[int]
     ) -> Iterator[int]:
-        """Writes the shards of some numbers; if a worker dies, another writes its shard.
-
-        Args:
-            opener: Opens corpus, index and scorer in a worker.
-            numbers: Numbers of the shards.
-
-        Yields:
-            Each number when its shard is written, in any order.
-        """
+        """Writes shards and yields their numbers, in any order; a worker that dies is replaced."""
         made = replace(made, folder=made.folder.resolve())  # workers have directories of their own
         yield from self.map(_Worker, (made, opener), numbers, most=len(numbers), what=_FAILED)
 

@@ -26,22 +26,18 @@ _MAGIC = b"PAR1"  # how a whole Parquet file ends
 
 
 class PairMix(Settings):
-    """Shares of the three kinds of pairs, which add up to 1.
-
-    Attributes:
-        tfidf: The partner is one of the ten sentences of the best chunks that are most like the
-            first sentence by TF-IDF, with a word in common. A document of one sentence, which is
-            in no chunk that is found, has one of the ten other such documents most like it.
-        document: The partner is at most ten sentences away in the same document (a hundred in dev
-            and test, where a partner of the same split is rare).
-        random: The partner is any sentence.
-    """
+    """Shares of the three kinds of pairs, which add up to 1."""
 
     what = "mix"
 
+    # The partner is one of the ten sentences of the best chunks that are most like the first by
+    # TF-IDF, with a word in common. A document of one sentence, which is in no chunk that is found,
+    # has one of the ten other such documents most like it.
     tfidf: float = 0.4
+    # The partner is at most ten sentences away in the same document (a hundred in dev and test,
+    # where a partner of the same split is rare).
     document: float = 0.3
-    random: float = 0.3
+    random: float = 0.3  # any sentence
 
     @model_validator(mode="after")
     def _adds_up(self) -> PairMix:
@@ -60,20 +56,13 @@ class PairMix(Settings):
 
 
 class HarvestSettings(Settings):
-    """What a harvest is made of.
-
-    Attributes:
-        pairs: Pairs to draw; a few fewer are written, since a pair that is drawn twice in a shard
-            is written once.
-        shard_pairs: Pairs in a shard: what is lost at most when a machine dies.
-        mix: Shares of the kinds of pairs.
-        seed: Seed of the draw.
-    """
+    """What a harvest is made of."""
 
     what = "harvest"
 
+    # Pairs to draw; one that is drawn twice in a shard is written once.
     pairs: Annotated[int, Field(ge=1)] = 100_000
-    shard_pairs: Annotated[int, Field(ge=1)] = 1_000
+    shard_pairs: Annotated[int, Field(ge=1)] = 1_000  # what is lost at most when a machine dies
     mix: PairMix = PairMix()
     seed: Annotated[int, Field(ge=0)] = 0
 

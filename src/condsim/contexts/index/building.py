@@ -1,8 +1,6 @@
-"""Building the index: chunks to sorted runs on disk, runs merged to weighted posting lists.
+"""Building the index: chunks to sorted runs on disk, runs merged to weighted posting lists."""
 
-The words are those of scikit-learn's ``TfidfVectorizer``: runs of two letters or digits and more,
-in lower case.
-"""
+# Words are those of scikit-learn's ``TfidfVectorizer``: two letters or digits and more, lower case.
 
 from __future__ import annotations
 
@@ -208,12 +206,10 @@ _Keys = NDArray[np.uint64]
 
 
 def build_index(texts: Iterable[str], folder: Path, *, min_df: int) -> dict[str, int]:
-    """Writes the files of an index.
-
-    Weights are those of scikit-learn's ``TfidfVectorizer(ngram_range=(1, 2), min_df=min_df)``:
-    term frequency times ``log((1 + n) / (1 + df)) + 1``, every chunk scaled to length 1. Empty
-    chunks are not counted.
-    """
+    """Writes the files of an index."""
+    # Weights are those of scikit-learn's ``TfidfVectorizer(ngram_range=(1, 2), min_df=min_df)``:
+    # term frequency times ``log((1 + n) / (1 + df)) + 1``, every chunk scaled to length 1. Empty
+    # chunks are not counted.
     runs = write_runs(texts, folder)
     with ExitStack() as stack:
         merge = _Merge(runs, folder, stack, min_df=min_df)

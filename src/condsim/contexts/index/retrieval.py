@@ -1,8 +1,4 @@
-"""Retrieval of text chunks that share words with a sentence: the first step of §3.3.
-
-Source: Sun et al. (2022), §3.3: "TF-IDF weighted BoW bi-gram vectors to perform primary screening
-on the whole corpus to retrieve related text chunks (20K for each sentence)".
-"""
+"""Retrieval of text chunks that share words with a sentence, by TF-IDF of bi-grams (SSBC §3.3)."""
 
 from __future__ import annotations
 

@@ -26,14 +26,9 @@ LIKENESS = 0.5
 def diverse(
     chunks: IntArray, neighbours: Sequence[str], *, count: int, likeness: float = LIKENESS
 ) -> IntArray:
-    """Picks contexts from the best down: their places, ``(at most count,)``.
-
-    A context is taken if its chunk has given none so far and the words of its left neighbour are
-    less than ``likeness`` alike (Jaccard) to those of every one that was taken.
-
-    Args:
-        chunks: Chunk of each context, best context first, ``(k,)``.
-    """
+    """Picks contexts from the best down, at most one of each chunk: their places."""
+    # The words of its left neighbour must be less than ``likeness`` alike (Jaccard) to those of
+    # every one that was taken.
     words, sizes = _word_matrix(neighbours)
     blocked = np.zeros(len(chunks), np.bool_)
     taken: list[int] = []
@@ -237,7 +232,6 @@ class Cost:
     """The work of scoring pairs.
 
     Attributes:
-        pairs: Pairs.
         contexts: Contexts of each pair, C_s1 and C_s2 together.
         models: Terms of Eq. 3 that a generator computes.
         sequences: Target sequences that generators score: for the choice of contexts, for each

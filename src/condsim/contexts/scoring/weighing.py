@@ -1,13 +1,9 @@
-"""λ of Eq. 3 without labels: by how well they tell a sentence's own context from those of others.
+"""λ of Eq. 3 without labels: by how well they tell a sentence's own context from others'."""
 
-The paper gives no λ and does not say how they were chosen; labelled pairs would be the usual way.
-Here a conditional logit (McFadden, 1974) is fitted to sentences of held-out documents:
-
-    p(context | sentence) = exp(λ · terms of the context) / sum over the contexts of a group
-
-Terms are those of the score, less the mean of each context where the centring takes that off. Not
-part of SSBC.
-"""
+# The paper gives no λ and does not say how they were chosen; labelled pairs would be the usual way.
+# Here a conditional logit (McFadden, 1974) is fitted to sentences of held-out documents: p(context
+# | sentence) = exp(λ · terms of the context) / sum over the contexts of a group. Terms are those of
+# the score, less the mean of each context where the centring takes that off. Not part of SSBC.
 
 from __future__ import annotations
 
@@ -70,18 +66,9 @@ class FittedWeights:
 def fit_weights(
     scorer: OriginScorer, corpus: Corpus, rows: IntArray, *, sentences: int = 640, seed: int = 0
 ) -> FittedWeights:
-    """Fits λ to sentences in their own contexts and in those of the others of a group of 16.
-
-    Args:
-        scorer: Computes terms; those of weight 0 keep it.
-        rows: Sentences of documents that no model was trained on, ``(n,)``.
-        sentences: How many of them to take, half to fit to and half to measure on.
-        seed: Seed of the draw.
-
-    Raises:
-        InputError: If fewer than 64 of the rows have a sentence on both sides, or no term tells
-            contexts apart.
-    """
+    """Fits λ to sentences in their own contexts and in those of the others of a group of 16."""
+    # ``rows`` are sentences of documents that no model was trained on; half are fitted to, half
+    # measured on. Terms of weight 0 keep it.
     whole = rows[(corpus.neighbours(rows, left=1, right=1) >= 0).all(axis=1)]
     count = min(sentences, len(whole))
     groups = count // GROUP
@@ -113,10 +100,8 @@ def fit_weights(
 
 
 def _terms(scorer: OriginScorer, corpus: Corpus, groups: IntArray) -> NDArray[np.float64]:
-    """Terms of each sentence in the contexts of its group, its own first, ``(n, 16, terms)``.
-
-    NaN for a context from where another sentence of the group stands.
-    """
+    """Terms of each sentence in the contexts of its group, its own first, ``(n, 16, terms)``."""
+    # NaN for a context from where another sentence of the group stands.
     centres = np.array([np.roll(group, -place) for group in groups for place in range(GROUP)])
     found = scorer.terms_less_means(corpus.sentences(centres[:, 0]), list(centres))
     terms = np.stack([np.stack([one[name] for name in scorer.weights.used], -1) for one in found])

@@ -1,15 +1,11 @@
-"""Correlations, and one correlation for a year of STS, whose test set is several subsets.
+"""Correlations, and one correlation for a year of STS, whose test set is several subsets."""
 
-| aggregation | what it is | who reports it |
-|---|---|---|
-| ``all`` | the subsets put one after the other, then one Spearman | SBERT, SimCSE, SSBC, MTEB |
-| ``mean`` | the mean of the Spearman of each subset | Giorgi et al., 2021 (DeCLUTR) |
-| ``wmean`` | the same, each subset weighted by its rows | BERT-flow, BERT-whitening |
-
-Figures of one kind are not comparable with those of another (SimCSE, Gao et al., 2021, appendix B,
-the source of the table; SSBC does not say which, but its baselines are those of SBERT). ``mean``
-and ``wmean`` do not ask a model to rank the pairs of one subset among those of another.
-"""
+# ``all``: the subsets put one after the other, then one Spearman (SBERT, SimCSE, SSBC, MTEB);
+# ``mean``: the mean of the Spearman of each subset (Giorgi et al., 2021, DeCLUTR); ``wmean``: the
+# same, each weighted by its rows (BERT-flow, BERT-whitening). Figures of one kind are not
+# comparable with those of another (SimCSE, Gao et al., 2021, appendix B, the source of this; SSBC
+# does not say which, but its baselines are those of SBERT). ``mean`` and ``wmean`` do not ask a
+# model to rank the pairs of one subset among those of another.
 
 from __future__ import annotations
 

@@ -50,10 +50,8 @@ def pair_accuracy(scores: ArrayLike, *, high: NDArray[np.int64], low: NDArray[np
 
 
 def triplet_wins(scores: NDArray[np.floating]) -> NDArray[np.float64]:
-    """1 where an anchor is nearer to its positive, else 0; ``(n,)`` from scores ``(2 n,)``.
-
-    The pairs with the positives come first. Equal scores are wrong.
-    """
+    """1 where an anchor is nearer to its positive, else 0; ``(n,)`` from scores ``(2 n,)``."""
+    # The pairs with the positives come first. Equal scores are wrong.
     count = len(scores) // 2
     return (scores[:count] > scores[count:]).astype(np.float64)
 
@@ -75,8 +73,6 @@ def auroc(
         scores: Finite numbers, ``(n,)``.
         positive: Which rows are positive, ``(n,)``; both kinds must be there.
         clusters: The sentence pair each row belongs to, ``(n,)``.
-        resamples: Number of bootstrap resamples.
-        seed: Seed of the draws.
 
     Returns:
         The area, 0 to 1 (0.5 is chance), and its 95 % interval.
@@ -158,24 +154,16 @@ class Metrics:
 
     def __init__(
         self,
-        scores: Sequence[Float64Array],
+        scores: Sequence[Float64Array],  # of each scorer, (n,), finite
         *,
-        gold: Float64Array,
+        gold: Float64Array,  # in [0, 1], (n,)
+        # the condition-only prediction, (n,); None makes partial_spearman NaN
         given: Float64Array | None = None,
-        high: NDArray[np.int64] = NO_ROWS,
-        low: NDArray[np.int64] = NO_ROWS,
+        high: NDArray[np.int64] = NO_ROWS,  # row of the higher label of each of p pairs, (p,)
+        low: NDArray[np.int64] = NO_ROWS,  # row of the lower label, (p,)
         names: Collection[str] = tuple(METRICS),
     ) -> None:
-        """Prepares what does not change from one resample to the next.
-
-        Args:
-            scores: The scores of each scorer, each ``(n,)`` and finite.
-            gold: Gold similarity in [0, 1], ``(n,)``.
-            given: The condition-only prediction, ``(n,)``, held fixed in the partial Spearman; None
-                where there are no conditions, which makes it NaN.
-            high: Row of the higher label of each pair whose labels differ, ``(p,)``.
-            low: Row of the lower label of each of these pairs, ``(p,)``.
-        """
+        """Prepares what does not change from one resample to the next."""
         self._names = names
         self._scores = [values - values.mean() for values in scores]
         # Centred, so that what counts as constant does not depend on where the scale begins.

@@ -1,10 +1,9 @@
-"""The same statistics over many resamples at once, as functions of integer row weights.
+"""The same statistics over many resamples at once, as functions of integer row weights."""
 
-A resample that draws a row three times is the sample with that row weighted 3. So a block of
-resamples is a matrix of weights ``(b, n)``, values are sorted once instead of once a resample, and
-the average ranks of every resample come from one cumulative sum. With all weights 1 each function
-here equals its namesake in :mod:`condsim.evaluation.statistics.correlation`.
-"""
+# A resample that draws a row three times is the sample with that row weighted 3. So a block of
+# resamples is a matrix of weights (b, n), values are sorted once instead of once a resample, and
+# the average ranks of every resample come from one cumulative sum. With all weights 1 each function
+# here equals its namesake in ``correlation``.
 
 from __future__ import annotations
 
@@ -63,8 +62,6 @@ def bootstrap(
     Args:
         statistic: Maps row weights ``(b, n)`` to values ``(..., b)``, one for each resample.
         clusters: The sentence pair each row belongs to, ``(n,)``.
-        resamples: Number of resamples.
-        seed: Seed of the draws.
 
     Returns:
         The values, ``(..., resamples)``; NaN where the statistic does not exist.
@@ -182,10 +179,8 @@ class ResampledRanks:
         self._inverse = inverse  # (n,)
 
     def __call__(self, weights: Float64Array) -> Float64Array:
-        """Ranks the rows of each resample, less the mean rank, ``(b, n)``.
-
-        Rows of weight 0 get the rank they would have between their neighbours; they never count.
-        """
+        """Ranks the rows of each resample, less the mean rank, ``(b, n)``."""
+        # Rows of weight 0 get the rank they would have between their neighbours; they never count.
         drawn = np.add.reduceat(weights[:, self._order], self._starts, axis=1)  # (b, unique)
         last = np.cumsum(drawn, axis=1)
         ranks = last - (drawn - 1.0) / 2
@@ -195,10 +190,7 @@ class ResampledRanks:
 
 
 def weighted_correlation(x: Float64Array, y: Float64Array, weights: Float64Array) -> Float64Array:
-    """Pearson correlation of x and y, each ``(n,)`` or ``(b, n)``, on each resample; ``(b,)``.
-
-    NaN where x or y is constant within the resample.
-    """
+    """Pearson of x and y, (n,) or (b, n), on each resample, (b,); NaN where one is constant."""
     x, y = np.broadcast_to(x, weights.shape), np.broadcast_to(y, weights.shape)
     deviations_x = x - weighted_mean(x, weights)[:, None]
     deviations_y = y - weighted_mean(y, weights)[:, None]

@@ -70,17 +70,14 @@ class Column:
 
 @dataclass(frozen=True)
 class SuiteRow:
-    """What one scorer reached.
-
-    ``figures`` has metrics x 100 by key of the column, then by name, the one in tables first. The
-    mean over the columns of SSBC Table 2, if all are there, has the key ``avg``; so has that over
-    all sets with a group, beside ``avg:GROUP`` for each. Columns that do not suit the scorer are
-    missing.
-    """
+    """What one scorer reached; columns that do not suit it are missing."""
 
     name: str
     baseline: bool  # whether it is one of the baselines that are always there
     revision: str | None
+    # Metrics x 100 by key of the column, then by name, the one in tables first. ``avg`` is the mean
+    # over the columns of SSBC Table 2, if all are there, or over all sets with a group, beside
+    # ``avg:GROUP`` for each.
     figures: Mapping[str, Mapping[str, Metric]]
     comparison: Mapping[str, Difference]  # by key, the metric in tables less the reference's
     seconds: float | None  # to load and score; None if all scores were kept from before

@@ -1,11 +1,10 @@
-"""The data sets of a suite: where they lie, and those that have conditions.
+"""The data sets of a suite: where they lie, and those that have conditions."""
 
-Conditional suites are rows drawn from sets of labelled attributes, and written pairs. In both, a
-condition alone tells nothing of the label, so they are measured by Spearman and by pair accuracy:
-how often a model ranks two conditions of one text pair as their labels do. The slices of written
-pairs are those on which small encoders fail; words decide what is in them, so that a slice is the
-same for every model.
-"""
+# Conditional suites are rows drawn from sets of labelled attributes, and written pairs. In both a
+# condition alone tells nothing of the label, so they are measured by Spearman and by how often a
+# model ranks two conditions of one text pair as their labels do. The slices of written pairs are
+# those on which small encoders fail; words decide what is in them, so that a slice is the same for
+# every model.
 
 from __future__ import annotations
 
@@ -164,10 +163,7 @@ NO_NUMBERS = frozenset(
 
 
 def has_negation(text: str) -> bool:
-    """Whether a text holds a negation word.
-
-    Returns:
-        True for a word of `NEGATIONS` or one that ends in ``n't``, in any case.
+    """Whether a text holds a word of `NEGATIONS` or one that ends in ``n't``, in any case.
 
     Example:
         >>> [has_negation(text) for text in ("It doesn't fit.", "It fits.", "Dont buy it")]
@@ -179,10 +175,6 @@ def has_negation(text: str) -> bool:
 
 def asks_for_number(condition: str) -> bool:
     """Whether a condition asks for a number, a quantity, a time or a price.
-
-    Returns:
-        True if it has a word of `NUMBERS` or begins as one of `NUMBER_QUESTIONS`, and has no word
-        of `NO_NUMBERS`.
 
     Example:
         >>> conditions = ("waiting time", "How many guests?", "the opinion about the price")

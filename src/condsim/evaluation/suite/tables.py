@@ -1,7 +1,6 @@
-"""The report of a suite as tables, as Markdown and as a heat map.
+"""The report of a suite as tables, as Markdown and as a heat map."""
 
-With groups the tables have a row for each data set and two columns for each scorer.
-"""
+# With groups the tables have a row for each data set and two columns for each scorer.
 
 from __future__ import annotations
 

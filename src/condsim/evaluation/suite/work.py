@@ -1,8 +1,7 @@
-"""Scores and bootstrap draws of the suite, computed or found where they were kept.
+"""Scores and bootstrap draws of the suite, computed or found where they were kept."""
 
-STS-B is made of STS 2012-2017 and captions return from year to year, so sentences are in several
-pairs; sorted by length over all sets, they leave hardly any padding in a batch.
-"""
+# STS-B is made of STS 2012-2017 and captions return from year to year, so sentences are in several
+# pairs; sorted by length over all sets, they leave hardly any padding in a batch.
 
 from __future__ import annotations
 
@@ -263,11 +262,10 @@ class Entrant:
 
 @dataclass(frozen=True)
 class SuiteWork:
-    """Scores and draws of scorers on the data sets of a suite.
+    """Scores and draws of scorers on the data sets of a suite."""
 
-    Keys of the store are made of the version of the model, the texts and the options, so what is
-    found is what would be computed.
-    """
+    # Keys of the store are made of the version of the model, the texts and the options, so what is
+    # found is what would be computed.
 
     tasks: Mapping[str, SuiteTask]
     store: KeptArrays

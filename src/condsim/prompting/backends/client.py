@@ -179,11 +179,7 @@ class _AsyncHttp(openai.DefaultAsyncHttpxClient):
 
 
 class Client:
-    """Asks one model of one server; after a failure, what was not sent is dropped.
-
-    Attributes:
-        dialect: The fields that the server takes, learnt from its refusals.
-    """
+    """Asks one model of one server; after a failure, what was not sent is dropped."""
 
     def __init__(
         self,
@@ -197,7 +193,7 @@ class Client:
         max_new_tokens: int,
         probabilities: bool,
     ) -> None:
-        self.dialect = dialect
+        self.dialect = dialect  # the fields that the server takes, learnt from its refusals
         self._model, self._address, self._timeout_s = model, address, timeout_s
         self._max_new_tokens, self._probabilities = max_new_tokens, probabilities
         self._slots = asyncio.Semaphore(concurrency)

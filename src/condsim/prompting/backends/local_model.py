@@ -48,15 +48,11 @@ def first_line(error: BaseException) -> str:
 
 
 class PromptTokenizer:
-    """Turns prompts into the tokens a model sees.
-
-    Attributes:
-        chat: Whether prompts are put into the tokenizer's chat template.
-    """
+    """Turns prompts into the tokens a model sees."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, *, name: str) -> None:
         self._tokenizer: Any = tokenizer  # its call takes more than the base class says
-        self.chat = bool(tokenizer.chat_template)
+        self.chat = bool(tokenizer.chat_template)  # prompts are put into it
         self._start = next(
             (id_ for id_ in (tokenizer.bos_token_id, tokenizer.eos_token_id) if id_ is not None), 0
         )
@@ -69,10 +65,8 @@ class PromptTokenizer:
             ) from error
 
     def encode(self, prompts: Sequence[str]) -> list[list[int]]:
-        """Tokenises prompts, whole.
-
-        A template that can leave out a model's thinking does: 20 tokens are too few for it.
-        """
+        """Tokenises prompts, whole."""
+        # A template that can leave out a model's thinking does: 20 tokens are too few for it.
         texts = list(prompts)
         if self.chat:
             texts = [
@@ -96,11 +90,9 @@ class PromptTokenizer:
 def longest_prompt(
     config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase, *, max_new_tokens: int
 ) -> int | None:
-    """How many tokens of prompt a model takes.
-
-    T5 and its kin have relative positions and no last one. The 512 of their tokenizers is the
-    length they were first trained at; few-shot prompts are longer, and FLAN was trained on those.
-    """
+    """How many tokens of prompt a model takes."""
+    # T5 and its kin have relative positions and no last one. The 512 of their tokenizers is the
+    # length they were first trained at; few-shot prompts are longer, and FLAN was trained on those.
     if getattr(config, "relative_attention_num_buckets", None):
         return None
     text_config = config.get_text_config(decoder=not config.is_encoder_decoder)
@@ -127,12 +119,7 @@ def padded(
 
 
 class Numbers:
-    """The tokens of a vocabulary that read as a number by themselves.
-
-    Attributes:
-        value_of: Value of each such token id: ``4``, `` 4`` and ``4.0`` are three tokens of 4.
-        values: The distinct values, ascending.
-    """
+    """Tokens that read as a number by themselves: ``4``, `` 4`` and ``4.0`` are three of 4."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, *, vocabulary: int) -> None:
         special = set(tokenizer.all_special_ids)
@@ -151,13 +138,9 @@ class Numbers:
 
 
 class NumberMass(LogitsProcessor):
-    """Keeps the probability of each number at each step, and changes nothing.
+    """Keeps the probability of each number at each step, and changes nothing."""
 
-    All scores of a batch would be gigabytes: 20 steps of 150,000 tokens for every prompt.
-
-    Attributes:
-        steps: For each step the probabilities of ``Numbers.values``, (batch, values).
-    """
+    # All scores of a batch would be gigabytes: 20 steps of 150,000 tokens for every prompt.
 
     def __init__(self, numbers: Numbers, *, device: torch.device) -> None:
         column = {value: number for number, value in enumerate(numbers.values)}
@@ -165,7 +148,7 @@ class NumberMass(LogitsProcessor):
         self._ids = torch.tensor(list(numbers.value_of), dtype=torch.long, device=device)
         self._columns = torch.tensor(columns, dtype=torch.long, device=device)
         self._values = len(column)
-        self.steps: list[Tensor] = []
+        self.steps: list[Tensor] = []  # probabilities of ``Numbers.values``, (batch, values) each
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Notes one step."""

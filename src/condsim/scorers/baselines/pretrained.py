@@ -1,15 +1,12 @@
-"""Baselines on pre-trained vectors: averaged GloVe, and BERTScore.
+"""Baselines on pre-trained vectors: averaged GloVe, and BERTScore."""
 
-"Avg. GloVe embeddings" of Reimers and Gurevych (2019, Table 1), which SSBC (Table 2) takes over:
-the words are those of sentence-transformers' ``WhitespaceTokenizer``, its stop words left out, and
-the vectors are averaged by its own modules. Only the file is read here: its reader leaves out bad
-lines without an error, holds numbers in double precision, and downloads what it does not find.
-
-BERTScore (Zhang et al., 2020) is how well the tokens of two sentences can be matched. The figures
-are those of the package ``bert-score``: F1 of the greedy matching of token vectors by cosine,
-without idf and without rescaling, which change no order or hardly any. Needs
-``pip install 'condsim[train,bertscore]'``.
-"""
+# "Avg. GloVe embeddings" of Reimers and Gurevych (2019, Table 1), which SSBC (Table 2) takes over:
+# the words are those of sentence-transformers' ``WhitespaceTokenizer``, its stop words left out,
+# and the vectors are averaged by its own modules. Only the file is read here: its reader leaves out
+# bad lines without an error, holds numbers in double precision, and downloads what it does not
+# find.
+# BERTScore (Zhang et al., 2020) is F1 of the greedy matching of token vectors by cosine, as the
+# package ``bert-score`` has it, without idf and rescaling, which change no order or hardly any.
 
 from __future__ import annotations
 
@@ -67,11 +64,7 @@ class GloveScorer(EncoderScorer):
 
 
 def read_vectors(path: Path) -> tuple[list[str], FloatArray]:
-    """Reads word vectors as text.
-
-    Returns:
-        The words, a word that is there twice only once, and their vectors, ``(words, dimension)``.
-    """
+    """Reads word vectors as text: the words, each once, and the vectors, ``(words, dimension)``."""
     dimension = 0
     words: dict[str, None] = {}
     values = array("f")

@@ -149,14 +149,12 @@ class _SparseRows:
 
 
 class TfIdfRidge(Generic[Document]):
-    """Linear ridge regression with an intercept on L2-normalised TF-IDF features.
+    """Linear ridge regression with an intercept on L2-normalised TF-IDF features."""
 
-    The features are those of scikit-learn's ``TfidfVectorizer`` at its defaults (smoothed idf,
-    ``ln((1 + n) / (1 + df)) + 1``, rows of length 1) and the fit is that of its ``Ridge``; the
-    tests hold both against it. The normal equations are solved by conjugate gradients, which only
-    multiply by the sparse matrix: memory grows with the number of words, not with the square of
-    the vocabulary.
-    """
+    # The features are those of scikit-learn's ``TfidfVectorizer`` at its defaults (smoothed idf,
+    # ``ln((1 + n) / (1 + df)) + 1``, rows of length 1) and the fit is that of its ``Ridge``; the
+    # tests hold both against it. The normal equations are solved by conjugate gradients, which only
+    # multiply by the sparse matrix: memory grows with the number of words, not its square.
 
     def __init__(
         self,
@@ -259,12 +257,9 @@ class TfIdfRidge(Generic[Document]):
 def _solve(
     features: _SparseRows, means: Float64Array, targets: Float64Array, alpha: float
 ) -> Float64Array:
-    """Solves ``(Xc' Xc + alpha I) w = Xc' y`` for the centred features ``Xc = X - 1 means'``.
-
-    Conjugate gradients (Hestenes and Stiefel, 1952); the centring is done on the products, since
-    centred features would no longer be sparse. Takes X ``(n, d)``, the mean of each feature and the
-    centred targets y; returns the coefficients w ``(d,)``.
-    """
+    """Solves ``(Xc' Xc + alpha I) w = Xc' y``; Xc are the centred features ``X - 1 means'``."""
+    # Conjugate gradients (Hestenes and Stiefel, 1952); the centring is done on the products, since
+    # centred features would no longer be sparse. Targets are centred before.
 
     def centred_transpose(vector: Float64Array) -> Float64Array:
         return features.transposed_times(vector) - means * float(vector.sum())

@@ -104,10 +104,8 @@ def _next_line(path: Path, stream: BinaryIO, number: int) -> bytes:
 def csv_records(
     path: Path, lines: Iterator[str], *, strict: bool = True
 ) -> Iterator[tuple[int, list[str]]]:
-    """Splits comma separated lines, quoted as RFC 4180 says; a header is a record like others.
-
-    Unless ``strict``, a stray quote is forgiven and a record of empty cells is a blank line.
-    """
+    """Splits comma separated lines, quoted as RFC 4180 says; a header is a record like others."""
+    # Unless ``strict``, a stray quote is forgiven and a record of empty cells is a blank line.
     reader = csv.reader(lines, strict=strict)
     row = 0  # the header's
     while True:

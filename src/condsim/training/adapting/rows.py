@@ -171,7 +171,6 @@ def split_labelled(
 
     Args:
         share: Share of the rows to measure on, in (0, 1).
-        seed: Seed of the draw.
 
     Returns:
         The rows to train on and the rows to measure on, in the order given.
@@ -350,10 +349,8 @@ def carried_calibration(
 def carried_head(
     before: EmbeddingScorer, after: EmbeddingScorer, pairs: Pairs
 ) -> ApplicabilityHead | None:
-    """Changes the weights of a head so that it says the same of pairs as the model before.
-
-    The change is a ridge regression of the logits; where the embeddings did not move, it is 0.
-    """
+    """Changes the weights of a head so that it says the same of pairs as the model before."""
+    # The change is a ridge regression of the logits; where the embeddings did not move, it is 0.
     from sklearn.linear_model import Ridge
 
     head = before.head

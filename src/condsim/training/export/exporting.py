@@ -294,11 +294,9 @@ def _input_names(model: SentenceTransformer) -> tuple[str, ...]:
 
 
 def _trace(model: SentenceTransformer) -> onnx.ModelProto:
-    """Traces an encoder.
-
-    The exporter is torch's older one (``dynamo=False``): it needs nothing but ``onnx``, and its
-    graph is what ONNX Runtime's own fusions know.
-    """
+    """Traces an encoder."""
+    # The exporter is torch's older one (``dynamo=False``): it needs nothing but ``onnx``, and its
+    # graph is what ONNX Runtime's own fusions know.
     names = _input_names(model)
     # Rows of different lengths, so that the traced graph has seen padding.
     features = model.preprocess([["the color", "A red ball."], ["the animal", "A dog"]])

@@ -1,11 +1,10 @@
-"""Static int8 quantisation of an ONNX encoder, with smoothed activations.
+"""Static int8 quantisation of an ONNX encoder, with smoothed activations."""
 
-Dynamic quantisation, the usual choice, takes one scale for all activations of a batch, so the score
-of a row moves with its neighbours (by up to 0.04 for MiniLM), and a few outlier channels spend most
-of the 256 levels. Here activation scales are fixed beforehand on sample texts and outliers are
-moved into the weights (SmoothQuant, Xiao et al., 2023, Eq. 3 and 4): ``x W = (x / s) (s W)``. A row
-then has one score whatever it is batched with, and embeddings are nearer to float32.
-"""
+# Dynamic quantisation, the usual choice, takes one scale for all activations of a batch, so the
+# score of a row moves with its neighbours (by up to 0.04 for MiniLM), and a few outlier channels
+# spend most of the 256 levels. Here activation scales are fixed beforehand on sample texts and
+# outliers are moved into the weights (SmoothQuant, Xiao et al., 2023, Eq. 3 and 4): ``x W = (x / s)
+# (s W)``. A row then has one score in any batch, and embeddings are nearer to float32.
 
 from __future__ import annotations
 
@@ -27,11 +26,9 @@ _Batch = Mapping[str, NDArray[np.int64]]
 
 
 def quantize_static(model: ModelProto, samples: Iterable[_Batch]) -> ModelProto:
-    """Quantises matrix products and embedding tables to 8 bits.
-
-    Activations: unsigned, one scale and zero point per product, fixed. Weights: one scale per
-    output channel. Embedding tables: one scale per row.
-    """
+    """Quantises matrix products and embedding tables to 8 bits."""
+    # Activations: unsigned, one scale and zero point per product, fixed. Weights: one scale per
+    # output channel. Embedding tables: one scale per row.
     result = ModelProto()
     result.CopyFrom(model)
     graph = result.graph
@@ -153,11 +150,9 @@ def _smoothing(weights: list[_Floats], magnitude: _Floats) -> _Floats:
 
 
 def _weight_steps(weight: _Floats) -> _Floats:
-    """Scale of each output channel, (N,), so that no processor saturates.
-
-    x86 without VNNI instructions adds two neighbouring products of a byte and a signed byte in 16
-    bits. With a pair of weights that sum to 128 at most, 255 times that still fits.
-    """
+    """Scale of each output channel, (N,), so that no processor saturates."""
+    # x86 without VNNI instructions adds two neighbouring products of a byte and a signed byte in 16
+    # bits. With a pair of weights that sum to 128 at most, 255 times that still fits.
     even = np.pad(weight, ((0, weight.shape[0] % 2), (0, 0)))
     pairs = even.reshape(-1, 2, weight.shape[1])  # (K / 2, 2, N)
     positive, negative = np.maximum(pairs, 0).sum(axis=1), np.maximum(-pairs, 0).sum(axis=1)

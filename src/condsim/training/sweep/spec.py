@@ -108,8 +108,6 @@ class SweepSpec:
         base: The base recipe with the keys of ``set`` changed.
         space: The recipe keys that vary, dotted for a weight such as ``objective.quad``.
         sampler: ``grid`` runs every combination, ``random`` and ``tpe`` run ``trials`` of them.
-        trials: Number of trials.
-        seed: Seed of the sampler.
         seeds: Recipe seeds that the best recipe is trained with at the end, all different.
         test: Held-out file, scored once at the end; never used for choosing.
     """

@@ -1,9 +1,8 @@
-"""The trials of a sweep in an Optuna study: handed out to processes, taken back from dead ones.
+"""The trials of a sweep in an Optuna study: handed out to processes, taken back from dead ones."""
 
-The study is one SQLite file. It gets all its trials when it is made, as waiting *slots*, which
-Optuna hands out to whichever process asks. A process that trains sends a heartbeat; the slot of one
-that was killed is queued again, with the same values, a little after its last beat.
-"""
+# The study is one SQLite file. It gets all its trials when it is made, as waiting *slots*, which
+# Optuna hands out to whichever process asks. A process that trains sends a heartbeat; the slot of
+# one that was killed is queued again, with the same values, a little after its last beat.
 
 from __future__ import annotations
 
@@ -203,10 +202,8 @@ def _sampler(spec: SweepSpec, number: int) -> BaseSampler:
 def _run_one(
     study: Study, spec: SweepSpec, run: Callable[[Point], Mapping[str, Any]], *, lock: Path
 ) -> None:
-    """Takes the next waiting slot and runs it under heartbeats.
-
-    SQLite locks no row, so two processes could take one slot: the lock is held until it is taken.
-    """
+    """Takes the next waiting slot and runs it under heartbeats."""
+    # SQLite locks no row, so two processes could take one slot: the lock is held until it is taken.
     lost = False
     held = ExitStack()
 
