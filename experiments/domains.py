@@ -126,8 +126,8 @@ PAGE_TEXT = """# Texts beyond captions
 How well the model that ships does on texts of many kinds, beside the model that shipped before it
 (of captions alone), plain sentence embeddings with the condition put in front of the text, the
 share of words two texts have in common, and a regression on the condition alone. In both suites
-rows are drawn so that the condition alone tells nothing. `python -m experiments.domains` makes
-this page.
+rows are drawn so that the condition alone tells nothing. `python -m experiments.domains --model
+LABEL=NAME`, once for each model, makes this page.
 
 ## Open sets of labelled texts
 

@@ -21,6 +21,14 @@ _PARTIAL = ".partial"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
+def expanded(path: Path | str) -> Path:
+    """The path with ``~`` replaced by a home; an `InputError` where there is no such user."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Gives a temporary path beside ``path`` and renames it over ``path`` on success."""

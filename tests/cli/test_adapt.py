@@ -12,6 +12,7 @@ import typer
 from typer.testing import CliRunner
 
 from condsim.cli.adapt import adapt, draw_rows
+from condsim.errors import InputError
 from condsim.evaluation import Metric, ModelResult, Report
 from condsim.progress import silent
 from condsim.training import Adaptation, AdaptSettings
@@ -102,3 +103,27 @@ def test_adapt_of_the_page_runs_with_the_default_model(tmp_path) -> None:
     assert done.exit_code == 0, done.output
     assert (tmp_path / "model" / "applicability.json").is_file()
     assert "pair accuracy" in done.stdout
+
+
+def test_rows_of_a_table_are_all_trained_on_where_a_file_is_measured_on(tmp_path) -> None:
+    table = tmp_path / "tickets.csv"
+    rows = [f"Text {number},{number % 3}\n" for number in range(30)]
+    table.write_text("text,topic\n" + "".join(rows))
+    (train,) = draw_rows(
+        table, tmp_path, AdaptSettings(), text="text", criteria=["topic"], rows=200,
+        parts=("train",), progress=silent,
+    )  # fmt: skip
+    with train.open(newline="") as stream:
+        drawn = list(csv.DictReader(stream))
+    assert len({row[side] for row in drawn for side in ("sentence1", "sentence2")}) == 30
+
+
+def test_rows_of_a_table_that_cannot_be_drawn_name_the_table(tmp_path) -> None:
+    table = tmp_path / "tickets.csv"
+    table.write_text("text,topic\n" + "".join(f"Text {number},same\n" for number in range(9)))
+    with pytest.raises(InputError, match="condsim build criteria") as caught:
+        draw_rows(
+            table, tmp_path, AdaptSettings(), text="text", criteria=["topic"], rows=20,
+            parts=("train",), progress=silent,
+        )  # fmt: skip
+    assert "jsonl" not in str(caught.value)

@@ -82,3 +82,20 @@ def test_dedupe_dates_and_numbers_mixed_are_refused(file, tmp_path):
     file.write_text(TEXTS.replace("2026-03-01", "17"))
     error = invoke(file, tmp_path / "out.csv", "--keep", "newest:date").exception
     assert "row 3 (line 4), column 'date': is a number, while rows before have a date" in str(error)
+
+
+def test_dedupe_groups_keeps_columns_that_are_called_as_its_own(tmp_path):
+    file, groups = tmp_path / "in.csv", tmp_path / "groups.csv"
+    file.write_text("text,group,group.1\nA dog runs.,alpha,one\nA dog runs.,beta,two\n")
+    invoke(file, tmp_path / "out.csv", "--groups", groups)
+    with groups.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows[0]) == 7
+    assert {"alpha", "one"} < set(rows[0].values())
+
+
+def test_dedupe_number_too_large_for_a_date_is_refused(tmp_path):
+    file = tmp_path / "in.jsonl"
+    file.write_text(json.dumps({"text": "A dog.", "age": 10**400}) + "\n")
+    result = invoke(file, tmp_path / "out.csv", "--keep", "newest:age")
+    assert isinstance(result.exception, InputError)

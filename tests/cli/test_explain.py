@@ -78,3 +78,14 @@ def test_explain_command_bad_input_is_one_line(arguments, message):
     with pytest.raises(InputError, match=message):
         raise result.exception
     assert "\n" not in str(result.exception)
+
+
+def test_explain_file_with_a_text_too_long_names_the_row_first(tmp_path):
+    file = tmp_path / "in.jsonl"
+    rows = [ROW, ["x" * 20_001, *ROW[1:]]]
+    names = ("sentence1", "sentence2", "condition")
+    lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]
+    file.write_text("\n".join(lines))
+    result = run("--file", file, "--output", tmp_path / "out.jsonl")
+    assert "row 2" in str(result.exception)
+    assert isinstance(result.exception, InputError)

@@ -237,6 +237,14 @@ def test_score_parquet_dates_become_text_and_bytes_are_refused(tmp_path, numbers
     assert (row["day"], row["tags"]) == ("2024-02-29", ["x"])
     error = fault("--file", write_parquet(file, raw=b"x"), "--output", tmp_path / "out.jsonl")
     assert "row 1, column 'raw': must be a value of JSON, got a bytes" in str(error)
+    invoke("--file", file, "--output", tmp_path / "out.parquet")
+    assert parquet.read_table(tmp_path / "out.parquet")["raw"].to_pylist() == [b"x"]
+
+
+def test_score_parquet_nan_is_an_empty_cell_of_json(tmp_path, numbers):
+    file = write_parquet(tmp_path / "in.parquet", price=float("nan"))
+    invoke("--file", file, "--output", tmp_path / "out.jsonl")
+    assert '"price": null' in (tmp_path / "out.jsonl").read_text()
 
 
 def test_score_column_name_twice_numbered(tmp_path, numbers):

@@ -33,3 +33,8 @@ def test_no_rows_have_no_error_to_tell() -> None:
 def test_unequal_lengths_or_no_bin_are_one_clear_line(gold: list[float], bins: int) -> None:
     with pytest.raises(InputError, match="as many labels as scores, and one bin or more"):
         calibration_error([0.5, 0.5], gold, bins=bins)
+
+
+@pytest.mark.parametrize("gold", [[0, 0, 1, 1], [0, 1, 0, 1]])
+def test_equal_scores_share_their_labels_whatever_their_order(gold: list[float]) -> None:
+    assert calibration_error([0.5] * 4, gold, bins=2) == pytest.approx(0.0)

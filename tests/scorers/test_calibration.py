@@ -114,3 +114,10 @@ def test_fit_calibration_few_equal_or_far_values_strictly_increasing(raw):
 def test_fit_calibration_bad_input_refused(raw, gold, knots, message):
     with pytest.raises(InputError, match=message):
         fit_calibration(raw, gold, knots=knots)
+
+
+def test_fit_calibration_gives_equal_texts_the_highest_score(rows):
+    raw, gold = rows
+    calibration = fit_calibration([*raw, 1.0, 1.0], [*gold, 0.75, 1.0])
+    assert (calibration.raw[-1], calibration.score[-1]) == (1.0, 1.0)
+    assert fit_calibration([1.0], [0.5]).apply([-1.0, 1.0]).tolist() == [0.0, 1.0]

@@ -202,3 +202,18 @@ def test_plot_writes_a_panel_for_each_condition(encoder, tmp_path, texts):
 def test_plot_of_nothing_refused(tmp_path):
     with pytest.raises(InputError, match="one condition or more"):
         plot_clusters([], tmp_path / "none.png")
+
+
+class NoisyEncoder(KeywordEncoder):
+    """Gives equal texts vectors that differ in the last bits, as batches of a model do."""
+
+    def _embed(self, texts):
+        vectors = super()._embed(texts)
+        noise = np.random.default_rng(0).normal(0, 1e-8, vectors.shape)
+        return (vectors + noise).astype(np.float32)
+
+
+def test_cluster_min_size_keeps_equal_texts_together():
+    texts = [f"A {colour} car, 1." for colour in COLOURS] * 40
+    labels = cluster(texts, "the colour", model=NoisyEncoder()).labels
+    assert len(set(zip(texts, labels.tolist(), strict=True))) == 3

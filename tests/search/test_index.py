@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime
 import shutil
 import signal
 import subprocess
@@ -256,3 +257,21 @@ def test_open_sees_what_another_process_wrote(made, rows, scorer, tmp_path):
     made.add([{"id": "f", "text": "A yellow boat"}])
     time.sleep(0.01)
     assert len(other.search("A boat", "r")) == 6
+
+
+def test_build_csv_keeps_numbers_that_a_float_would_round(scorer, tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_text(
+        "text,id,huge\nOne boat,1234567890123456789,99999999999999999999\n"
+        "Two cars,1234567890123456788,99999999999999999998\n",
+        "utf-8",
+    )
+    index = Index.build(path, tmp_path / "made", model=scorer)
+    assert index.about.columns == {"text": "text", "id": "int", "huge": "text"}
+    assert index.delete(where="id = 1234567890123456789") == 1
+
+
+def test_build_rows_of_python_keeps_dates_as_text(scorer, tmp_path):
+    rows = [{"text": "One boat", "day": datetime.date(2024, 1, 2)}]
+    (hit,) = Index.build(rows, tmp_path / "made", model=scorer).search("boat", "r")
+    assert hit.columns["day"] == "2024-01-02"

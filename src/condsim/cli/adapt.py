@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,13 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from condsim.cli.running import long_work
-from condsim.errors import require
+from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
     from condsim.progress import Progress
     from condsim.training import Adaptation, AdaptSettings
-
-_PAIRS = {"sentence1", "sentence2", "condition", "label"}
 
 
 def adapt(
@@ -91,15 +90,16 @@ def adapt(
     }
     settings = AdaptSettings(**{key: one for key, one in given.items() if one is not None})
     names = {*column_names(labelled)}
-    is_table = not names & (_PAIRS - {"label"}) and (text in names or bool(criteria))
+    is_table = not names & {"sentence1", "sentence2"} and (text in names or bool(criteria))
     with TemporaryDirectory(prefix="condsim-") as folder, long_work() as progress:
         train, measured = labelled, dev
         if is_table:
-            train, drawn = draw_rows(
+            parts = ("train", "dev") if dev is None else ("train",)
+            train, *drawn = draw_rows(
                 labelled, Path(folder), settings, text=text, criteria=criteria, rows=rows,
-                progress=progress,
+                parts=parts, progress=progress,
             )  # fmt: skip
-            measured = dev or drawn
+            measured = dev or drawn[0]
         result = adapt_model(
             train, output, model=model or "default", dev=measured, settings=settings, force=force
         )
@@ -114,9 +114,10 @@ def draw_rows(
     text: str,
     criteria: list[str] | None,
     rows: int,
+    parts: Sequence[str] = ("train", "dev"),
     progress: Progress,
-) -> tuple[Path, Path]:
-    """Draws pairs from a table: some texts for training, the others to measure on."""
+) -> list[Path]:
+    """Draws pairs from a table: some texts for training, the others, if asked, to measure on."""
     import numpy as np
 
     from condsim.construction import CriteriaSettings, build_criteria
@@ -126,23 +127,30 @@ def draw_rows(
     found = list(iter_rows(table, columns=(text, *(criteria or ())), others=True))
     texts = list(dict.fromkeys(row.text(text) for row in found))
     order = np.random.default_rng(settings.seed).permutation(len(texts))
-    kept = {texts[place] for place in order[: round(settings.dev_share * len(texts))].tolist()}
+    held = settings.dev_share if "dev" in parts else 0.0
+    kept = {texts[place] for place in order[: round(held * len(texts))].tolist()}
     outputs = []
-    for part in ("train", "dev"):
+    for part in parts:
         chosen = [row.record for row in found if (row.text(text) in kept) == (part == "dev")]
         source = folder / part / f"{stem_of(table)}.jsonl"
         source.parent.mkdir()
         write_text(source, "".join(f"{json.dumps(one)}\n" for one in chosen))
         output = folder / f"{stem_of(table)}-{part}.csv"
-        share = settings.dev_share if part == "dev" else 1 - settings.dev_share
+        share = held if part == "dev" else 1 - held
         drawn = CriteriaSettings(
             rows=max(2, round(rows * share)),
             form="pairs" if part == "dev" else "groups",
             seed=settings.seed,
         )
-        build_criteria([source], output, drawn, text=text, criteria=criteria, progress=progress)
+        try:
+            build_criteria([source], output, drawn, text=text, criteria=criteria, progress=progress)
+        except InputError as error:
+            reason = str(error).replace(str(source), str(table))
+            raise InputError(
+                f"{reason} ('condsim build criteria' has more options; adapt takes its rows.)"
+            ) from None
         outputs.append(output)
-    return outputs[0], outputs[1]
+    return outputs
 
 
 def _show(result: Adaptation, output: Path) -> None:

@@ -57,7 +57,7 @@ def cluster(
         bool, typer.Option("--umap", help="Reduce the embeddings by UMAP first.")
     ] = False,
     model: Model = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of k-means and UMAP.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of k-means and UMAP.")] = 0,
     plot: Annotated[Path | None, typer.Option(help="Also draw the texts: a PNG file.")] = None,
     json: Annotated[Path | None, typer.Option(help="Also write the summary as JSON.")] = None,
 ) -> None:

@@ -19,7 +19,15 @@ from condsim.cli.running import check_output, long_work
 from condsim.errors import InputError, require
 from condsim.loading import load_scorer
 from condsim.search import Duplicates, find_duplicates
-from condsim.tasks import Row, aligned_records, is_table, iter_rows, kept_record, write_records
+from condsim.tasks import (
+    Row,
+    aligned_records,
+    is_table,
+    iter_rows,
+    kept_record,
+    unique_names,
+    write_records,
+)
 
 Record = dict[str, object]
 
@@ -63,7 +71,7 @@ def _age(row: Row, column: str, kinds: dict[str, str]) -> float:
         return -math.inf
     try:
         kind, age = "a number", float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         try:
             date = datetime.datetime.fromisoformat(str(value))
         except ValueError:
@@ -113,7 +121,8 @@ def _groups(records: Iterable[Record], found: Duplicates) -> Iterator[Record]:
             }
             spool.seek(starts[place])
             record = json.loads(spool.readline())
-            yield {**ours, **{f"{k}.1" if k in ours else k: v for k, v in record.items()}}
+            names = unique_names([*ours, *record])[len(ours) :]
+            yield {**ours, **dict(zip(names, record.values(), strict=True))}
 
 
 def dedupe(

@@ -14,7 +14,7 @@ from condsim.cli.running import long_work
 from condsim.errors import InputError
 from condsim.files import write_text
 from condsim.loading import load_scorer
-from condsim.scorers import PICTURES, SAMPLES, PairScorer, Scale
+from condsim.scorers import PICTURES, SAMPLES, PairScorer, Scale, check_explained
 from condsim.tasks import iter_rows, kept_record, write_records
 
 if TYPE_CHECKING:
@@ -49,7 +49,14 @@ def _explain_file(file: Path, output: Path, *, model: str | None, options: dict[
             yield {**kept, **dict(zip(_COLUMNS, texts, strict=True)), "explanation": found}
             progress("explain", done, total)
 
-    total = sum(1 for row in iter_rows(file, columns=_COLUMNS) if all(map(row.text, _COLUMNS)))
+    total = 0
+    for row in iter_rows(file, columns=_COLUMNS):
+        total += 1
+        texts = {name: row.text(name) for name in _COLUMNS}
+        try:
+            check_explained(1, sentence1=texts["sentence1"], sentence2=texts["sentence2"])
+        except InputError as error:
+            raise InputError(f"{row.place()}: {error}") from None
     with long_work(log=None, resume="Nothing was written.") as progress:
         written = write_records(output, rows(progress))
     typer.echo(f"{output}: {written} rows explained", err=True)

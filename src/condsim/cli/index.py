@@ -92,8 +92,14 @@ def add(
     """
     from condsim.search import Index
 
-    with long_work(log=None) as progress:
-        opened = Index.open(folder, model=model)
+    opened = Index.open(folder, model=model)
+    resume = "The same command goes on from here."
+    if opened.about.key is None:
+        resume = (
+            f"Rows without keys may be there already: look with 'condsim index info {folder}', or "
+            "the same command adds them again."
+        )
+    with long_work(log=None, resume=resume) as progress:
         change = opened.update if update else opened.add
         found = change(file, progress=progress)
     typer.echo(f"{folder}: {_counted(found)}; {len(opened):,} texts", err=True)

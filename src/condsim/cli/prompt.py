@@ -98,7 +98,7 @@ def _write_predictions(scorer: PromptScorer, task: Task, path: Path) -> None:
             )
 
 
-def _show_examples(scorer: PromptScorer, task: Task, count: int) -> None:
+def _show_examples(answered: list[_Answered], task: Task, count: int) -> None:
     """Prints rows at equal steps of the error, the best first, as Table 5 of the C-STS paper."""
     import numpy as np
     from rich.table import Table
@@ -106,7 +106,6 @@ def _show_examples(scorer: PromptScorer, task: Task, count: int) -> None:
 
     from condsim.terminal import Terminal
 
-    answered = list(_answered(scorer, task))
     ordered = sorted(answered, key=lambda one: abs(one.value - float(task.labels[one.row])))
     places = np.linspace(0, len(ordered) - 1, num=min(count, len(ordered))).round().astype(int)
     table = Table(title="Predictions", title_justify="left", show_lines=True)
@@ -274,13 +273,14 @@ def prompt(
         report = evaluate_prompt(
             scorer, task, settings=settings.model_dump(), resamples=resamples, seed=seed
         )
+        if predictions is not None:
+            _write_predictions(scorer, task, predictions)
+        answered = list(_answered(scorer, task)) if examples else []
     _print_report(report)
     if json is not None:
         report.to_json(json)
-    if predictions is not None:
-        _write_predictions(scorer, task, predictions)
     if examples:
-        _show_examples(scorer, task, examples)
+        _show_examples(answered, task, examples)
 
 
 def _dry_run(scorer: PromptScorer, task: Task, *, show: int) -> None:

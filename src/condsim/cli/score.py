@@ -23,6 +23,7 @@ from condsim.cli.options import (
     check_engine,
     revision_of,
 )
+from condsim.cli.running import check_output
 from condsim.errors import InputError, require
 from condsim.files import replacing
 from condsim.loading import load_scorer
@@ -76,6 +77,7 @@ def _score_to_file(
     file: Path, output: Path, *, model: str | None, scale: Scale, device: str | None
 ) -> None:
     """Scores a file into another, whose suffix says the format."""
+    check_output("--output", output)
     load = partial(load_scorer, model, device=device)
     if output.suffix.lower() == ".parquet":
         rows = _score_parquet(file, output, load, scale=scale)
@@ -94,7 +96,8 @@ def _score_parquet(file: Path, output: Path, load: Load, *, scale: Scale) -> int
         )
     arrow = require("pyarrow", extra="parquet")
     parquet = require("pyarrow.parquet", extra="parquet")
-    scores = array("f", (float(str(row["score"])) for row in _scored(file, load, scale=scale)))
+    scored = _scored(file, load, scale=scale, others=False)
+    scores = array("f", (float(str(row["score"])) for row in scored))
     rows = 0
     with ExitStack() as stack:  # the first reading found every fault of the file
         unfinished = stack.enter_context(replacing(output))
@@ -153,11 +156,17 @@ def _print_pair(
 
 
 def _scored(
-    file: Path, load: Load, *, scale: Scale, table: bool = False, block: int | None = None
+    file: Path,
+    load: Load,
+    *,
+    scale: Scale,
+    table: bool = False,
+    block: int | None = None,
+    others: bool = True,
 ) -> Iterator[Record]:
     """Yields the rows of a file with their scores; the model is loaded when the first is read."""
     # For a ``table``, every row has the columns of all rows.
-    ragged, records = _records(file, table=table)
+    ragged, records = _records(file, table=table, others=others)
     scored = _with_scores(records, load, scale=scale, block=block or ROWS)
     return aligned_records(scored, last=["score"]) if table and ragged else scored
 
@@ -182,7 +191,7 @@ def _with_scores(
         pending = list(islice(records, block))
 
 
-def _records(file: Path, *, table: bool) -> tuple[bool, Iterator[dict[str, object]]]:
+def _records(file: Path, *, table: bool, others: bool) -> tuple[bool, Iterator[dict[str, object]]]:
     """Opens a file, or standard input: whether rows may differ in columns, and the checked rows."""
     if str(file) == "-":
         if sys.stdin is None:
@@ -191,7 +200,7 @@ def _records(file: Path, *, table: bool) -> tuple[bool, Iterator[dict[str, objec
             sys.stdin.buffer, name="standard input", columns=_COLUMNS, others=True
         )
     else:
-        suffix, rows = suffix_of(file), iter_rows(file, columns=_COLUMNS, others=True)
+        suffix, rows = suffix_of(file), iter_rows(file, columns=_COLUMNS, others=others)
 
     def checked() -> Iterator[dict[str, object]]:
         for row in rows:

@@ -40,6 +40,7 @@ from .explaining import (
     Occlusion as Occlusion,
     Reader as Reader,
     Word as Word,
+    check_explained as check_explained,
 )
 from .inputs import (
     SAMPLES as SAMPLES,

@@ -131,10 +131,12 @@ def fit_calibration(raw: ArrayLike, gold: ArrayLike, *, knots: int = 16) -> Cali
         )
     if knots < 1:
         raise InputError(f"The 'knots' of a calibration must be 1 or more. Got {knots} instead.")
-    low = -1.0 if x.min() > -1 else float(x.min()) - 1.0
-    high = 1.0 if x.max() < 1 else float(x.max()) + 1.0
+    low = -1.0 if x.min() >= -1 else float(x.min()) - 1.0
+    high = 1.0 if x.max() <= 1 else float(x.max()) + 1.0
     centres, means, counts = _bins(x, y, knots)
     centres, means = _pool_adjacent_violators(centres, means, counts)
+    inner = (low < centres) & (centres < high)  # what lies at an end has the score of the end
+    centres, means = centres[inner], means[inner]
     at = np.concatenate([[low], centres, [high]])
     score = np.concatenate([[0.0], means, [1.0]])
     score = (1 - _TILT) * score + _TILT * (at - low) / (high - low)

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 from condsim import __version__
 from condsim.encoders import Inputs, Layout, Order
 from condsim.errors import ModelError
-from condsim.files import sha256_of, write_text
+from condsim.files import expanded, sha256_of, write_text
 from condsim.scorers.calibration import Calibration
 
 DEFAULT_FOLDER = Path(__file__).resolve().parents[1] / "assets" / "default"
@@ -60,7 +60,7 @@ def revision_of(model: str) -> str | None:
         for a model that was not downloaded yet, and for a prompted model or a pipeline of
         `condsim.contexts`, which keep their own answers.
     """
-    path = Path(model).expanduser()
+    path = expanded(model)
     if model == "default" and not path.is_dir():
         path = DEFAULT_FOLDER
     if (folder := packaged_folder(model)) is not None:

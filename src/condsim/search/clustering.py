@@ -306,6 +306,7 @@ def _densest(space: FloatArray, min_size: int, *, reduced: bool) -> IntArray:
     """Clusters by HDBSCAN, of the first principal components unless they are reduced already."""
     if not reduced:
         space = PCA(min(_COMPONENTS, *space.shape), random_state=0).fit_transform(space)
+        space = np.round(space, 5)  # equal texts differ in the last bits, which is no structure
     method = HDBSCAN(min_cluster_size=min_size, min_samples=min(_NEIGHBOURS, min_size), copy=True)
     found: IntArray = method.fit_predict(space)
     return found

@@ -223,8 +223,8 @@ def find_duplicates(
     if iter(texts) is texts:
         raise InputError("The 'texts' are iterated over twice; give a list, not an iterator.")
     cosine = at_least if scorer.calibration is None else scorer.calibration.lowest_raw(at_least)
-    if cosine == np.inf:
-        highest = scorer.calibration.score[-1] if scorer.calibration else 1.0
+    if cosine > 1:
+        highest = float(scorer.calibration.apply(1.0)) if scorer.calibration else 1.0
         raise InputError(
             f"No pair reaches a score of {at_least}: {scorer.name!r} gives {highest:.4f} at most. "
             "Lower 'at_least'."

@@ -351,6 +351,11 @@ class Index:
         self._about = self._store.about()
         check_model(self._store, found, self._model)
         if found.source != wanted.source:
+            if not found.complete:
+                raise InputError(
+                    f"{self._store.uri} holds the unfinished index of other rows. Remove that "
+                    "folder, or give another."
+                )
             raise InputError(
                 f"{self._store.uri} holds an index of other rows. Add to it with condsim index "
                 "add, or give another folder."

@@ -37,9 +37,10 @@ _TYPES = {
     "json": pa.string(),
     "text": pa.string(),
 }
-_INT = re.compile(r"-?(0|[1-9]\d{0,17})")  # what begins with 0 is a code, not a number
+_INT = re.compile(r"-?(0|[1-9]\d*)")  # what begins with 0 is a code, not a number
 _FLOAT = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d{1,2})?")
 _INTS = range(-(2**63), 2**63)
+_DIGITS = 20  # of the longest of them, with its sign
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,8 @@ class Source:
         hashed = hashlib.sha256()
         for row in self:
             rows += 1
-            row.text(self.text)
+            if not row.text(self.text).strip():
+                raise InputError(f"{row.place(self.text)}: must have text. Remove the row.")
             if self.key is not None:
                 keys.append(digest_of(key_of(row, self.key)))
             for name, value in row.record.items():
@@ -124,7 +126,9 @@ class Source:
             return "json"
         if self.typed:
             return "text"
-        return "int" if _INT.fullmatch(value) else "float" if _FLOAT.fullmatch(value) else "text"
+        if _INT.fullmatch(value):
+            return "int" if len(value) <= _DIGITS and int(value) in _INTS else "text"
+        return "float" if _FLOAT.fullmatch(value) else "text"
 
     def _check_keys(self, digests: IntArray) -> None:
         """Refuses a key that occurs twice; names its second row."""
@@ -239,9 +243,10 @@ def _cell(row: Row, name: str, kind: Kind) -> object:
     if value is None or (value == "" and kind != "text"):
         return None
     if kind == "json":
-        return json.dumps(value, ensure_ascii=False)
+        return json.dumps(value, ensure_ascii=False, default=str)
     if kind == "text":
-        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        is_text = isinstance(value, str)
+        return value if is_text else json.dumps(value, ensure_ascii=False, default=str)
     return value if kind == "bool" else (int if kind == "int" else float)(str(value))
 
 

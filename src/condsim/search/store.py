@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 
 from condsim import __version__
 from condsim.errors import CondSimError, InputError, require
-from condsim.files import check_folder
+from condsim.files import check_folder, expanded
 from condsim.kept import digest, locked
 from condsim.scorers import EmbeddingScorer, revision_of
 from condsim.search.rows import NUMBER, VECTOR, Kind, Source, Surveyed
@@ -88,7 +88,7 @@ class Store:
     def __init__(self, uri: str | Path) -> None:
         """Keeps the address; nothing is read or made yet."""
         self.uri = str(uri)
-        self.folder = None if "://" in self.uri else Path(self.uri).expanduser()
+        self.folder = None if "://" in self.uri else expanded(self.uri)
         self._tables: dict[str, Any] = {}
         self._numbers: dict[str, tuple[int, IntArray]] = {}
         self._opened: Any = None

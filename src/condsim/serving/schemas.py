@@ -227,7 +227,7 @@ class ClusterAnswer(BaseModel):
     method: str
     labels: list[int]
     clusters: list[dict[str, Any]]
-    silhouette: float | None
+    silhouette: float | None = None
 
 
 class Word(BaseModel):

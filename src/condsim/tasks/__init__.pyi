@@ -42,6 +42,7 @@ from .rows import (
     stem_of as stem_of,
     suffix_of as suffix_of,
     text_lines as text_lines,
+    unique_names as unique_names,
     write_records as write_records,
     write_tsv as write_tsv,
 )

@@ -146,6 +146,7 @@ def _table(path: Path, *, text: str, separator: str | None) -> Iterator[Criteria
             name: values
             for name, value in row.record.items()
             if name != text
+            and name.strip("_ ")  # the index of a pandas file has no name
             and (values := _values(value, row.place(name), name, separator=separator))
         }
         yield CriteriaText(row.text(text), found, row.place())

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -24,7 +25,7 @@ from condsim.tasks.graded import (
     load_scored_pairs,
 )
 from condsim.tasks.nli import NLI_COLUMNS
-from condsim.tasks.rows import check_file, column_names, file_start
+from condsim.tasks.rows import check_file, column_names, file_lines
 from condsim.tasks.sick import SICK_COLUMNS, load_sick
 from condsim.tasks.sts import is_sts_input, is_sts_tsv, load_sts
 from condsim.tasks.stsb import GLUE_MARKS, STSB_COLUMNS, load_stsb, load_stsb_glue
@@ -140,7 +141,6 @@ def load_hub_set(hub: HubName, path: Path, *, name: str | None = None) -> Task |
     return task
 
 
-_LOOKED_AT = 64 * 1024  # bytes; the first line of an STS-B file is far shorter
 _BY_COLUMNS = (
     (GLUE_MARKS, load_stsb_glue),
     (SICK_COLUMNS, load_sick),
@@ -262,9 +262,11 @@ def _without_conditions(path: Path, name: str | None) -> Task | None:
 
 def _is_stsb(path: Path) -> bool:
     """Whether the first line that is not blank is one of an STS-B file."""
-    start = file_start(path, _LOOKED_AT).decode("utf-8", errors="replace")
-    lines = start.removeprefix("\ufeff").split("\n")
-    fields = next((line for line in lines if line.strip("\r")), "").split("\t")
+    try:
+        with closing(file_lines(path)) as lines:
+            fields = next((line for line in lines if line.strip("\r\n")), "").split("\t")
+    except InputError:  # whoever reads the rows says what is wrong
+        return False
     try:
         float(dict(zip(STSB_COLUMNS, fields, strict=False))["score"])
     except (KeyError, ValueError):

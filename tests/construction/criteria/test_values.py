@@ -32,6 +32,12 @@ def _distances(answers: Sequence[Sequence[str]], **settings: Any) -> list[list[i
         ("tea", "coffee", 1),
         ("New York", "New York City", None),
         ("vegan", "not vegan", 1),
+        ("-1", "1", 1),
+        ("<30", ">30", 1),
+        ("C", "C++", 1),
+        ("B-", "B+", 1),
+        ("blue-green", "blue green", 0),
+        ("< 5", "<5", 0),
     ],
 )
 def test_distance_of_written_values_is_that_of_their_meaning(

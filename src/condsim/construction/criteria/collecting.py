@@ -17,7 +17,9 @@ from condsim.construction.criteria.settings import CriteriaSettings, CriterionSe
 from condsim.errors import InputError, unknown_name
 from condsim.tasks import CriteriaText, HeldOutTexts, shown, text_digest
 
-_PART = re.compile(r"[^\W_]+|[$£€¥%]")
+_PART = re.compile(  # words with a sign or a bound before, and what "C++" and "B-" end in
+    r"(?:(?<![^\W_])[-\u2212](?=\d)|[<>\u2264\u2265]=?\s*)?[^\W_]+(?:[+#]+|(?<=\b\w)-(?!\w))?|[$£€¥%]"
+)
 _POSSESSIVE = re.compile("['\u2019]s\\b")  # \u2019: the curly apostrophe
 _ARTICLES = frozenset(("a", "an", "the"))
 _NEGATIONS = frozenset(("no", "not", "non", "never", "without"))
@@ -38,7 +40,8 @@ def canonical_value(value: Value) -> str:
         ('eagle nest', '2 seater')
     """
     text = str(value).lower()
-    words = [word for word in _PART.findall(_POSSESSIVE.sub("", text)) if word not in _ARTICLES]
+    parts = ("".join(part.split()) for part in _PART.findall(_POSSESSIVE.sub("", text)))
+    words = [part for part in parts if part not in _ARTICLES]
     return " ".join(_NUMBERS.get(word, word) for word in words) or text
 
 

@@ -128,6 +128,8 @@ def calibration_error(scores: ArrayLike, gold: ArrayLike, *, bins: int = 10) -> 
         )
     if not values.size:
         return math.nan
+    _, tied = np.unique(values, return_inverse=True)
+    labels = (np.bincount(tied, labels) / np.bincount(tied))[tied]  # or their order would count
     parts = np.array_split(np.argsort(values, kind="stable"), min(bins, values.size))
     return float(sum(abs((values[rows] - labels[rows]).sum()) for rows in parts) / values.size)
 

@@ -83,14 +83,14 @@ def _table_by_set(report: SuiteReport, rows: Sequence[SuiteRow]) -> Table:
         for number, head in enumerate(METRICS.values()):
             named = names[row.name] if number == 0 else []
             lines = [*named, *[""] * (deepest - len(named)), head]
-            table.add_column("\n".join(lines), justify="right", no_wrap=True)
+            table.add_column(Text("\n".join(lines)), justify="right", no_wrap=True)
     for title, column, key in _places(report):
         if column is None and key is None:
             table.add_section()
         facts = ["", ""] if column is None else [f"{column.rows:,}", str(column.conditions)]
         interval = "\n{0.low:.1f}…{0.high:.1f}"
         cells = [_figure(row, key, name, interval) for row in rows for name in METRICS]
-        table.add_row(title, *facts, *cells, style="" if column else "bold")
+        table.add_row(Text(title), *facts, *cells, style="" if column else "bold")
     return table
 
 
@@ -139,7 +139,7 @@ def suite_tables(report: SuiteReport, *, width: int = 80) -> list[Table]:
     else:
         room = width - _NAME_WIDTH - _SPACE
         tables = [_table(report, keys) for keys in _packed(report, room)]
-    tables[-1].caption = "\n".join(suite_notes(report))
+    tables[-1].caption = Text("\n".join(suite_notes(report)))
     return tables
 
 

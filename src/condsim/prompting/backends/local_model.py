@@ -34,7 +34,7 @@ from transformers.utils import logging
 
 from condsim.encoders import without_progress_bars
 from condsim.errors import InputError, ModelError, require
-from condsim.files import sha256_of
+from condsim.files import expanded, sha256_of
 from condsim.precision import uses_bfloat16
 
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
@@ -235,7 +235,7 @@ def open_checkpoint(model: str | Path) -> Checkpoint:
     """Reads config and tokenizer, and makes sure that the model generates text."""
     if not str(model).strip():
         raise ModelError("The model must have a name: a folder, or a name on the Hub (owner/name).")
-    folder = Path(model).expanduser()
+    folder = expanded(model)
     gguf = _gguf_file(folder)
     folder = folder.parent if folder.is_file() and gguf else folder
     is_folder = folder.is_dir()

@@ -16,7 +16,14 @@ from .reading import (
     suffix_of as suffix_of,
     text_lines as text_lines,
 )
-from .row import Cell as Cell, Row as Row, place as place, score_of as score_of, shown as shown
+from .row import (
+    Cell as Cell,
+    Row as Row,
+    place as place,
+    score_of as score_of,
+    shown as shown,
+    unique_names as unique_names,
+)
 from .writing import (
     aligned_records as aligned_records,
     is_table as is_table,

@@ -111,6 +111,8 @@ def kept_cell(row: Row, column: str, value: object) -> object:
     """Checks a cell that is only passed on: anything JSON can hold in valid Unicode."""
     if _IMPOSSIBLE.search(column):
         raise _not_unicode(row, column, column)
+    if isinstance(value, float) and math.isnan(value):
+        return None  # what pandas writes for an empty cell, and JSON does not have
     if value is None or isinstance(value, str | int | float):  # bool is an int
         return value if isinstance(value, bool) else typed_cell(row, column, value)
     try:

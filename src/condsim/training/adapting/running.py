@@ -20,7 +20,7 @@ from transformers import PreTrainedModel
 from condsim.encoders import build_bi_encoder, without_progress_bars
 from condsim.errors import InputError, ModelError
 from condsim.evaluation import evaluate
-from condsim.files import sha256_of, write_text
+from condsim.files import expanded, sha256_of, write_text
 from condsim.kept import sole_process, write_manifest
 from condsim.precision import uses_bfloat16
 from condsim.scorers import (
@@ -129,7 +129,7 @@ def adapt(
     """
     started = time.monotonic()
     settings = settings or AdaptSettings()
-    target, source = Path(output), _source(model)
+    target, source = Path(output).absolute(), _source(model)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"{target} is there already and is never overwritten; give another one.")
     rows = read_labelled(labelled)
@@ -159,7 +159,7 @@ def adapt(
 
 def _source(model: Path | str) -> Path:
     """The folder of a model."""
-    folder = exported_folder(model) or Path(model).expanduser()
+    folder = exported_folder(model) or expanded(model)
     if not folder.is_dir():
         raise ModelError(
             f"There is no model folder {str(model)!r}. Give a folder, or nothing for the bundled "

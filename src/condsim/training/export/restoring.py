@@ -20,6 +20,7 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from condsim.encoders import build_bi_encoder, conditional_sentences, without_progress_bars
 from condsim.errors import ModelError
+from condsim.files import expanded
 from condsim.scorers import DEFAULT_FOLDER, MODEL_FILE, TOKENIZER_FILE, OnnxScorer, Settings
 from condsim.training.export.exporting import SAMPLES
 
@@ -86,7 +87,7 @@ def restore_onnx(folder: Path | str, output: Path | str) -> SentenceTransformer:
 
 def exported_folder(model: Path | str) -> Path | None:
     """Finds the exported folder that a name stands for, such as ``default``; None if none."""
-    folder = Path(model).expanduser()
+    folder = expanded(model)
     if str(model) == "default" and not folder.is_dir():
         return DEFAULT_FOLDER
     return folder if (folder / MODEL_FILE).is_file() else None
