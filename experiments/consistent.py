@@ -67,6 +67,7 @@ def write_consistent(
     *,
     wordings: Mapping[str, Sequence[str]],
     exclude: HeldOutTexts,
+    seed: int = 0,
 ) -> None:
     """Draws texts under every wording of a condition.
 
@@ -75,8 +76,9 @@ def write_consistent(
         output: The file of inputs.
         wordings: Of each condition.
         exclude: Texts that no row has.
+        seed: Of the draw of texts.
     """
-    draw = random.Random(0)
+    draw = random.Random(seed)
     texts_of: dict[str, set[str]] = defaultdict(set)
     for path in labelled:
         task = load_task(path)

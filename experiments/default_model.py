@@ -1,18 +1,18 @@
-"""A default model, from the data files to the folder that would ship.
+"""The default model, from the data files to the folder that ships.
 
 ```
-C-STS train, relabelled ──┐
-captions, labelled ───────┤
-captions, by functions ───┤                                              dev rows but a fifth
-criteria of open sets ────┼─► first, from the backbone ─► consistent ─► five folds ─► mean ─┐
-attributes, written pairs ┤                               wordings          │              ├─► int8
-plain texts' vectors ─────┘                                                 └─► the figure │   and
-                                                        the default model so far ──────────┘   head
+C-STS train, relabelled ──┐                                          dev rows but a fifth
+captions, labelled ───────┤                                                   │
+captions, by functions ───┤             wordings      wordings                ▼
+criteria of open sets ────┼─► first ─► consistent ─► further ─────────► five folds ─► mean ─┐
+attributes, written pairs ┤   from the                                        │             ├─► int8
+plain texts' vectors ─────┘   backbone                                        └─► figure    │   and
+                                                         the default model so far ──────────┘   head
 ```
 
 A tenth of every mean are the weights of the backbone, also in the models that are only measured,
-and in the first one where it sets the targets of the second. Half of the result are the weights of
-the default model so far. What ships now was made in an earlier order (``docs/default-model.md``).
+and in those that set the targets of the next stage. Half of the result are the weights of
+the default model so far.
 
 Each step is kept in the folder and skipped where it is finished; a killed training goes on. No row
 holds a text that is held out. ``docs/experiments.md`` says what each step brings.
@@ -210,13 +210,10 @@ def make_default_model(
     sources = making.sources(weak_rows)
     mixed = making.recipe("minilm/mixed", sources, train=str(sources["csts"]))
     first = making.run("first", mixed.replaced(backbone=files.backbone))
-    sources["consistent"] = making.reworded(first, sources)
-    wide = making.recipe(
-        "minilm/consistent", sources, train=str(files.written), backbone=str(first)
-    )
-    consistent = making.run("consistent", wide)
-    making.without_dev(consistent)
-    tuned = making.recipe("minilm/tuned", sources, backbone=str(consistent))
+    consistent = making.reworded("consistent", first, sources)
+    further = making.reworded("further", consistent, sources, seed=1)
+    making.without_dev(further)
+    tuned = making.recipe("minilm/tuned", sources, backbone=str(further))
     runs, dev, cosines = making.tuned(tuned, folds=folds)
     mean = making.average(runs, "mean", folds_of=files.dev)
     making.export(making.joined(mean), mean, sources, absent, dev, cosines)
@@ -297,21 +294,29 @@ class _Making:
             raise InputError(f"{self.files.backbone} must be a bi-encoder, which makes embeddings.")
         _save_vectors(scorer.encode(texts), output)
 
-    def reworded(self, first: Path, sources: Mapping[str, Path]) -> Path:
-        """Texts under all wordings of a condition; the mean of the vectors that ``first`` gives."""
+    def reworded(self, name: str, run: Path, sources: dict[str, Path], *, seed: int = 0) -> Path:
+        """Trains a run further, also on texts under all wordings of a condition.
+
+        Their target is the mean of the vectors that the run gives, and they are a source from
+        here on.
+        """
         names = ("csts", "captions", "criteria", "attributes")
         labelled = [*(sources[name] for name in names), self.files.written]
-        held_out = held_out_texts([self.files.held_out])
+        exclude = held_out_texts([self.files.held_out])
 
         def write(output: Path) -> None:
-            write_consistent(labelled, output, wordings=read_wordings(), exclude=held_out)
+            write_consistent(labelled, output, wordings=read_wordings(), exclude=exclude, seed=seed)
 
-        inputs = self.step("consistent.csv", write)
+        inputs = self.step(f"{name}.csv", write)
         self.step(
-            "consistent.npy",
-            lambda output: _save_vectors(shared_vectors(inputs, self.int8(first)), output),
+            f"{name}.npy",
+            lambda output: _save_vectors(shared_vectors(inputs, self.int8(run)), output),
         )
-        return inputs
+        sources[name] = inputs
+        written = str(self.files.written)
+        return self.run(
+            name, self.recipe(f"minilm/{name}", sources, train=written, backbone=str(run))
+        )
 
     def recipe(self, name: str, sources: Mapping[str, Path], **changes: object) -> Recipe:
         """A recipe with the files made here; the vectors of a file are beside it."""

@@ -45,6 +45,7 @@ MADE = (
     "attributes",
     "applies",
     "consistent",
+    "further",
 )
 
 
@@ -161,7 +162,7 @@ def test_make_default_model_scores_goes_on_and_refuses_other_inputs(
     model = condsim.load(str(work / "exported"))
     assert 0 <= model.score(TEXTS[0], TEXTS[1], "number of people") <= 1
     assert 0 <= model.applicability(TEXTS[0], TEXTS[1], "type of animal") <= 1
-    steps = {"csts.csv", "first", "consistent", "fold-0", "fold-1"}
+    steps = {"csts.csv", "first", "consistent", "further", "fold-0", "fold-1"}
     assert steps < set(caplog.messages)
     settings = json.loads((work / "exported" / "condsim.json").read_text(encoding="utf-8"))
     assert settings["facts"]["base_model"] == backbone
