@@ -351,14 +351,9 @@ class Index:
         self._about = self._store.about()
         check_model(self._store, found, self._model)
         if found.source != wanted.source:
-            if not found.complete:
-                raise InputError(
-                    f"{self._store.uri} holds the unfinished index of other rows. Remove that "
-                    "folder, or give another."
-                )
+            do = "Add to it with condsim index add" if found.complete else "Remove that folder"
             raise InputError(
-                f"{self._store.uri} holds an index of other rows. Add to it with condsim index "
-                "add, or give another folder."
+                f"{self._store.uri} holds an index of other rows. {do}, or give another folder."
             )
         same = {name: getattr(wanted, name) for name in ("text", "key", "dimension")}
         if changed := changed_values(same, found.model_dump()):
