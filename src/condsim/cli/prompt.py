@@ -78,7 +78,7 @@ def _notes(report: PromptReport) -> Iterator[str]:
         )
 
 
-def _write_predictions(scorer: PromptScorer, task: Task, path: Path) -> None:
+def _write_predictions(answers: list[_Answered], task: Task, path: Path) -> None:
     """Writes each row with its answer as CSV; nothing is asked anew."""
     with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
@@ -86,7 +86,7 @@ def _write_predictions(scorer: PromptScorer, task: Task, path: Path) -> None:
         writer.writerow(
             ["sentence1", "sentence2", *under, "label", "answer", "prediction", "valid"]
         )
-        for answered in _answered(scorer, task):
+        for answered in answers:
             writer.writerow(
                 [
                     *_texts(task, answered.row),
@@ -273,9 +273,9 @@ def prompt(
         report = evaluate_prompt(
             scorer, task, settings=settings.model_dump(), resamples=resamples, seed=seed
         )
+        answered = list(_answered(scorer, task)) if examples or predictions else []
         if predictions is not None:
-            _write_predictions(scorer, task, predictions)
-        answered = list(_answered(scorer, task)) if examples else []
+            _write_predictions(answered, task, predictions)
     _print_report(report)
     if json is not None:
         report.to_json(json)

@@ -242,11 +242,10 @@ def _cell(row: Row, name: str, kind: Kind) -> object:
     value = row.cells.get(name, row.record.get(name))
     if value is None or (value == "" and kind != "text"):
         return None
-    if kind == "json":
+    if kind == "text" and isinstance(value, str):
+        return value
+    if kind in ("json", "text"):
         return json.dumps(value, ensure_ascii=False, default=str)
-    if kind == "text":
-        is_text = isinstance(value, str)
-        return value if is_text else json.dumps(value, ensure_ascii=False, default=str)
     return value if kind == "bool" else (int if kind == "int" else float)(str(value))
 
 
