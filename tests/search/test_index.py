@@ -50,6 +50,17 @@ def test_build_csv_finds_the_kind_of_each_column(scorer, tmp_path):
     assert hit.columns["year"] is None
 
 
+def test_build_of_an_iterator_is_refused(rows, scorer, tmp_path):
+    with pytest.raises(InputError, match="The rows are read twice; give a list"):
+        Index.build(iter(rows), tmp_path / "made", model=scorer)
+
+
+def test_open_reads_what_is_prepared_without_the_model(made, tmp_path, monkeypatch):
+    made.prepare("r")
+    monkeypatch.setattr(module, "load_encoder", lambda model: pytest.fail("it is loaded"))
+    assert Index.open(tmp_path / "made").prepared() == {"r": 5}
+
+
 def test_build_again_changes_nothing(made, rows, scorer, tmp_path):
     before = scorer.encoded
     again = Index.build(rows, tmp_path / "made", key="id", model=scorer)
@@ -269,6 +280,13 @@ def test_build_csv_keeps_numbers_that_a_float_would_round(scorer, tmp_path):
     index = Index.build(path, tmp_path / "made", model=scorer)
     assert index.about.columns == {"text": "text", "id": "int", "huge": "text"}
     assert index.delete(where="id = 1234567890123456789") == 1
+
+
+def test_build_rows_of_numpy_keeps_the_kind_of_numbers(scorer, tmp_path):
+    rows = [{"text": "One boat", "year": np.int64(2024), "price": np.float32(0.5)}]
+    index = Index.build(rows, tmp_path / "made", model=scorer)
+    assert index.about.columns == {"text": "text", "year": "int", "price": "float"}
+    assert len(index.search("boat", "r", where="year > 2020")) == 1
 
 
 def test_build_rows_of_python_keeps_dates_as_text(scorer, tmp_path):

@@ -46,10 +46,11 @@ def test_load_nli_released_jsonl_and_hub_parquet_read(write, tmp_path):
     row = '{"annotators": ["neutral"], "gold_label": "%s", "sentence1": "A", "sentence2": "B"}\n'
     task = load_nli(write("x.jsonl", row % "neutral" + row % "-"))
     assert (task.premises, task.hypotheses, task.classes.tolist()) == (("A",), ("B",), [1])
-    columns = {"premise": ["A", "A"], "hypothesis": ["B", "C"], "label": [2, -1]}
-    pq.write_table(pa.table(columns), tmp_path / "x.parquet")
-    task = load_nli(tmp_path / "x.parquet")
-    assert (task.hypotheses, task.classes.tolist(), task.dropped) == (("B",), [2], 1)
+    for labels in ([2, -1], [2.0, None], [2.0, float("nan")], ["2.0", "-1.0"]):  # as pandas writes
+        columns = {"premise": ["A", "A"], "hypothesis": ["B", "C"], "label": labels}
+        pq.write_table(pa.table(columns), tmp_path / "x.parquet")
+        task = load_nli(tmp_path / "x.parquet")
+        assert (task.hypotheses, task.classes.tolist(), task.dropped) == (("B",), [2], 1)
 
 
 def test_nli_task_take_keeps_the_order(write):

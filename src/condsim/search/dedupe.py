@@ -9,7 +9,6 @@ import tempfile
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from hashlib import blake2b
 from itertools import combinations_with_replacement, compress, islice
 from pathlib import Path
@@ -267,9 +266,8 @@ class _Texts:
         # (m,): the row in which each distinct text is first; (n,): the distinct text of each row
         self.first, self.text_of = _distinct(np.frombuffer(digests, np.uint64))
 
-    def distinct(self, chosen: _Numbers | slice = slice(None)) -> Iterator[list[str]]:
-        """Reads the distinct texts, or some of them in their order, block by block."""
-        rows = self.first[chosen]
+    def read(self, rows: _Numbers) -> Iterator[list[str]]:
+        """Reads the texts of some rows in their order, block by block."""
         wanted = np.zeros(len(self.lengths), np.bool_)
         wanted[rows] = True
         texts = compress(self.texts, wanted)
@@ -312,7 +310,7 @@ class _Work:
     def groups(self, condition: str, others: Sequence[str], *, cosine: float) -> _Numbers:
         """The lowest number in the group of each distinct text, (m,)."""
         count = len(self._texts.first)
-        self._encode(self._vectors.path, condition, slice(None), count)
+        self._encode(self._vectors, condition, self._texts.first)
         group = components([self._vectors], count, cosine=cosine, progress=self._progress)
         near = np.flatnonzero(np.bincount(group, minlength=count)[group] > 1).astype(np.int32)
         if not others or not near.size:
@@ -320,22 +318,21 @@ class _Work:
         sets = [self._vectors._replace(rows=near)]  # what is alone stays alone
         for number, other in enumerate(others, start=1):
             sets.append(StoredVectors(self._folder / str(number), self._scorer.dimension))
-            self._encode(sets[-1].path, other, near, len(near))
+            self._encode(sets[-1], other, self._texts.first[near])
         group = np.arange(count, dtype=np.int32)
         found = components(sets, len(near), cosine=cosine, progress=self._progress)
         group[near] = near[found]
         return group
 
-    def _encode(self, path: Path, condition: str, chosen: _Numbers | slice, count: int) -> None:
-        """Writes vectors of length 1 under a condition, (count, dimension)."""
+    def _encode(self, stored: StoredVectors, condition: str, rows: _Numbers) -> None:
+        """Writes the vectors of the texts of some rows under a condition."""
         done = 0
-        tell = partial(self._progress, f"encoded under {condition!r}")
-        with path.open("wb") as stream:
-            for block in self._texts.distinct(chosen):
+        with stored.path.open("wb") as stream:
+            for block in self._texts.read(rows):
                 vectors = self._scorer.encode(block, condition)
                 stream.write(np.ascontiguousarray(vectors, np.float32).tobytes())
                 done += len(block)
-                tell(done, count)
+                self._progress(f"encoded under {condition!r}", done, len(rows))
 
     def scores(self, kept_row: _Numbers) -> FloatArray:
         """Scores of each row against the one kept in its place, (n,)."""

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple
 
 import faiss
@@ -47,11 +48,6 @@ class FirstStage:
         """Takes the model."""
         self._scorer = scorer
         self._maps: dict[str, _Map] = {}
-        self.dimension = scorer.dimension
-
-    def stored(self, texts: Sequence[str]) -> FloatArray:
-        """Embeds n texts, ``(n, d)``, as they are stored."""
-        return self._scorer.encode(texts)
 
     def query(
         self, text: str, condition: str, sample: Callable[[], Sample]
@@ -115,18 +111,13 @@ class _Map:
         return asked / max(float((self.vectors @ asked).std()), _LEAST)
 
 
-@dataclass(frozen=True, eq=False)
 class _Block:
     """Numbers of rows, ``(m,)``, and their vectors, in the number format that faiss compares."""
 
-    numbers: IntArray
-    vectors: Any
-
-    @classmethod
-    def of(cls, numbers: IntArray, vectors: NDArray[np.float16], *, exact: bool) -> _Block:
+    def __init__(self, numbers: IntArray, vectors: NDArray[np.float16], *, exact: bool) -> None:
         kinds = faiss.ScalarQuantizer
         kind = kinds.QT_fp16 if exact else kinds.QT_8bit
-        index = faiss.IndexScalarQuantizer(vectors.shape[1], kind, faiss.METRIC_INNER_PRODUCT)
+        index: Any = faiss.IndexScalarQuantizer(vectors.shape[1], kind, faiss.METRIC_INNER_PRODUCT)
         if exact:
             index.is_trained = True  # float16 needs no training
             index.add_sa_codes(vectors.view(np.uint8))
@@ -136,7 +127,8 @@ class _Block:
                 if not start:
                     index.train(part)  # finds the range of each dimension
                 index.add(part)
-        return cls(numbers, index)
+        self.numbers = numbers
+        self.vectors = index
 
     def best(self, asked: FloatArray, top: int, allowed: IntArray | None) -> _Found:
         """The best rows of the block, best first."""
@@ -201,21 +193,16 @@ class Vectors:
     ) -> tuple[_Found, IntArray]:
         """The best rows, and the block of each."""
         asked = np.ascontiguousarray(asked, np.float32)
-        with ThreadPoolExecutor(_processors()) as pool:
-            found = [
-                part
-                for some in _few(self._blocks(), _processors())
-                for part in pool.map(lambda one: one.best(asked, top, allowed), some)
-            ]
-        blocks = np.repeat(np.arange(len(found)), [len(part.numbers) for part in found])
-        joined = _Found(
-            np.concatenate([_NONE.numbers, *(part.numbers for part in found)]),
-            np.concatenate([_NONE.scores, *(part.scores for part in found)]),
-            np.concatenate([_NONE.places, *(part.places for part in found)]),
-        )
+        blocks, found = self._blocks(), list[_Found]()
+        threads = _processors()
+        with ThreadPoolExecutor(threads) as pool:
+            while some := list(islice(blocks, threads)):  # no more are in memory at once
+                found += pool.map(lambda block: block.best(asked, top, allowed), some)
+        block_of = np.repeat(np.arange(len(found)), [len(part.numbers) for part in found])
+        joined = _Found(*map(np.concatenate, zip(_NONE, *found, strict=True)))
         order = np.lexsort((joined.numbers, -joined.scores))[:top]
         best = _Found(joined.numbers[order], joined.scores[order], joined.places[order])
-        return best, blocks[order]
+        return best, block_of[order]
 
     def _blocks(self) -> Iterator[_Block]:
         table = self._store.table(self._table)
@@ -225,7 +212,7 @@ class Vectors:
         self._kept, self._version = None, table.version
         width = (1 + self._exact) * table.schema.field(VECTOR).type.list_size
         kept: list[_Block] | None = [] if table.count_rows() * width <= _MOST else None
-        for block in (_Block.of(*part, exact=self._exact) for part in self.read()):
+        for block in (_Block(*part, exact=self._exact) for part in self.read()):
             if kept is not None:
                 kept.append(block)
             yield block
@@ -253,18 +240,6 @@ class Vectors:
                     if filled == len(numbers):
                         rows, filled = rows - filled, 0
                         yield numbers, vectors
-
-
-def _few(blocks: Iterator[_Block], size: int) -> Iterator[list[_Block]]:
-    """Blocks in groups, so that no more are in memory at once."""
-    group: list[_Block] = []
-    for block in blocks:
-        group.append(block)
-        if len(group) == size:
-            yield group
-            group = []
-    if group:
-        yield group
 
 
 def _processors() -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 
@@ -32,7 +31,7 @@ from condsim.search.rows import (
     vector_table,
 )
 from condsim.search.searching import Conditions, Hit, Searcher, check_query, prepared_table
-from condsim.search.store import ROWS, About, Added, Model, Store, about_of, check_model, named
+from condsim.search.store import ROWS, About, Added, Model, Store, check_model, named
 from condsim.tasks import Row
 from condsim.types import FloatArray, IntArray
 
@@ -41,7 +40,6 @@ Encoding = Callable[[Iterable[Part], str], Iterable[tuple[IntArray, FloatArray]]
 """Encodes parts of the rows, numbers and texts, under a condition; in any order of the parts."""
 
 _FEWEST = 10_000  # rows for an approximate index
-_OLD = timedelta(seconds=10)  # versions of a table that nobody reads any more
 
 
 class Index:
@@ -94,10 +92,18 @@ class Index:
         progress("reading the rows", 0, 0)
         found = source.survey()
         name, revision = named(model)
-        index = cls(Store(output), about_of(source, found, name, revision), model)
-        index._about = index._about.replaced(
-            first_stage=index._stage.name, dimension=index._stage.dimension
+        encoder = load_encoder(model)
+        about = About(
+            model=name,
+            revision=revision,
+            first_stage=FirstStage.name,
+            dimension=encoder.dimension,
+            text=text,
+            key=key,
+            columns={column: kind or "text" for column, kind in found.kinds.items()},
+            source=found.digest,
         )
+        index = cls(Store(output), about, encoder)
         with index._store.writing():
             index._begin()
             if not index._about.complete:
@@ -130,7 +136,7 @@ class Index:
                 "it goes on where it stopped."
             )
         model = about.model if model is None else model
-        check_model(store, about, model)
+        check_model(store, about, *named(model))
         store.table(ROWS)
         return cls(store, about, model)
 
@@ -157,7 +163,7 @@ class Index:
         """The prepared conditions, and how many rows have a vector under each."""
         rows = len(self)
         return {
-            condition: rows - len(self._searcher.unprepared(table))
+            condition: rows - len(self._store.unprepared(table))
             for condition, table in self._about.prepared.items()
         }
 
@@ -262,7 +268,7 @@ class Index:
             rescore=rescore,
             prepared=list(self._about.prepared),
         )
-        return self._searcher.search(asked, self._about)
+        return self._searcher.search(asked, self._about.prepared)
 
     def prepare(
         self, condition: str, *, encoding: Encoding | None = None, progress: Progress = silent
@@ -300,15 +306,15 @@ class Index:
             InputError: If the condition is not prepared for all rows.
         """
         table = self._about.prepared.get(condition)
-        if table is None or len(self._searcher.unprepared(table)):
+        if table is None or len(self._store.unprepared(table)):
             raise InputError(
                 f"The index {self._store.uri} is not prepared for {condition!r}. Run condsim index "
                 f"prepare {self._store.uri} --condition {condition!r} first."
             )
-        alive = self._searcher.places()[0]
+        alive = self._store.places()[0]
         for numbers, vectors in Vectors(self._store, table, exact=True).read():
             kept = np.isin(numbers, alive)
-            records = self._searcher.rows(numbers[kept], [KEY])
+            records = self._store.rows(numbers[kept], [KEY])
             yield [record[KEY] for record in records], vectors[kept].astype(np.float32)
 
     def approximate(self) -> None:
@@ -335,21 +341,17 @@ class Index:
         return load_encoder(self._model)
 
     @cached_property
-    def _stage(self) -> FirstStage:
-        return FirstStage(self._scorer)
-
-    @cached_property
     def _searcher(self) -> Searcher:
-        return Searcher(self._store, self._scorer, self._stage)
+        return Searcher(self._store, self._about, self._scorer)
 
     def _begin(self) -> None:
         """Writes what the index says of itself, or checks that it is the same as wanted."""
-        wanted, found = self._about, self._store.find()
-        if found is None:
+        wanted = self._about
+        if self._store.find() is None:
             self._store.keep(wanted)
             return
-        self._about = self._store.about()
-        check_model(self._store, found, self._model)
+        self._about = found = self._store.about()
+        check_model(self._store, found, wanted.model, wanted.revision)
         if found.source != wanted.source:
             do = "Add to it with condsim index add" if found.complete else "Remove that folder"
             raise InputError(
@@ -372,25 +374,22 @@ class Index:
         self._store.refresh()
 
     def _fill(self, source: Source, rows: int, progress: Progress) -> None:
-        """Encodes and commits batch by batch; rows that are there are left out."""
+        """Encodes and commits batch by batch, from the first row that is not there."""
         about = self._about
-        table = self._store.table(ROWS, schema_of(about.columns, about.dimension))
+        self._store.table(ROWS, schema_of(about.columns, about.dimension))
         done = len(self)
         progress("encoding", done, rows)
-        for batch in source.batches(np.sort(self._store.numbers(ROWS))):
-            numbers = np.array([row.number for row in batch], np.int64)
-            encoded = self._encoded(batch, numbers)
-            with self._store.told("written"):
-                table.add(encoded)
+        for batch in source.batches(after=done):
+            self._store.add(ROWS, self._encoded(batch, done + 1))
             done += len(batch)
             progress("encoding", done, rows)
-        with self._store.told("written"):
-            table.optimize(cleanup_older_than=_OLD)
+        self._store.tidy(ROWS)
 
-    def _encoded(self, rows: Sequence[Row], numbers: IntArray) -> pa.Table:
-        """Rows as the table holds them."""
+    def _encoded(self, rows: Sequence[Row], first: int) -> pa.Table:
+        """Rows as the table holds them, numbered from ``first``."""
         about = self._about
-        vectors = self._stage.stored([row.text(about.text) for row in rows])
+        numbers = np.arange(first, first + len(rows), dtype=np.int64)
+        vectors = self._scorer.encode([row.text(about.text) for row in rows])
         keys = (
             [str(number) for number in numbers.tolist()]
             if about.key is None
@@ -419,70 +418,59 @@ class Index:
 
         def batches() -> Iterator[pa.RecordBatch]:
             done = 0
-            for batch in source.batches(np.empty(0, np.int64)):
-                yield from self._encoded(
-                    batch, start - 1 + np.array([row.number for row in batch], np.int64)
-                ).to_batches()
+            for batch in source.batches():
+                yield from self._encoded(batch, start + done).to_batches()
                 done += len(batch)
                 progress("encoding", done, rows)
 
         schema = schema_of(about.columns, about.dimension)
-        with self._store.told("written"):
-            self._store.table(ROWS).add(pa.RecordBatchReader.from_batches(schema, batches()))
+        self._store.add(ROWS, pa.RecordBatchReader.from_batches(schema, batches()))
         return Added(added=rows)
 
     def _merge(self, source: Source, rows: int, *, replace: bool, progress: Progress) -> Added:
         """Adds rows with keys batch by batch."""
-        table, key = self._store.table(ROWS), str(source.key)
+        key = str(source.key)
         known = _digests(self._store.column(ROWS, [KEY]))
         start, done, there = self._next(), 0, 0
-        for batch in source.batches(np.empty(0, np.int64)):
+        for batch in source.batches():
             found = np.isin([digest_of(key_of(row, key)) for row in batch], known)
             done, there = done + len(batch), there + int(found.sum())
             new = [row for row, old in zip(batch, found, strict=True) if replace or not old]
             if new:
-                numbers = np.arange(start, start + len(new), dtype=np.int64)
+                encoded = self._encoded(new, start)
                 start += len(new)
-                encoded = self._encoded(new, numbers)
-                with self._store.told("written"):
-                    if replace:
-                        merge = table.merge_insert(KEY).when_matched_update_all()
-                        merge.when_not_matched_insert_all().execute(encoded)
-                    else:
-                        table.add(encoded)
+                self._store.add(ROWS, encoded, replace=replace)
             progress("encoding", done, rows)
         counts = {"replaced" if replace else "present": there}
         return Added(added=rows - there, **counts)
 
     def _next(self) -> int:
         """The first number that no row has."""
-        numbers = self._store.numbers(ROWS)
-        return int(numbers.max()) + 1 if len(numbers) else 1
+        numbers = self._store.places()[0]
+        return int(numbers[-1]) + 1 if len(numbers) else 1
 
     def _prepare(self, condition: str, encoding: Encoding, progress: Progress) -> int:
         name = prepared_table(condition)
-        table = self._store.table(name, vector_schema(self._about.dimension))
+        self._store.table(name, vector_schema(self._about.dimension))
         if condition not in self._about.prepared:
             self._change(prepared={**self._about.prepared, condition: name})
-        rows = self._searcher.places()[0]
+        rows = self._store.places()[0]
         self._store.remove(name, np.setdiff1d(self._store.numbers(name), rows))
-        missing = self._searcher.unprepared(name)
+        missing = self._store.unprepared(name)
         done, stage = len(rows) - len(missing), f"preparing {condition!r}"
         progress(stage, done, len(rows))
         for numbers, vectors in encoding(self._parts(missing), condition):
-            with self._store.told("written"):
-                table.add(vector_table(numbers, vectors))
+            self._store.add(name, vector_table(numbers, vectors))
             done += len(numbers)
             progress(stage, done, len(rows))
         if len(missing):
-            with self._store.told("written"):
-                table.optimize(cleanup_older_than=_OLD)
+            self._store.tidy(name)
         return len(missing)
 
     def _parts(self, numbers: IntArray) -> Iterator[Part]:
         for start in range(0, len(numbers), BATCH):
             some = numbers[start : start + BATCH]
-            records = self._searcher.rows(some, [self._about.text])
+            records = self._store.rows(some, [self._about.text])
             yield some, [record[self._about.text] for record in records]
 
     def _encode(

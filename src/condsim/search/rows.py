@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -52,38 +52,40 @@ class Surveyed:
     digest: str  # stands for the content
 
 
-@dataclass(frozen=True)
 class Source:
     """Rows to be indexed, of a file or in memory; columns of the text and the key, if any."""
 
-    given: Given
-    text: str
-    key: str | None
-    typed: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Refuses a file that cannot be read twice."""
-        untyped = False
-        if isinstance(self.given, str | Path):
-            check_file(Path(self.given))
-            untyped = suffix_of(Path(self.given)) in (".csv", ".tsv")
-        object.__setattr__(self, "typed", not untyped)
+    def __init__(self, given: Given, text: str, key: str | None) -> None:
+        """Refuses what cannot be read twice."""
+        self.given = Path(given) if isinstance(given, str) else given
+        self.text = text
+        self.key = key
+        self._typed = True
+        if isinstance(self.given, Path):
+            check_file(self.given)
+            self._typed = suffix_of(self.given) not in (".csv", ".tsv")
+        elif isinstance(self.given, Iterator):
+            raise InputError("The rows are read twice; give a list, not an iterator.")
 
     def __iter__(self) -> Iterator[Row]:
         """Streams the rows."""
         wanted = (self.text,) if self.key is None else (self.text, self.key)
-        if isinstance(self.given, str | Path):
+        if isinstance(self.given, Path):
             yield from iter_rows(self.given, columns=wanted, others=True)
             return
         for number, record in enumerate(self.given, start=1):
             if not isinstance(record, Mapping):
                 raise InputError(f"rows, row {number}: must be a mapping. Got {record!r} instead.")
-            cells: Any = {name: record.get(name) for name in wanted}
-            yield Row(Path("rows"), number, None, cells, record)
+            plain: dict[str, Any] = {
+                name: value.item() if isinstance(value, np.generic) else value
+                for name, value in record.items()
+            }
+            cells = {name: plain.get(name) for name in wanted}
+            yield Row(Path("rows"), number, None, cells, plain)
 
-    def batches(self, known: IntArray) -> Iterator[list[Row]]:
-        """Gives rows in batches, without those whose number is among ``known``, sorted."""
-        rows = (row for row in self if not _among(known, np.array([row.number]))[0])
+    def batches(self, *, after: int = 0) -> Iterator[list[Row]]:
+        """Gives the rows in batches, without the first ones, so many."""
+        rows = islice(self, after, None)
         while batch := list(islice(rows, BATCH)):
             yield batch
 
@@ -102,16 +104,15 @@ class Source:
             for name, value in row.record.items():
                 if name not in kinds:
                     _check_name(row, name)
-                kinds[name] = _joined(kinds.get(name), self._kind(value), typed=self.typed)
-            if not isinstance(self.given, str | Path):
-                hashed.update(json.dumps(dict(row.record), default=str).encode())
+                kinds[name] = _joined(kinds.get(name), self._kind(value), typed=self._typed)
+            if not isinstance(self.given, Path):
+                hashed.update(json.dumps(row.record, default=str).encode())
         if not rows:
             raise InputError("At least one row is needed to index; got none.")
         kinds[self.text] = "text"
         self._check_keys(np.array(keys, np.int64))
-        if isinstance(self.given, str | Path):
-            return Surveyed(kinds, rows, sha256_of(Path(self.given)))
-        return Surveyed(kinds, rows, hashed.hexdigest())
+        digest = sha256_of(self.given) if isinstance(self.given, Path) else hashed.hexdigest()
+        return Surveyed(kinds, rows, digest)
 
     def _kind(self, value: object) -> Kind | None:
         if value is None or value == "":
@@ -124,7 +125,7 @@ class Source:
             return "float"
         if not isinstance(value, str):
             return "json"
-        if self.typed:
+        if self._typed:
             return "text"
         if _INT.fullmatch(value):
             return "int" if len(value) <= _DIGITS and int(value) in _INTS else "text"
@@ -155,13 +156,6 @@ def digest_of(key: str) -> int:
     """64 bits that stand for a key, so that millions of them fit in memory."""
     digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)
-
-
-def _among(known: IntArray, values: IntArray) -> Any:  # noqa: ANN401  (an array of bool)
-    """Which values are in a sorted array."""
-    if not len(known):
-        return np.zeros(len(values), bool)
-    return known[np.minimum(np.searchsorted(known, values), len(known) - 1)] == values
 
 
 def _check_name(row: Row, name: object) -> None:

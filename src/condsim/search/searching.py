@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -118,55 +117,31 @@ def prepared_table(condition: str) -> str:
 class Searcher:
     """Searches the tables of an index; what it read is kept as long as they do not change."""
 
-    def __init__(self, store: Store, scorer: EmbeddingScorer, stage: FirstStage) -> None:
-        """Reads nothing yet."""
+    def __init__(self, store: Store, about: About, scorer: EmbeddingScorer) -> None:
+        """Reads nothing yet; of ``about``, the columns alone, which stay as they are."""
         self._store = store
+        self._text = about.text
+        self._columns = about.columns
         self._scorer = scorer
-        self._stage = stage
+        self._stage = FirstStage(scorer)
         self._vectors: dict[str, Vectors] = {}
-        self._places: tuple[int, IntArray, IntArray] | None = None
 
-    def search(self, asked: Asked, about: About) -> list[Hit]:
-        """Finds texts, best first."""
+    def search(self, asked: Asked, prepared: Mapping[str, str]) -> list[Hit]:
+        """Finds texts, best first, given the tables of vectors by condition."""
         self._store.refresh()
         if asked.where is not None:
-            self._store.check_filter(asked.where, about.columns)
+            self._store.check_filter(asked.where, self._columns)
         allowed = self._allowed(asked.where)
-        tables = [about.prepared.get(one) for one in asked.conditions]
+        tables = [prepared.get(one) for one in asked.conditions]
         known = [table for table in tables if table is not None]
-        if len(known) == len(tables) and not any(len(self.unprepared(one)) for one in known):
-            return self._exact(asked, about, known, allowed)
-        rows = self.places()[0] if allowed is None else allowed
+        if len(known) == len(tables) and not any(len(self._store.unprepared(one)) for one in known):
+            return self._exact(asked, known, allowed)
+        rows = self._store.places()[0] if allowed is None else allowed
         if len(rows) > asked.rescore:
-            return self._two_stages(asked, about, allowed)
+            return self._two_stages(asked, allowed)
         if not len(rows):
             return []
-        return self._hits(asked, about, rows, self._scores(asked, about, rows))
-
-    def places(self) -> tuple[IntArray, IntArray]:
-        """Numbers of all rows, sorted, and where LanceDB has them, ``(n,)`` each."""
-        version = self._store.table(ROWS).version
-        if self._places is None or self._places[0] != version:
-            found = self._store.column(ROWS, [NUMBER])
-            numbers = found[NUMBER].to_numpy()
-            order = np.argsort(numbers)
-            self._places = version, numbers[order], found["_rowid"].to_numpy()[order]
-        return self._places[1:]
-
-    def rows(self, numbers: IntArray, columns: Sequence[str]) -> list[dict[str, Any]]:
-        """Reads rows by their numbers, in that order."""
-        known, ids = self.places()
-        wanted = ids[np.searchsorted(known, numbers)].tolist()
-        query = self._store.table(ROWS).take_row_ids(wanted).select([*columns, NUMBER])
-        with self._store.told("read"):
-            found = {record[NUMBER]: record for record in query.to_arrow().to_pylist()}
-        return [found[number] for number in numbers.tolist()]
-
-    def unprepared(self, table: str) -> IntArray:
-        """Numbers of the rows that have no vector in a table."""
-        return np.setdiff1d(
-            self.places()[0], self._store.numbers(table), assume_unique=True
-        ).astype(np.int64)
+        return self._hits(asked, rows, self._scores(asked, rows))
 
     def _allowed(self, where: str | None) -> IntArray | None:
         """Numbers of the rows that a filter lets through, sorted."""
@@ -181,31 +156,31 @@ class Searcher:
             self._vectors = {table: Vectors(self._store, table, exact=table != ROWS)}
         return self._vectors[table]
 
-    def _sample(self, text: str) -> Sample:
+    def _sample(self) -> Sample:
         """Some rows: their texts and stored vectors."""
-        rows = self.places()[0]
+        rows = self._store.places()[0]
         drawn = np.random.default_rng(0).permutation(len(rows))[:_SAMPLE]
-        found = self.rows(rows[np.sort(drawn)], [text, VECTOR])
+        found = self._store.rows(rows[np.sort(drawn)], [self._text, VECTOR])
         vectors = np.array([record[VECTOR] for record in found], np.float32)
-        return [record[text] for record in found], vectors
+        return [record[self._text] for record in found], vectors
 
-    def _two_stages(self, asked: Asked, about: About, allowed: IntArray | None) -> list[Hit]:
+    def _two_stages(self, asked: Asked, allowed: IntArray | None) -> list[Hit]:
         """Scores the best texts of the first stage in rounds, each of which guides the next."""
         # NumPy's threads keep a processor busy for 25 ms after each product: as long as a round.
         with _libraries().limit(limits=1, user_api="blas"):
-            return self._in_rounds(asked, about, allowed)
+            return self._in_rounds(asked, allowed)
 
-    def _in_rounds(self, asked: Asked, about: About, allowed: IntArray | None) -> list[Hit]:
+    def _in_rounds(self, asked: Asked, allowed: IntArray | None) -> list[Hit]:
         vector, weights = np.zeros(1, np.float32), np.zeros(1, np.float32)
         for condition, share in asked.weights.items():
-            parts = self._stage.query(asked.text, condition, lambda: self._sample(about.text))
+            parts = self._stage.query(asked.text, condition, self._sample)
             vector, weights = vector + share * parts[0], weights + share * parts[1]  # (d,), (d, d)
         guided = _LEAST_GUIDED <= asked.rescore <= _MOST_GUIDED
         looked_at = asked.rescore * (_POOL if guided else 1)
         numbers, vectors = self._nearest(vector, looked_at, asked, allowed)
         if not guided or vectors is None:
             numbers = numbers[: asked.rescore]
-            return self._hits(asked, about, numbers, self._scores(asked, about, numbers))
+            return self._hits(asked, numbers, self._scores(asked, numbers))
         near, mapped = vectors @ vector, mapped_vectors(vectors, weights)
         left, scored = np.arange(len(numbers)), np.empty(0, np.int64)
         scores = np.empty((len(asked.weights), 0), np.float32)
@@ -214,9 +189,9 @@ class Searcher:
                 guess = expected(near, mapped, scored, self._combined(asked, scores))
                 left = left[np.argsort(-guess[left], kind="stable")]
             chosen, left = left[: len(some)], left[len(some) :]
-            more = self._scores(asked, about, numbers[chosen])
+            more = self._scores(asked, numbers[chosen])
             scored, scores = np.append(scored, chosen), np.append(scores, more, axis=1)
-        return self._hits(asked, about, numbers[scored], scores)
+        return self._hits(asked, numbers[scored], scores)
 
     def _nearest(
         self, vector: FloatArray, top: int, asked: Asked, allowed: IntArray | None
@@ -232,30 +207,28 @@ class Searcher:
             found = (query if asked.where is None else query.where(asked.where)).to_arrow()
         return found[NUMBER].to_numpy(), None
 
-    def _scores(self, asked: Asked, about: About, numbers: IntArray) -> FloatArray:
+    def _scores(self, asked: Asked, numbers: IntArray) -> FloatArray:
         """The second stage: scores of m rows under each condition, ``(k, m)``."""
-        texts = [record[about.text] for record in self.rows(numbers, [about.text])]
+        texts = [record[self._text] for record in self._store.rows(numbers, [self._text])]
         queries = [asked.text] * len(texts)
         return np.stack([self._scorer.score(queries, texts, one) for one in asked.conditions])
 
-    def _exact(
-        self, asked: Asked, about: About, tables: Sequence[str], allowed: IntArray | None
-    ) -> list[Hit]:
+    def _exact(self, asked: Asked, tables: Sequence[str], allowed: IntArray | None) -> list[Hit]:
         """Compares vectors under the conditions of all rows."""
         queries = self._scorer.encode([asked.text] * len(tables), asked.conditions)  # (k, d)
-        rows = self.places()[0]
+        rows = self._store.places()[0]
         if len(tables) == 1:
             stale = len(self._store.numbers(tables[0])) > len(rows)  # rows deleted since
             allowed = rows if stale and allowed is None else allowed
             numbers, cosines = self._of(tables[0]).best(queries[0], asked.top, allowed=allowed)
-            return self._hits(asked, about, numbers, self._calibrated(cosines)[None])
+            return self._hits(asked, numbers, self._calibrated(cosines)[None])
         wanted = rows if allowed is None else allowed
         scores = np.zeros((len(tables), len(wanted)), np.float32)
         for vectors, query, table in zip(scores, queries, tables, strict=True):
             numbers, cosines = self._of(table).best(query, len(wanted), allowed=wanted)
             vectors[np.searchsorted(wanted, numbers)] = self._calibrated(cosines)
         best = np.argsort(-self._combined(asked, scores), kind="stable")[: asked.top]
-        return self._hits(asked, about, wanted[best], scores[:, best])
+        return self._hits(asked, wanted[best], scores[:, best])
 
     def _calibrated(self, cosines: FloatArray) -> FloatArray:
         return rescaled(np.clip(cosines, -1, 1), self._scorer.calibration, "unit")
@@ -266,19 +239,19 @@ class Searcher:
         combined: FloatArray = weights @ scores
         return combined
 
-    def _hits(self, asked: Asked, about: About, numbers: IntArray, scores: FloatArray) -> list[Hit]:
+    def _hits(self, asked: Asked, numbers: IntArray, scores: FloatArray) -> list[Hit]:
         """Reads the columns of the best rows, given their scores under each condition."""
         combined = self._combined(asked, scores)
         order = np.lexsort((numbers, -combined))[: asked.top]
         order = order[combined[order] >= asked.at_least]
-        records = self.rows(numbers[order], [*about.columns, KEY]) if len(order) else []
+        records = self._store.rows(numbers[order], [*self._columns, KEY]) if len(order) else []
         return [
             Hit(
                 key=record[KEY],
-                text=record[about.text],
+                text=record[self._text],
                 score=float(combined[place]),
                 scores=dict(zip(asked.conditions, map(float, scores[:, place]), strict=True)),
-                columns=read_record(record, about.columns),
+                columns=read_record(record, self._columns),
             )
             for place, record in zip(order, records, strict=True)
         ]

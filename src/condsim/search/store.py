@@ -8,9 +8,11 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 from pydantic import Field, ValidationError
 
@@ -19,7 +21,7 @@ from condsim.errors import CondSimError, InputError, require
 from condsim.files import check_folder, expanded
 from condsim.kept import digest, locked
 from condsim.scorers import EmbeddingScorer, revision_of
-from condsim.search.rows import NUMBER, VECTOR, Kind, Source, Surveyed
+from condsim.search.rows import KEY, NUMBER, VECTOR, Kind
 from condsim.settings import Settings
 from condsim.types import IntArray
 
@@ -32,6 +34,7 @@ _ABOUT = "about"
 _FULL = ("no space left", "disk quota", "file too large")
 _RUST = re.compile(r", \S*\.rs:\d+.*", re.DOTALL)  # a place in the source of LanceDB
 _AT_ONCE = 10_000  # numbers in one filter
+_OLD = timedelta(seconds=10)  # versions of a table that nobody reads any more
 _AHEAD = str(16 << 20)  # bytes that LanceDB reads ahead; by default it may be 2 GB
 
 
@@ -68,20 +71,6 @@ class Added:
     present: int = 0
 
 
-def about_of(source: Source, found: Surveyed, model: str, revision: str | None) -> About:
-    """What an index of some rows says of itself before it is built."""
-    return About(
-        model=model,
-        revision=revision,
-        first_stage="",
-        dimension=0,
-        text=source.text,
-        key=source.key,
-        columns={name: kind or "text" for name, kind in found.kinds.items()},
-        source=found.digest,
-    )
-
-
 class Store:
     """Opens, reads and writes the tables; every error of LanceDB is one line."""
 
@@ -91,6 +80,7 @@ class Store:
         self.folder = None if "://" in self.uri else expanded(self.uri)
         self._tables: dict[str, Any] = {}
         self._numbers: dict[str, tuple[int, IntArray]] = {}
+        self._places: tuple[int, IntArray, IntArray] | None = None
         self._opened: Any = None
 
     @property
@@ -143,12 +133,9 @@ class Store:
                 return None
         with self.told("read"):
             connection = self._connection
-            if self.folder is None and not _has_table(connection, _ABOUT):
+            if self.folder is None and _ABOUT not in connection.list_tables().tables:
                 return None
             (content,) = connection.open_table(_ABOUT).to_arrow()["json"].to_pylist()
-            return self._about(content)
-
-    def _about(self, content: str) -> About:
         try:
             return About.model_validate_json(content)
         except ValidationError as error:
@@ -183,11 +170,10 @@ class Store:
         """Opens a table; makes it where a schema is given and it is missing."""
         if name not in self._tables:
             with self.told("read"):
-                made = {} if schema is None else {"schema": schema, "exist_ok": True}
                 self._tables[name] = (
-                    self._connection.create_table(name, **made)
-                    if made
-                    else self._connection.open_table(name)
+                    self._connection.open_table(name)
+                    if schema is None
+                    else self._connection.create_table(name, schema=schema, exist_ok=True)
                 )
         return self._tables[name]
 
@@ -198,11 +184,35 @@ class Store:
             return (query if where is None else query.where(where)).to_arrow()
 
     def numbers(self, name: str) -> IntArray:
-        """Reads the numbers of the rows of a table; they are kept until it changes."""
+        """Reads the numbers that a table of vectors has; they are kept until it changes."""
         version = self.table(name).version
         if self._numbers.get(name, (-1,))[0] != version:
             self._numbers[name] = version, self.column(name, [NUMBER])[NUMBER].to_numpy()
         return self._numbers[name][1]
+
+    def places(self) -> tuple[IntArray, IntArray]:
+        """Numbers of all rows, sorted, and where LanceDB has them, ``(n,)`` each."""
+        version = self.table(ROWS).version
+        if self._places is None or self._places[0] != version:
+            found = self.column(ROWS, [NUMBER])
+            numbers = found[NUMBER].to_numpy()
+            order = np.argsort(numbers)
+            self._places = version, numbers[order], found["_rowid"].to_numpy()[order]
+        return self._places[1:]
+
+    def rows(self, numbers: IntArray, columns: Sequence[str]) -> list[dict[str, Any]]:
+        """Reads rows by their numbers, in that order."""
+        known, ids = self.places()
+        wanted = ids[np.searchsorted(known, numbers)].tolist()
+        query = self.table(ROWS).take_row_ids(wanted).select([*columns, NUMBER])
+        with self.told("read"):
+            found = {record[NUMBER]: record for record in query.to_arrow().to_pylist()}
+        return [found[number] for number in numbers.tolist()]
+
+    def unprepared(self, name: str) -> IntArray:
+        """Numbers of the rows that have no vector in a table."""
+        rows = self.places()[0]
+        return np.setdiff1d(rows, self.numbers(name), assume_unique=True).astype(np.int64)
 
     def refresh(self) -> None:
         """Goes on to what other processes have written."""
@@ -227,16 +237,29 @@ class Store:
                 f"SQL, such as \"year > 2020 AND kind = 'review'\", on the columns {known}."
             ) from None
 
+    def add(
+        self, name: str, rows: pa.Table | pa.RecordBatchReader, *, replace: bool = False
+    ) -> None:
+        """Adds rows to a table in one step; if ``replace``, in the place of those of their keys."""
+        table = self.table(name)
+        with self.told("written"):
+            if replace:
+                merge = table.merge_insert(KEY).when_matched_update_all()
+                merge.when_not_matched_insert_all().execute(rows)
+            else:
+                table.add(rows)
+
+    def tidy(self, name: str) -> None:
+        """Joins the small files of a table that many steps made."""
+        with self.told("written"):
+            self.table(name).optimize(cleanup_older_than=_OLD)
+
     def remove(self, name: str, numbers: IntArray) -> None:
         """Deletes rows of a table by their numbers."""
         with self.told("written"):
             for start in range(0, len(numbers), _AT_ONCE):
                 some = ",".join(map(str, numbers[start : start + _AT_ONCE].tolist()))
                 self.table(name).delete(f"{NUMBER} IN ({some})")
-
-
-def _has_table(connection: Any, name: str) -> bool:  # noqa: ANN401  (LanceDB)
-    return name in connection.list_tables().tables
 
 
 def short(error: BaseException) -> str:
@@ -254,9 +277,8 @@ def named(model: Model) -> tuple[str, str | None]:
     return name, revision_of(name)
 
 
-def check_model(store: Store, about: About, model: Model) -> None:
+def check_model(store: Store, about: About, name: str, revision: str | None) -> None:
     """Raises `InputError` for a model that is not the one of an index."""
-    name, revision = named(model)
     known = revision is not None and about.revision is not None
     if revision == about.revision if known else name == about.model:
         return

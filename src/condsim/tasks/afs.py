@@ -16,22 +16,20 @@ from functools import partial
 from pathlib import Path
 
 from condsim.errors import InputError
-from condsim.tasks.graded import CORRECT_ROW, GradedColumns, compare_count, graded_task
+from condsim.tasks.graded import GradedColumns, compare_count, load_graded
 from condsim.tasks.rows import (
     Wanted,
     check_file,
     csv_records,
     delimited_rows,
-    file_start,
+    never_empty,
     open_bytes,
 )
 from condsim.types import Task
 
 AFS_COLUMNS = GradedColumns("sentence_1", "sentence_2", "regression_label")
 
-AFS_TOPICS = {"DP": "death penalty", "GC": "gun control", "GM": "gay marriage"}
-"""The topics, by what the files are called."""
-
+_TOPICS = {f"ArgPairs_{topic}.csv": topic for topic in ("DP", "GC", "GM")}
 _LABEL_RANGE = (0.0, 5.0)
 _LOOKED_AT = 4096  # bytes; the header is far shorter
 _PAIRS = 2000  # of each topic
@@ -50,7 +48,11 @@ def is_afs(path: Path) -> bool:
     """Whether a file is AFS, by its header; lines may end in CR alone, as in old spreadsheets."""
     if path.suffix.lower() != ".csv":
         return False
-    start = file_start(path, _LOOKED_AT).decode("latin-1")
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(_LOOKED_AT).decode("latin-1")
+    except OSError:  # whoever reads the rows says what is wrong
+        return False
     header = re.split("[\r\n]", start, maxsplit=1)[0]
     names = {name.strip() for name in next(csv.reader([header]), [])}
     return set(AFS_COLUMNS) <= {name.removeprefix("\xef\xbb\xbf") for name in names}
@@ -77,13 +79,9 @@ def load_afs(path: Path | str, *, name: str | None = None) -> Task:
     # Not strict: the public readers of the release forgive a stray quote.
     records_of = partial(csv_records, strict=False)
     lines = io.StringIO(_decoded(path), newline="")
-    rows = delimited_rows(records_of, path, lines, Wanted(AFS_COLUMNS))
-    task = graded_task(
-        path, rows, columns=AFS_COLUMNS, label_range=_LABEL_RANGE, fix=CORRECT_ROW, name=name
-    )
-    if not len(task):
-        raise InputError(f"{path}: has no rows, only a header. At least one row of data is needed.")
-    if path.name in map(_file_name, AFS_TOPICS):
+    rows = never_empty(path, delimited_rows(records_of, path, lines, Wanted(AFS_COLUMNS)))
+    task = load_graded(path, columns=AFS_COLUMNS, label_range=_LABEL_RANGE, name=name, rows=rows)
+    if path.name in _TOPICS:
         compare_count(str(path), found=len(task), published=_PAIRS)
     return task
 
@@ -103,19 +101,13 @@ def load_afs_topics(folder: Path | str) -> tuple[Task, ...]:
         InputError: If a file is missing, or see `load_afs`.
     """
     folder = Path(folder)
-    missing = [
-        _file_name(topic) for topic in AFS_TOPICS if not (folder / _file_name(topic)).is_file()
-    ]
+    missing = [name for name in _TOPICS if not (folder / name).is_file()]
     if missing:
         raise InputError(
             f"{folder}: AFS has a file for each of its three topics; missing: "
             f"{', '.join(missing)}. Copy it there, or load the others one by one."
         )
-    return tuple(load_afs(folder / _file_name(topic), name=f"AFS.{topic}") for topic in AFS_TOPICS)
-
-
-def _file_name(topic: str) -> str:
-    return f"ArgPairs_{topic}.csv"
+    return tuple(load_afs(folder / name, name=f"AFS.{topic}") for name, topic in _TOPICS.items())
 
 
 def _decoded(path: Path) -> str:

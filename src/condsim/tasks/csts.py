@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from condsim.errors import InputError
 from condsim.tasks.graded import compare_split, make_task
-from condsim.tasks.rows import Row, iter_rows, shown
+from condsim.tasks.rows import Row, iter_rows, number_of, shown
 from condsim.types import Task
 
 LABEL_RANGE = (1.0, 5.0)
@@ -111,16 +111,11 @@ def load_csts(path: Path | str, *, name: str | None = None, require_labels: bool
 
 def _label(row: Row) -> float | None:
     value = row.cells["label"]
-    if value is None or value == "":
-        return None
-    try:
-        label = float(value)
-    except (ValueError, OverflowError):
-        label = math.inf
-    if math.isnan(label) or label == _NO_LABEL:
+    label = number_of(value)
+    if value in (None, "") or (label is not None and (math.isnan(label) or label == _NO_LABEL)):
         return None
     low, high = LABEL_RANGE
-    if not low <= label <= high:
+    if label is None or not low <= label <= high:
         raise InputError(
             f"{row.place('label')}: must be a number from {low:g} to {high:g}, or -1 where there "
             f"is no label, got {shown(value)}. Correct it or write -1."
@@ -160,11 +155,7 @@ def load_applicability(path: Path | str, *, require_both: bool = True) -> Task:
 
 
 def _applies(row: Row) -> float:
-    value = row.cells["label"]
-    try:
-        if value is not None and float(value) == _NO_LABEL:
-            return 0.0
-    except (ValueError, OverflowError):
-        pass
+    if number_of(row.cells["label"]) == _NO_LABEL:
+        return 0.0
     row.score("label", label_range=LABEL_RANGE, fix="Write -1 where the condition does not apply.")
     return 1.0

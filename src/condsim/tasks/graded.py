@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,8 +25,6 @@ CXC_STS_COUNTS = {"val": 44009, "test": 44045}
 
 CXC_STS_MARKS = ("score", "caption_id1", "caption_id2")
 """Columns that only a file of Crisscrossed Captions has."""
-
-CORRECT_ROW = "Correct it, or remove the row."
 
 _LOGGER = logging.getLogger("condsim")
 
@@ -94,35 +92,24 @@ def load_graded(
     *,
     columns: GradedColumns = GradedColumns(),  # noqa: B008  (immutable)
     label_range: tuple[float, float],
-    fix: str = CORRECT_ROW,
+    fix: str = "Correct it, or remove the row.",
     name: str | None = None,
-    txt_as_tsv: bool = False,
+    rows: Iterable[Row] | None = None,
 ) -> Task:
-    """Loads a file of sentence pairs with a score each and no conditions."""
-    rows = iter_rows(path, columns=columns, txt_as_tsv=txt_as_tsv)
-    task = graded_task(path, rows, columns=columns, label_range=label_range, fix=fix, name=name)
+    """Loads a file of sentence pairs with a score each; ``rows`` are those that it has."""
+    first, second, score = columns
+    pairs = (
+        (
+            row.text(first),
+            row.text(second),
+            None,
+            row.score(score, label_range=label_range, fix=fix),
+        )
+        for row in (iter_rows(path, columns=columns) if rows is None else rows)
+    )
+    task = make_task(path, pairs, label_range=label_range, name=name)
     _LOGGER.info("%s: %d pairs without conditions, all scored", task.name, len(task))
     return task
-
-
-def graded_task(
-    path: Path,
-    rows: Iterable[Row],
-    *,
-    columns: GradedColumns,
-    label_range: tuple[float, float],
-    fix: str,
-    name: str | None,
-) -> Task:
-    """Makes a task of rows with a score each and no conditions."""
-    first, second, score = columns
-
-    def checked() -> Iterator[tuple[str, str, None, float]]:
-        for row in rows:
-            label = row.score(score, label_range=label_range, fix=fix)
-            yield row.text(first), row.text(second), None, label
-
-    return make_task(path, checked(), label_range=label_range, name=name)
 
 
 def load_scored_pairs(path: Path | str, *, name: str | None = None) -> Task:

@@ -25,10 +25,10 @@ from condsim.tasks.graded import (
     load_scored_pairs,
 )
 from condsim.tasks.nli import NLI_COLUMNS
-from condsim.tasks.rows import check_file, column_names, file_lines
-from condsim.tasks.sick import SICK_COLUMNS, load_sick
-from condsim.tasks.sts import is_sts_input, is_sts_tsv, load_sts
-from condsim.tasks.stsb import GLUE_MARKS, STSB_COLUMNS, load_stsb, load_stsb_glue
+from condsim.tasks.rows import check_file, column_names, file_lines, number_of
+from condsim.tasks.sick import SICK_COLUMNS, SICK_COUNTS, load_sick
+from condsim.tasks.sts import STS_COUNTS, is_sts_input, is_sts_tsv, load_sts
+from condsim.tasks.stsb import GLUE_MARKS, STSB_COLUMNS, STSB_COUNTS, load_stsb, load_stsb_glue
 from condsim.tasks.triplets import TRIPLET_COLUMNS
 from condsim.tasks.written import is_written, iter_written, load_written
 from condsim.types import Task
@@ -63,25 +63,24 @@ class HubName(NamedTuple):
         return "-".join(part for part in parts if part)
 
 
-class HubSet(NamedTuple):
+class _HubSet(NamedTuple):
     """A data set whose columns alone do not tell its scale; the rows of its splits as published."""
 
-    columns: GradedColumns
     label_range: tuple[float, float]
     rows: dict[str, int]
+    columns: GradedColumns = GradedColumns()
 
 
-_STSB = {"train": 5749, "validation": 1500, "test": 1379}
-_STS_TEST_ROWS = {12: 3108, 13: 1500, 14: 3750, 15: 3000, 16: 1186}
+_STSB = STSB_COUNTS | {"validation": STSB_COUNTS["dev"]}
 
-HUB_SETS = {
-    f"mteb/sts{year}-sts": HubSet(GradedColumns(), (0.0, 5.0), {"test": rows})
-    for year, rows in _STS_TEST_ROWS.items()
+_HUB_SETS = {
+    f"mteb/sts{year % 100}-sts": _HubSet((0.0, 5.0), {"test": sum(subsets.values())})
+    for year, subsets in STS_COUNTS.items()
 } | {
-    "mteb/stsbenchmark-sts": HubSet(GradedColumns(), (0.0, 5.0), _STSB),
+    "mteb/stsbenchmark-sts": _HubSet((0.0, 5.0), _STSB),
     # all splits of SICK in one
-    "mteb/sickr-sts": HubSet(GradedColumns(), (1.0, 5.0), {"test": 9927}),
-    "nyu-mll/glue/stsb": HubSet(GradedColumns(score="label"), (0.0, 5.0), _STSB),
+    "mteb/sickr-sts": _HubSet((1.0, 5.0), {"test": sum(SICK_COUNTS.values())}),
+    "nyu-mll/glue/stsb": _HubSet((0.0, 5.0), _STSB, GradedColumns(score="label")),
 }
 """Data sets by name, with the configuration if there is one."""
 
@@ -106,7 +105,7 @@ def parse_hub_name(text: str) -> HubName | None:
     )
 
 
-def fetch_split(hub: HubName, folder: Path) -> Path:
+def _fetch_split(hub: HubName, folder: Path) -> Path:
     """Fetches a split and writes it as JSONL, which every loader here reads."""
     library = require("datasets", extra="train")
     try:
@@ -122,23 +121,6 @@ def fetch_split(hub: HubName, folder: Path) -> Path:
         for row in rows:
             stream.write(json.dumps(dict(row), ensure_ascii=False, default=str) + "\n")
     return path
-
-
-def load_hub_set(hub: HubName, path: Path, *, name: str | None = None) -> Task | None:
-    """Loads a fetched split of one of :data:`HUB_SETS`."""
-    known = HUB_SETS.get("/".join(filter(None, (hub.dataset, hub.config))))
-    if known is None:
-        return None
-    task = load_graded(
-        path,
-        columns=known.columns,
-        label_range=known.label_range,
-        fix="This revision of the data set is another one, or the split has no labels.",
-        name=hub.title if name is None else name,
-    )
-    if hub.split in known.rows:
-        compare_count(hub.title, found=len(task), published=known.rows[hub.split])
-    return task
 
 
 _BY_COLUMNS = (
@@ -223,11 +205,20 @@ def iter_conditional(path: Path | str, *, labels: bool = True) -> Iterator[CstsR
 
 
 def _from_hub(hub: HubName, *, name: str | None, require_labels: bool) -> Task:
+    known = _HUB_SETS.get("/".join(filter(None, (hub.dataset, hub.config))))
     with TemporaryDirectory() as folder:
-        path = fetch_split(hub, Path(folder))
-        task = load_hub_set(hub, path, name=name)
-        if task is None:
-            task = load_task(path, name=name, require_labels=require_labels)
+        path = _fetch_split(hub, Path(folder))
+        if known is None:
+            return load_task(path, name=name, require_labels=require_labels)
+        task = load_graded(
+            path,
+            columns=known.columns,
+            label_range=known.label_range,
+            fix="This revision of the data set is another one, or the split has no labels.",
+            name=name,
+        )
+    if hub.split in known.rows:
+        compare_count(hub.title, found=len(task), published=known.rows[hub.split])
     return task
 
 
@@ -267,8 +258,5 @@ def _is_stsb(path: Path) -> bool:
             fields = next((line for line in lines if line.strip("\r\n")), "").split("\t")
     except InputError:  # whoever reads the rows says what is wrong
         return False
-    try:
-        float(dict(zip(STSB_COLUMNS, fields, strict=False))["score"])
-    except (KeyError, ValueError):
-        return False
-    return len(fields) >= len(STSB_COLUMNS)
+    whole = len(fields) >= len(STSB_COLUMNS)
+    return whole and number_of(fields[STSB_COLUMNS.index("score")]) is not None

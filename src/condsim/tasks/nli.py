@@ -26,7 +26,7 @@ NLI_COLUMNS = (("premise", "hypothesis", "label"), ("sentence1", "sentence2", "g
 _NUMBERS = {name: number for number, name in enumerate(NLI_CLASSES)}
 _NUMBERS |= {str(number): number for number in range(len(NLI_CLASSES))}
 _RULE = f"one of {', '.join(NLI_CLASSES)} (or 0, 1, 2 in that order)"
-_NO_GOLD = ("-", "-1", "")  # SNLI where the annotators did not agree; the same on the Hub
+_NO_GOLD = ("-", "-1", "", "nan")  # SNLI where the annotators did not agree; the same on the Hub
 
 _LOGGER = logging.getLogger("condsim")
 
@@ -121,7 +121,7 @@ def load_nli(path: Path | str, *, name: str | None = None) -> NliTask:
 def _class_of(row: Row, column: str) -> int | None:
     """Index of the row's class; None where it has no gold label."""
     value = row.cells[column]
-    text = "" if value is None else str(value).casefold()
+    text = "" if value is None else str(value).casefold().removesuffix(".0")
     if text in _NO_GOLD:
         return None
     if text not in _NUMBERS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,40 +62,32 @@ def load_rewordings(path: Path | str = BUNDLED_REWORDINGS) -> Rewordings:
         MissingExtraError: See `iter_rows`.
     """
     path = Path(path)
-    columns: list[tuple[str, ...]] = []
-    places: dict[tuple[str, str, str], int] = {}
-    first: list[Row] = []  # row of each group that came first
-    seen: dict[tuple[int, str], int] = {}
-    group_ids: list[int] = []
+    rows: dict[tuple[str, ...], Row] = {}
+    groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in iter_rows(path, columns=REWORDING_COLUMNS):
-        sentence1, sentence2, group, wording = (row.text(column) for column in REWORDING_COLUMNS)
-        number = places.setdefault((sentence1, sentence2, group), len(places))
-        if number == len(first):
-            first.append(row)
-        earlier = seen.setdefault((number, wording), row.number)
-        if earlier != row.number:
+        texts = tuple(row.text(column) for column in REWORDING_COLUMNS)
+        earlier = rows.setdefault(texts, row)
+        if earlier is not row:
             raise InputError(
                 f"{row.place('condition')}: a pair must have each wording once, got "
-                f"{shown(wording)}, which row {earlier} has too. Remove one of the rows."
+                f"{shown(texts[-1])}, which row {earlier.number} has too. Remove one of the rows."
             )
-        columns.append((sentence1, sentence2, group, wording))
-        group_ids.append(number)
-    ids = np.array(group_ids, np.int64)
-    single = np.flatnonzero(np.bincount(ids) < 2)
-    if single.size:
-        row = first[single[0]]
-        raise InputError(
-            f"{row.place()}: a pair must have two or more wordings of a condition_group, got 1 of "
-            f"{shown(row.cells['condition_group'])}. Add a wording for the same two sentences, or "
-            "remove the row."
-        )
-    sentences1, sentences2, groups, conditions = zip(*columns, strict=True)
+        groups[texts[:-1]].append(row)
+    for row, *others in groups.values():
+        if not others:
+            raise InputError(
+                f"{row.place()}: a pair must have two or more wordings of a condition_group, got 1 "
+                f"of {shown(row.cells['condition_group'])}. Add a wording for the same two "
+                "sentences, or remove the row."
+            )
+    number_of = {group: number for number, group in enumerate(groups)}
+    sentences1, sentences2, condition_groups, conditions = zip(*rows, strict=True)
     return Rewordings(
         name=stem_of(path),
         revision=sha256_of(path)[:12],
         sentences1=sentences1,
         sentences2=sentences2,
-        condition_groups=groups,
+        condition_groups=condition_groups,
         conditions=conditions,
-        group_ids=ids,
+        group_ids=np.array([number_of[texts[:-1]] for texts in rows], np.int64),
     )

@@ -57,7 +57,7 @@ def load_sick(
         label_range=_LABEL_RANGE,
         fix="Correct it, or remove the row; take the annotated test file.",
         name=name,
-        txt_as_tsv=True,
+        rows=iter_rows(path, columns=SICK_COLUMNS, txt_as_tsv=True),
     )
     if split is not None:
         task = _take_split(path, task, split)

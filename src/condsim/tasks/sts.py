@@ -16,7 +16,7 @@ import numpy as np
 from condsim.errors import InputError
 from condsim.files import sha256_of
 from condsim.tasks.graded import compare_count, load_graded, make_task
-from condsim.tasks.rows import Cell, iter_rows, place, score_of, text_lines
+from condsim.tasks.rows import iter_rows, number_of, place, score_of, text_lines
 from condsim.types import Task
 
 STS_COUNTS: dict[int, dict[str, int]] = {
@@ -67,16 +67,10 @@ def is_sts_tsv(path: Path, columns: Sequence[str]) -> bool:
     if subset_of(path) is not None:
         return True
     try:
-        return any(_above_one(row.cells["score"]) for row in iter_rows(path, columns=("score",)))
+        scores = (number_of(row.cells["score"]) for row in iter_rows(path, columns=("score",)))
+        return any(score is not None and score > _ABOVE_ONE for score in scores)
     except InputError:
         return False  # whoever loads the file says what is wrong
-
-
-def _above_one(score: Cell) -> bool:
-    try:
-        return score is not None and float(score) > _ABOVE_ONE
-    except (ValueError, OverflowError):
-        return False
 
 
 def subset_of(path: Path) -> tuple[int | None, str] | None:

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from condsim.errors import InputError
-from condsim.files import replacing, sha256_of
+from condsim.files import sha256_of
 from condsim.tasks.graded import compare_split
-from condsim.tasks.rows import column_names, iter_rows, stem_of, text_lines
+from condsim.tasks.rows import column_names, iter_rows, stem_of, text_lines, write_records
 from condsim.types import FloatArray, IntArray, Task
 
 TRIPLET_COLUMNS = (("anchor", "positive", "negative"), ("Sentence1", "Sentence2", "Sentence3"))
@@ -158,10 +158,7 @@ def write_triplets(triplets: Triplets, path: Path) -> None:
     if path.suffix != ".tsv":
         raise InputError(f"{path}: triplets are written as .tsv; give a name that ends so.")
     rows = zip(triplets.anchors, triplets.positives, triplets.negatives, strict=True)
-    with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="\n") as stream:
-        stream.write("\t".join(TRIPLET_COLUMNS[0]) + "\n")
-        for row in rows:
-            stream.write("\t".join(" ".join(text.split()) for text in row) + "\n")
+    write_records(path, (dict(zip(TRIPLET_COLUMNS[0], row, strict=True)) for row in rows))
 
 
 _TITLE = re.compile(r"= [^=].* =")

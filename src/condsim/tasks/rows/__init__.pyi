@@ -1,5 +1,4 @@
 from .formats import (
-    Wanted as Wanted,
     csv_records as csv_records,
     delimited_rows as delimited_rows,
     file_lines as file_lines,
@@ -9,9 +8,9 @@ from .formats import (
 from .reading import (
     check_file as check_file,
     column_names as column_names,
-    file_start as file_start,
     iter_rows as iter_rows,
     iter_stream as iter_stream,
+    never_empty as never_empty,
     stem_of as stem_of,
     suffix_of as suffix_of,
     text_lines as text_lines,
@@ -19,6 +18,8 @@ from .reading import (
 from .row import (
     Cell as Cell,
     Row as Row,
+    Wanted as Wanted,
+    number_of as number_of,
     place as place,
     score_of as score_of,
     shown as shown,

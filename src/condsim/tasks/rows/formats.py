@@ -10,11 +10,12 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, cast
 
 from condsim.errors import InputError, require
 from condsim.tasks.rows.row import (
     Row,
+    Wanted,
     check_columns,
     check_header,
     kept_cell,
@@ -27,19 +28,6 @@ from condsim.tasks.rows.row import (
 _LONGEST_LINE = 16 * 1024 * 1024  # bytes; keeps a file with no line ends out of memory
 _PARQUET_BATCH = 1024  # rows
 _GZIP_MAGIC = b"\x1f\x8b"
-
-
-class Wanted(NamedTuple):
-    """The columns that a row must have, may have, and whether to keep all others too."""
-
-    columns: tuple[str, ...]
-    optional: tuple[str, ...] = ()
-    others: bool = False
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The required and the optional columns."""
-        return self.columns + self.optional
 
 
 def open_bytes(path: Path) -> BinaryIO:
@@ -162,8 +150,7 @@ def delimited_rows(
     if not header:
         return
     names = [name.strip() for name in header]
-    check_header(path, names, wanted.names)
-    check_columns(f"{path}, header", names, wanted.columns)
+    check_header(path, names, wanted)
     unique = unique_names(names)
     index = {name: names.index(name) for name in wanted.names if name in names}
     absent = dict.fromkeys(name for name in wanted.optional if name not in names)
@@ -236,7 +223,7 @@ def text_names(path: Path, suffix: str) -> tuple[str, ...]:
     if suffix not in (*TEXT_ROWS, ".txt"):
         return ()
     with closing(file_lines(path)) as lines:
-        if suffix in (".jsonl", ".ndjson"):
+        if TEXT_ROWS.get(suffix) is json_rows:
             record = json.loads(next((line for line in lines if line.strip()), "{}"))
             return tuple(record) if isinstance(record, dict) else ()
         records = csv_records(path, lines) if suffix == ".csv" else tsv_records(path, lines)
@@ -252,8 +239,7 @@ def parquet_rows(path: Path, wanted: Wanted) -> Iterator[Row]:
     try:
         with parquet.ParquetFile(path, pre_buffer=False) as file:
             names = list(file.schema_arrow.names)
-            check_header(path, names, wanted.names)
-            check_columns(f"{path}, header", names, wanted.columns)
+            check_header(path, names, wanted)
             kept = None if wanted.others else [name for name in wanted.names if name in names]
             for batch in file.iter_batches(batch_size=_PARQUET_BATCH, columns=kept):
                 unique = unique_names(list(batch.schema.names))

@@ -12,13 +12,12 @@ from typing import BinaryIO
 from condsim.errors import InputError, require
 from condsim.tasks.rows.formats import (
     TEXT_ROWS,
-    Wanted,
     decoded_lines,
     file_lines,
     parquet_rows,
     text_names,
 )
-from condsim.tasks.rows.row import Row
+from condsim.tasks.rows.row import Row, Wanted
 
 _NEED_ROWS = "At least one row of data is needed."
 _STANDARD_INPUT = "only 'condsim score --file -' reads standard input"
@@ -64,8 +63,8 @@ def iter_rows(
     _check_size(path, status)
     wanted = Wanted(tuple(columns), tuple(optional), others)
     if suffix == ".parquet":
-        return _never_empty(path, parquet_rows(path, wanted))
-    return _never_empty(path, TEXT_ROWS[suffix](path, file_lines(path), wanted))
+        return never_empty(path, parquet_rows(path, wanted))
+    return never_empty(path, TEXT_ROWS[suffix](path, file_lines(path), wanted))
 
 
 def iter_stream(
@@ -94,7 +93,7 @@ def iter_stream(
             break
     suffix = ".jsonl" if start and start[-1].lstrip().startswith("{") else ".tsv"
     rows = TEXT_ROWS[suffix](path, chain(start, lines), Wanted(tuple(columns), (), others))
-    return suffix, _never_empty(path, rows)
+    return suffix, never_empty(path, rows)
 
 
 def suffix_of(path: Path) -> str:
@@ -119,15 +118,6 @@ def text_lines(path: Path) -> Iterator[str]:
     """
     check_file(path)
     return file_lines(path)
-
-
-def file_start(path: Path, size: int) -> bytes:
-    """The first bytes of a file as they are on disk; none if it cannot be read."""
-    try:
-        with path.open("rb") as stream:
-            return stream.read(size)
-    except OSError:
-        return b""
 
 
 def check_file(path: Path) -> None:
@@ -157,7 +147,8 @@ def _check_size(path: Path, status: os.stat_result) -> None:
         raise InputError(f"{path}: is empty (0 bytes). {_NEED_ROWS}")
 
 
-def _never_empty(path: Path, rows: Iterator[Row]) -> Iterator[Row]:
+def never_empty(path: Path, rows: Iterator[Row]) -> Iterator[Row]:
+    """Passes rows on; refuses a file that has none."""
     first = next(rows, None)
     if first is None:
         raise InputError(f"{path}: has no rows, only a header or blank lines. {_NEED_ROWS}")

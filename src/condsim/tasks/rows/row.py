@@ -19,6 +19,19 @@ _IMPOSSIBLE = re.compile("[\0\ud800-\udfff]")
 _NO_RECORD: Mapping[str, object] = MappingProxyType({})
 
 
+class Wanted(NamedTuple):
+    """The columns that a row must have, may have, and whether to keep all others too."""
+
+    columns: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+    others: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The required and the optional columns."""
+        return self.columns + self.optional
+
+
 def place(
     path: Path, *, row: int | None = None, line: int | None = None, column: str | None = None
 ) -> str:
@@ -82,14 +95,19 @@ class Row(NamedTuple):
         return score_of(self.cells[column], self.place(column), label_range=label_range, fix=fix)
 
 
+def number_of(value: Cell) -> float | None:
+    """Reads a cell as a number; None if it is none."""
+    try:
+        return None if value is None else float(value)
+    except (ValueError, OverflowError):
+        return None
+
+
 def score_of(value: Cell, where: str, *, label_range: tuple[float, float], fix: str) -> float:
     """Checks a gold score at a place that `place` named; see `Row.score`."""
     low, high = label_range
-    try:
-        score = math.nan if value is None else float(value)
-    except (ValueError, OverflowError):
-        score = math.nan
-    if not low <= score <= high:
+    score = number_of(value)
+    if score is None or not low <= score <= high:
         raise InputError(
             f"{where}: must be a number from {low:g} to {high:g}, got {shown(value)}. {fix}"
         )
@@ -135,14 +153,15 @@ def _not_unicode(row: Row, column: str, value: object) -> InputError:
     )
 
 
-def check_header(path: Path, names: list[str], wanted: tuple[str, ...]) -> None:
-    """Refuses a header that has a wanted column twice."""
-    twice = sorted({name for name in wanted if names.count(name) > 1})
+def check_header(path: Path, names: list[str], wanted: Wanted) -> None:
+    """Refuses a header that lacks a required column, or has a wanted one twice."""
+    twice = sorted({name for name in wanted.names if names.count(name) > 1})
     if twice:
         raise InputError(
             f"{path}, header: each column name must occur once, got {_listed(twice)} more than "
             "once. Rename or remove the extra column."
         )
+    check_columns(f"{path}, header", names, wanted.columns)
 
 
 def check_columns(where: str, names: list[str], columns: tuple[str, ...]) -> None:

@@ -15,8 +15,6 @@ from condsim.tasks.rows.row import Row
 
 Record = Mapping[str, object]
 
-_JSON = (".jsonl", ".ndjson")
-
 
 def is_table(output: Path) -> bool:
     """Detects whether a file to write is a table, in which all rows have the same columns.
@@ -33,7 +31,7 @@ def is_table(output: Path) -> bool:
             f"{output}: the suffix decides the format and must be one of "
             f"{', '.join(_WRITERS)}. Got {output.suffix!r} instead."
         )
-    return suffix not in _JSON
+    return suffix in (".csv", ".tsv")
 
 
 def kept_record(row: Row, *, table: bool, without: Sequence[str] = ()) -> dict[str, object]:
