@@ -77,6 +77,23 @@ def test_asker_budget_of_tokens_counts_estimate_and_longest_answer(
     assert backend.asked == []
 
 
+def test_asker_failure_gives_back_what_was_reserved(tmp_path: Path, fake_backend: Any):
+    backend = fake_backend(reply, fail_after=3)
+    asker = Asker(backend, tmp_path / "answers.sqlite", budget=Budget(tokens=80))
+    with pytest.raises(BackendError, match=r"The server is gone"):
+        asked(asker)
+    backend.fail_after = None
+    assert asked(asker) == dict(enumerate("ABACDE"))  # the last two: 24 + 30, 32 + 30
+
+
+def test_asker_usage_is_estimated_where_the_back_end_does_not_tell(
+    tmp_path: Path, fake_backend: Any
+):
+    asker = Asker(fake_backend(lambda prompt: Answer("4")), tmp_path / "answers.sqlite")
+    asked(asker)
+    assert (asker.usage.prompt_tokens, asker.usage.new_tokens) == (5 * 10, 5 * 20)
+
+
 def test_asker_probabilities_are_asked_for_where_they_were_not(tmp_path: Path, fake_backend: Any):
     path = tmp_path / "answers.sqlite"
     backend = fake_backend(reply)

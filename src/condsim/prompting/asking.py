@@ -98,13 +98,13 @@ class AnswerStore(Closing):
         Raises:
             InputError: If the file cannot be written, on a full disk for example.
         """
-        probabilities = None if answer.probabilities is None else _to_json(answer.probabilities)
+        shares = answer.probabilities
         row = (
             key,
             json.dumps(dict(identity), ensure_ascii=False),
             prompt,
             answer.text,
-            probabilities,
+            None if shares is None else json.dumps(dict(shares)),
             answer.prompt_tokens,
             answer.new_tokens,
         )
@@ -146,15 +146,10 @@ class AnswerStore(Closing):
 def _stored(text: object, shares: str | None, *tokens: int | None) -> Answer:
     if not isinstance(text, str) or not all(isinstance(one, int | None) for one in tokens):
         raise TypeError("an answer must be a text, its tokens numbers")
-    return Answer(text, None if shares is None else _from_json(shares), *tokens)
-
-
-def _to_json(probabilities: Mapping[float, float]) -> str:
-    return json.dumps({repr(value): share for value, share in probabilities.items()})
-
-
-def _from_json(text: str) -> dict[float, float]:
-    return {float(value): share for value, share in json.loads(text).items()}
+    if shares is None:
+        return Answer(text, None, *tokens)
+    probabilities = {float(value): share for value, share in json.loads(shares).items()}
+    return Answer(text, probabilities, *tokens)
 
 
 PromptOf = Callable[[int], str]
@@ -245,9 +240,10 @@ class Asker:
         Returns:
             The first row of each prompt that has no stored answer, in order.
         """
-        answered = {row for row, _ in self.stored(prompt_of, rows)}
-        groups = self._rows_by_key(prompt_of, rows).values()
-        return [group[0] for group in groups if group[0] not in answered]
+        sharing = self._rows_by_key(prompt_of, rows)
+        for _ in self._from_store(sharing):
+            pass  # its key is taken out
+        return [group[0] for group in sharing.values()]
 
     def count_tokens(self, prompt_of: PromptOf, rows: Iterable[int]) -> int:
         """Counts the tokens of prompts; exact for a local model, an estimate for a server."""
@@ -316,9 +312,11 @@ class Asker:
             InputError: If one is too long.
         """
         longest = self.backend.longest_prompt
-        for row in rows if longest is not None else ():
+        if longest is None:
+            return
+        for row in rows:
             tokens = self.backend.count_tokens(prompt_of(row))
-            if longest is not None and tokens > longest:
+            if tokens > longest:
                 raise InputError(
                     f"Row {row + 1}: its prompt has {tokens:,} tokens, and {self.backend.name!r} "
                     f"takes {longest:,} beside an answer of {self.backend.max_new_tokens}. Give "
@@ -338,15 +336,17 @@ class Asker:
         self, store: AnswerStore, waiting: Sequence[tuple[bytes, list[int]]], prompt_of: PromptOf
     ) -> Iterator[tuple[bytes, Answer]]:
         """Sends prompts until the budget is reserved; each answer is stored as it comes."""
-        sent: list[int] = []  # the estimate of each prompt
+        sent: list[int] = []  # tokens reserved for each prompt
+        self._reserved = 0
         prompts = self._within_budget((prompt_of(group[0]) for _, group in waiting), sent)
         answers = self.backend.answers(prompts, probabilities=self._probabilities)
         with closing(answers):
             try:
                 for place, answer in answers:
                     key, group = waiting[place]
-                    self._count(answer, estimate=sent[place])
                     prompt = prompt_of(group[0])
+                    self._reserved -= sent[place]
+                    self._count(prompt, answer)
                     store.write(key, answer, prompt=prompt, identity=self._identity)
                     yield key, answer
             except BackendError as error:
@@ -365,38 +365,39 @@ class Asker:
         """Passes prompts on until the budget is used up; the back end reads them one by one."""
         budget = self._budget
         for prompt in prompts:
-            estimate = self.backend.count_tokens(prompt) if budget.tokens is not None else 0
-            reserve = estimate + self.backend.max_new_tokens
             if budget.requests is not None and self.usage.requests >= budget.requests:
                 return
+            needed = 0 if budget.tokens is None else self._needed(prompt)
             if budget.tokens is not None:
-                if self.usage.tokens + self._reserved + reserve > budget.tokens:
+                if self.usage.tokens + self._reserved + needed > budget.tokens:
                     return
             self.usage.requests += 1
-            self._reserved += reserve
-            sent.append(estimate)
+            self._reserved += needed
+            sent.append(needed)
             yield prompt
+
+    def _needed(self, prompt: str) -> int:
+        """Tokens of a prompt and the longest answer to it."""
+        return self.backend.count_tokens(prompt) + self.backend.max_new_tokens
 
     def _used_up(self, prompt: str, done: int, rows: int) -> BudgetError:
         budget, usage = self._budget, self.usage
         if budget.requests is not None and usage.requests >= budget.requests:
             spent = f"{usage.requests} of {budget.requests} requests are used up"
         else:
-            needed = self.backend.count_tokens(prompt) + self.backend.max_new_tokens
             spent = (
                 f"{usage.tokens} of {budget.tokens} tokens are used up, and the next prompt with "
-                f"its answer may need {needed}"
+                f"its answer may need {self._needed(prompt)}"
             )
         return BudgetError(
             f"The budget is reached: {spent}. {done} of {rows} rows are answered and kept; allow "
             "more and run the same again for the rest."
         )
 
-    def _count(self, answer: Answer, *, estimate: int) -> None:
-        longest, used = self.backend.max_new_tokens, self.usage
-        self._reserved -= estimate + longest
-        used.prompt_tokens += estimate if answer.prompt_tokens is None else answer.prompt_tokens
-        used.new_tokens += longest if answer.new_tokens is None else answer.new_tokens
+    def _count(self, prompt: str, answer: Answer) -> None:
+        told, new = answer.prompt_tokens, answer.new_tokens
+        self.usage.prompt_tokens += self.backend.count_tokens(prompt) if told is None else told
+        self.usage.new_tokens += self.backend.max_new_tokens if new is None else new
 
 
 def _check_place(path: Path) -> None:

@@ -39,9 +39,6 @@ _ABOUT = (
 
 router = APIRouter()
 
-ROUTERS = (router, routes.router, playground.router)
-"""All routes of the app; `condsim.serving.service.post` adds one that asks the model."""
-
 
 def create_app(
     scorer: PairScorer,
@@ -100,7 +97,7 @@ def create_app(
     app.state.service = service
     answer_in_one_form(app)
     app.add_middleware(Measured, metrics=service.metrics)
-    for one in ROUTERS:
+    for one in (router, routes.router, playground.router):
         app.include_router(one)
     return app
 

@@ -7,16 +7,18 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from condsim.scorers import EmbeddingScorer, PairScorer, Rows, Scale
 from condsim.serving.metrics import Metrics
 from condsim.serving.problems import RequestError
 from condsim.serving.settings import ServingSettings
+from condsim.types import FloatArray
 
 Work = Callable[..., NDArray[Any]]
 """Takes columns of n texts each, gives an array with n rows."""
@@ -217,3 +219,36 @@ def _deliver(results: list[tuple[_Job, NDArray[Any] | Exception]]) -> None:
             job.future.set_exception(result)
         else:
             job.future.set_result(result)
+
+
+class QueuedScores(PairScorer):
+    """A model that gives scores, for other threads than that of the event loop."""
+
+    def __init__(self, name: str, on: Mapping[str, Work], batcher: Batcher) -> None:
+        self.name = name
+        self._on, self._batcher = on, batcher
+
+    def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
+        conditions = [] if rows.conditions is None else [rows.conditions]
+        return self._batcher.wait(self._on[scale], *rows.sentences, *conditions)
+
+
+class QueuedEmbeddings(EmbeddingScorer):
+    """A model that gives embeddings, for other threads than that of the event loop."""
+
+    def __init__(self, scorer: EmbeddingScorer, batcher: Batcher) -> None:
+        super().__init__(
+            name=scorer.name,
+            order=scorer.order,
+            dimension=scorer.dimension,
+            calibration=scorer.calibration,
+        )
+        self._batcher = batcher
+        self._encode = scorer.encode
+
+    def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
+        if isinstance(texts[0], str):
+            return self._batcher.wait(self._encode, [str(text) for text in texts])
+        first, second = ([text[side] for text in texts] for side in (0, 1))
+        columns = (second, first) if self.order == "condition-first" else (first, second)
+        return self._batcher.wait(self._encode, *columns)

@@ -50,7 +50,6 @@ router = APIRouter()
 @post(router, "/v1/embeddings", EmbeddingsRequest, EmbeddingsAnswer)
 async def embeddings(body: EmbeddingsRequest, service: Service) -> EmbeddingsAnswer:
     """Embeds texts, each under a condition."""
-    service.check_model(body.model)
     conditions = body.condition or []
     service.check_size(len(body.input), "texts", body.input, conditions)
     scorer = service.embedder
@@ -76,7 +75,6 @@ async def embeddings(body: EmbeddingsRequest, service: Service) -> EmbeddingsAns
 @post(router, "/v1/rerank", RerankRequest, RerankAnswer)
 async def rerank(body: RerankRequest, service: Service) -> RerankAnswer:
     """Sorts documents by their similarity to a query, under a condition."""
-    service.check_model(body.model)
     scores = await _against(body.query, body.documents, body.condition, service)
     best = np.argsort(-scores, kind="stable")[: body.top_n].tolist()
     results = [
@@ -126,7 +124,6 @@ async def _against(
 @post(router, "/v1/score", ScoreRequest, ScoreAnswer)
 async def score(body: ScoreRequest, service: Service) -> ScoreAnswer:
     """Scores every pair under every condition."""
-    service.check_model(body.model)
     columns = _crossed(body.pairs, body.conditions, service)
     first, second = columns[:2]
     scores = await service.score(
@@ -138,7 +135,6 @@ async def score(body: ScoreRequest, service: Service) -> ScoreAnswer:
 @post(router, "/v1/applicability", ApplicabilityRequest, ApplicabilityAnswer)
 async def applicability(body: ApplicabilityRequest, service: Service) -> ApplicabilityAnswer:
     """Says how likely each condition applies to both texts of each pair."""
-    service.check_model(body.model)
     scorer = service.embedder
     if scorer.head is None:
         raise InputError(
@@ -153,7 +149,6 @@ async def applicability(body: ApplicabilityRequest, service: Service) -> Applica
 @post(router, "/v1/cluster", ClusterRequest, ClusterAnswer)
 async def cluster(body: ClusterRequest, service: Service) -> ClusterAnswer:
     """Groups texts under a condition; needs `condsim[search]` on the server."""
-    service.check_model(body.model)
     service.check_size(len(body.texts), "texts", body.texts, [body.condition or ""])
     check_rows(body.condition, texts=body.texts)
     columns = [body.texts]
@@ -180,7 +175,6 @@ def _clusters(body: ClusterRequest, vectors: FloatArray) -> Clusters:
 @post(router, "/v1/explain", ExplainRequest, ExplainAnswer)
 async def explain(body: ExplainRequest, service: Service) -> ExplainAnswer:
     """Says what each word of two texts adds to their score."""
-    service.check_model(body.model)
     service.check_size(1, "pairs", [body.sentence1, body.sentence2, body.condition or ""])
     async with service.turn("explain"):
         found = await asyncio.to_thread(_explained, body, service)
@@ -203,7 +197,6 @@ def _explained(body: ExplainRequest, service: Service) -> Explanation:
 @post(router, "/v1/search", SearchRequest, SearchAnswer)
 async def search(body: SearchRequest, service: Service) -> SearchAnswer:
     """Finds the texts of the server's index most similar to a query, under conditions."""
-    service.check_model(body.model)
     if service.index is None:
         raise RequestError(404, "This server has no index; start it with --index DIR.")
     conditions, weights = body.conditions, body.weights

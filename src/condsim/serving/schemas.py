@@ -46,7 +46,6 @@ Condition = Annotated[
     str | None,
     Field(description="In which respect; none: the texts as a whole.", examples=["cleanliness"]),
 ]
-ModelName = Annotated[str | None, Field(description="The name that `/v1/models` gives, or none.")]
 Ignored = Annotated[object, Field(description="Taken from existing clients; has no effect.")]
 
 _USAGE = {"prompt_tokens": 0, "total_tokens": 0}  # nothing is billed, so nothing is counted
@@ -61,24 +60,28 @@ class RequestBody(Settings):
     what: ClassVar[str] = "request"
 
 
-class EmbeddingsRequest(RequestBody):
+class ModelRequest(RequestBody):
+    """A request that may name the model."""
+
+    model: str | None = Field(None, description="The name that `/v1/models` gives, or none.")
+
+
+class EmbeddingsRequest(ModelRequest):
     """OpenAI's form, and `condition`: one for all texts, or one for each."""
 
     input: Annotated[Texts, _TEXTS]
     condition: Texts | None = None
-    model: ModelName = None
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: int | None = Field(None, description="The model's own, if given.")
     user: Ignored = None
 
 
-class RerankRequest(RequestBody):
+class RerankRequest(ModelRequest):
     """The form of Cohere and Jina, and `condition`."""
 
     query: Annotated[str, _QUERY]
     documents: Annotated[Documents, _TEXTS]
     condition: Condition = None
-    model: ModelName = None
     top_n: int | None = Field(None, ge=1, le=10**6, description="Answer with the best ones only.")
     return_documents: bool | None = None
     max_tokens_per_doc: Ignored = None
@@ -99,34 +102,31 @@ class TeiRerankRequest(RequestBody):
     truncation_direction: Ignored = None
 
 
-class ApplicabilityRequest(RequestBody):
+class ApplicabilityRequest(ModelRequest):
     """Every pair under every condition."""
 
     pairs: Pairs
     conditions: Annotated[Strings, _CONDITIONS]
-    model: ModelName = None
 
 
-class ScoreRequest(RequestBody):
+class ScoreRequest(ModelRequest):
     """Every pair under every condition; without conditions, each pair as a whole."""
 
     pairs: Pairs
     conditions: Annotated[Strings | None, _CONDITIONS] = None
     scale: Scale = "unit"
-    model: ModelName = None
 
 
-class ClusterRequest(RequestBody):
+class ClusterRequest(ModelRequest):
     """Texts to group under one condition; `k` groups, or as many as are found."""
 
     texts: Annotated[Strings, _TEXTS]
     condition: Condition = None
     k: int | None = Field(None, ge=2, le=100)
     min_size: int | None = Field(None, ge=2, description="Fewest texts of a group that is found.")
-    model: ModelName = None
 
 
-class ExplainRequest(RequestBody):
+class ExplainRequest(ModelRequest):
     """A pair, and a condition unless its texts are to be explained as a whole."""
 
     sentence1: Annotated[str, Field(examples=["A man throws a ball."])]
@@ -136,10 +136,9 @@ class ExplainRequest(RequestBody):
     samples: int = Field(
         SAMPLES, ge=1, le=1000, description="Most subsets of the words of each text to score."
     )
-    model: ModelName = None
 
 
-class SearchRequest(RequestBody):
+class SearchRequest(ModelRequest):
     """A query under conditions; without one, under the only one that the index is prepared for."""
 
     query: Annotated[str, Field(examples=["I waited two months for my toaster."])]
@@ -155,7 +154,6 @@ class SearchRequest(RequestBody):
     rescore: int = Field(
         200, ge=1, le=10**4, description="Texts that are scored under the conditions."
     )
-    model: ModelName = None
 
 
 class Embedding(BaseModel):

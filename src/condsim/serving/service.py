@@ -7,7 +7,7 @@ import hmac
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from fastapi import APIRouter, Request
@@ -17,11 +17,10 @@ from starlette.requests import ClientDisconnect
 
 from condsim.errors import InputError, unknown_name
 from condsim.scorers import EmbeddingScorer, PairScorer, Scale, check_rows
-from condsim.serving.batching import Batcher
+from condsim.serving.batching import Batcher, QueuedEmbeddings, QueuedScores
 from condsim.serving.metrics import Metrics
 from condsim.serving.problems import RESPONSES, RequestError, answer_to
-from condsim.serving.queued import QueuedEmbeddings, queued
-from condsim.serving.schemas import RequestBody
+from condsim.serving.schemas import ModelRequest, RequestBody
 from condsim.serving.settings import ServingSettings
 from condsim.settings import validated_json
 from condsim.types import FloatArray
@@ -47,16 +46,21 @@ class Service:
         self.scorer, self.settings, self.name = scorer, settings, name
         self.metrics = Metrics()
         self.batcher = Batcher(settings, metrics=self.metrics)
-        self.beside = queued(scorer, self.batcher)
+        # One function for each scale: requests with the same one share a batch.
+        self._on: dict[str, Any] = {
+            scale: partial(scorer.score, scale=scale) for scale in get_args(Scale)
+        }
+        self.beside: PairScorer = (
+            QueuedEmbeddings(scorer, self.batcher)
+            if isinstance(scorer, EmbeddingScorer)
+            else QueuedScores(scorer.name, self._on, self.batcher)
+        )
         """The model for other threads, in the same batches."""
         self.index = None
         if index is not None:
             self.index = index.using(QueuedEmbeddings(self.embedder, self.batcher))
         self._turns: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._keys = [key.encode() for key in keys]
-        self._on: dict[str, Any] = {
-            scale: partial(scorer.score, scale=scale) for scale in get_args(Scale)
-        }
 
     def authorise(self, request: Request) -> None:
         """Refuses a caller without a key, in the same time for every wrong one."""
@@ -105,7 +109,7 @@ class Service:
         finally:
             lock.release()
 
-    @cached_property
+    @property
     def embedder(self) -> EmbeddingScorer:
         """The model, if it gives embeddings; else an `InputError`."""
         if isinstance(self.scorer, EmbeddingScorer):
@@ -168,7 +172,7 @@ def post(
 ) -> Callable[[Route[In]], Route[In]]:
     """Makes a route of a function from a checked body to its answer, and leaves it as it is."""
     # The key is checked before anything is read, the body against the limits and the schema, and an
-    # error is answered in the one form. The function calls `Service.check_model` and `check_size`.
+    # error is answered in the one form. The function calls `Service.check_size`.
     # The schema of the request must be flat, for it stands in the OpenAPI document as it is.
     content = {"application/json": {"schema": request.model_json_schema()}}
     extra = {"requestBody": {"required": True, "content": content}}
@@ -180,6 +184,8 @@ def post(
                 service.authorise(asked)
                 content = await _body_of(asked, service.settings)
                 body = validated_json(request, content, what="request", source="The request")
+                if isinstance(body, ModelRequest):
+                    service.check_model(body.model)
                 found = await function(body, service)
             except Exception as error:
                 return answer_to(error)

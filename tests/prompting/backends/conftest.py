@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import string
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.prompting.backends import loopback as loopback_server
 
 SERVER_KEY = "sk-secret-0123456789"
 
@@ -106,15 +105,9 @@ def _gpt2(folder: Path, *, chat: bool) -> Path:
 
 
 @pytest.fixture(scope="module")
-def loopback() -> Iterator[Any]:
+def loopback() -> Any:
     """The module of the loopback server."""
-    path = Path(__file__).with_name("loopback.py")
-    spec = importlib.util.spec_from_file_location("condsim_test_loopback", path)
-    module = importlib.util.module_from_spec(spec)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, spec.name, module)  # for its dataclasses
-        spec.loader.exec_module(module)
-        yield module
+    return loopback_server
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +127,7 @@ def locked(loopback: Any) -> Iterator[Any]:
 @pytest.fixture
 def server(process: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The running server, with nothing in its memory or in the environment."""
-    monkeypatch.delenv("OPENAI_API_SERVER_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     process.reset()
     return process

@@ -1,4 +1,5 @@
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +16,14 @@ from condsim.prompting.backends import (  # noqa: E402
 )
 
 CPU = torch.device("cpu")
+
+
+def test_local_backend_needs_no_sentence_transformers():
+    code = (
+        "import sys; sys.modules['sentence_transformers'] = None\n"
+        "from condsim.prompting import LocalBackend"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize("model", ["./none", "~/none", "a/b/c", Path("none")])

@@ -6,7 +6,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from condsim.errors import ModelError  # noqa: E402
-from condsim.prompting.backends import NumberMass, Numbers, PromptTokenizer, longest_prompt, padded  # noqa: E402
+from condsim.prompting.backends import NumberMass, Numbers, PromptTokenizer, longest_prompt  # noqa: E402
 
 
 def word_tokenizer(*words):
@@ -39,15 +39,6 @@ def test_number_mass_without_number_tokens_keeps_nothing():
     mass = NumberMass(numbers, device=torch.device("cpu"))
     mass(torch.zeros(3, 1), torch.zeros(3, 2))
     assert mass.steps[0].shape == (3, 0)
-
-
-@pytest.mark.parametrize(
-    ("left", "expected"), [(True, [[0, 0, 5], [6, 7, 8]]), (False, [[5, 0, 0], [6, 7, 8]])]
-)
-def test_padded_puts_padding_on_the_side_asked_for(left, expected):
-    ids, mask = padded([[5], [6, 7, 8]], pad=0, left=left, device=torch.device("cpu"))
-    assert ids.tolist() == expected
-    assert mask.tolist() == [[int(id_ > 0) for id_ in row] for row in expected]
 
 
 @pytest.mark.parametrize(

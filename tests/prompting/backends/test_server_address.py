@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 
 from condsim.errors import InputError
@@ -112,3 +115,14 @@ def test_server_backend_count_tokens_is_an_estimate_without_a_limit():
 def test_clean_key_is_found_as_it_is_and_as_json_writes_it(shown):
     address = Address("http://host/v1", local=False, key='sk-wr"ong\\back-0123456789')
     assert address.clean(f"bad key {shown}") == "bad key ***"
+
+
+def test_address_and_server_backend_need_no_openai_until_they_ask():
+    code = (
+        "import sys; sys.modules |= {'openai': None, 'httpx2': None}\n"
+        "from condsim.prompting import Address, ServerBackend\n"
+        "ServerBackend('m', base_url='http://localhost:1/v1').check()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.endswith("pip install 'condsim[llm]'\n")
+    assert "needs openai" in done.stderr

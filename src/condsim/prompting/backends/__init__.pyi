@@ -1,3 +1,8 @@
+from .address import (
+    Address as Address,
+    base_address as base_address,
+    environment_key as environment_key,
+)
 from .base import (
     MAX_NEW_TOKENS as MAX_NEW_TOKENS,
     Answer as Answer,
@@ -7,11 +12,6 @@ from .base import (
     read_answer as read_answer,
     without as without,
 )
-from .client import (
-    Address as Address,
-    base_address as base_address,
-    environment_key as environment_key,
-)
 from .local import LocalBackend as LocalBackend
 from .local_model import (
     NumberMass as NumberMass,
@@ -20,6 +20,5 @@ from .local_model import (
     load_weights as load_weights,
     longest_prompt as longest_prompt,
     open_checkpoint as open_checkpoint,
-    padded as padded,
 )
 from .server import ServerBackend as ServerBackend

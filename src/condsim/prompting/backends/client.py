@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import re
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from ipaddress import ip_address
+from dataclasses import replace
 from typing import Any
-from urllib.parse import quote, urlsplit
 
 import httpx2
 import openai
 
-from condsim.errors import BackendError, InputError
+from condsim.errors import BackendError
+from condsim.prompting.backends.address import SECRET, Address
 from condsim.prompting.backends.base import (
     Answer,
     Dialect,
@@ -27,155 +23,69 @@ from condsim.prompting.backends.base import (
     without,
 )
 
-_OPENAI = "https://api.openai.com/v1"
-_LONGEST = 300
-
-
-@dataclass(frozen=True)
-class Address:
-    """A server and its key.
-
-    Attributes:
-        url: The base URL, without a slash at its end.
-        local: Whether it is on this machine.
-        key: The key, or a placeholder for a server on this machine; not in the ``repr``.
-    """
-
-    url: str
-    local: bool
-    key: str = field(default="", repr=False)
-
-    def clean(self, text: str) -> str:
-        """A text of the server as one line of at most 300 characters, without the key."""
-        line = " ".join(self.masked(text).split())
-        return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
-
-    def masked(self, text: str) -> str:
-        """A text without the key."""
-        if self.key:
-            # A short key, such as the "x" of a server that wants none, may be part of other words.
-            edges = ("", "") if len(self.key) >= 8 else (r"(?<!\w)", r"(?!\w)")
-            forms = {self.key, json.dumps(self.key)[1:-1], quote(self.key, safe="")}
-            shown = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
-            text = re.sub(f"{edges[0]}(?:{shown}){edges[1]}", "***", text)
-        return text
-
-
-def base_address(base_url: str | None) -> Address:
-    """Checks a base URL; None stands for ``OPENAI_BASE_URL``, else OpenAI's own."""
-    where = "base_url"
-    if base_url is None:
-        base_url, where = os.environ.get("OPENAI_BASE_URL") or _OPENAI, "OPENAI_BASE_URL"
-    url = base_url.strip().rstrip("/")
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
-    except ValueError:
-        host = None
-    if not host or not url.isprintable() or parts.scheme not in ("http", "https"):
-        shown = "" if "@" in url else f" Got {url!r}."
-        raise InputError(
-            f"The {where} must be an http:// or https:// URL such as 'http://localhost:8000/v1'."
-            f"{shown}"
-        )
-    if parts.username is not None or parts.query or parts.fragment:
-        raise InputError(
-            f"The {where} must hold no user name, password or query: the key goes into "
-            "OPENAI_API_KEY."
-        )
-    return Address(url=url, local=_is_local(host))
-
-
-def environment_key(address: Address) -> Address:
-    """Adds the key of the environment to an address."""
-    key = os.environ.get("OPENAI_API_KEY", "").strip()
-    if not key and not address.local:
-        raise InputError(
-            f"No key for {address.url}: set OPENAI_API_KEY in the environment (any text if the "
-            "server wants none)."
-        )
-    if not all("!" <= letter <= "~" for letter in key):
-        raise InputError(
-            "OPENAI_API_KEY must be ASCII letters, digits and signs without spaces: what is set "
-            "holds something else; copy it again."
-        )
-    return replace(address, key=key or "none")
-
-
-def _is_local(host: str) -> bool:
-    """Whether a host is this machine."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        ip = ip_address(host)
-    except ValueError:
-        return False
-    return ip.is_loopback or ip.is_unspecified
-
-
 _CONNECT_S = 10.0
 _CHECK_S = 10.0
 _COMPLETION = "condsim.completion"  # where a response carries its decoded body
-
-
 _BODY = 16_000_000  # bytes of an answer
 _PACKED = 64_000  # bytes of a compressed one: a thousand times as much at most
 _PLAIN = {"Accept-Encoding": "identity"}
-_SECRET = 8  # characters of a key that is no word of an answer
+_OnResponse = Callable[[httpx2.Response], Awaitable[None]]
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """The body of a response up to a size and a time."""
+    """The body of a response up to a size."""
 
-    def __init__(self, stream: Any, *, most: int, seconds: float) -> None:  # noqa: ANN401
-        self._stream, self._most, self._seconds = stream, most, seconds
-        self._read, self._until = 0, time.monotonic() + seconds
+    def __init__(self, stream: Any, *, most: int) -> None:  # noqa: ANN401
+        self._stream, self._most = stream, most
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        read = 0
         async for part in self._stream:
-            yield self._counted(part)
+            read += len(part)
+            if read > self._most:
+                raise httpx2.DecodingError(f"the body is too large: more than {self._most:,} bytes")
+            yield part
 
     async def aclose(self) -> None:
         await self._stream.aclose()
 
-    def _counted(self, part: bytes) -> bytes:
-        self._read += len(part)
-        if self._read > self._most:
-            raise httpx2.DecodingError(f"the body is too large: more than {self._most:,} bytes")
-        if time.monotonic() > self._until:
-            raise httpx2.ReadTimeout(f"the body was not there after {self._seconds:g} s")
-        return part
 
-
-def _bound(response: httpx2.Response, seconds: float) -> None:
+async def _bound(response: httpx2.Response) -> None:
     """Bounds what is read of a response, plain or compressed."""
     packing = response.headers.get("Content-Encoding", "identity").strip().lower()
     if packing not in ("", "identity", "gzip", "deflate"):
         raise httpx2.DecodingError(f"the body is packed as {packing!r}, which was not asked for")
     most = _BODY if packing in ("", "identity") else _PACKED
-    response.stream = _Bounded(response.stream, most=most, seconds=seconds)
-
-
-def _bound_later(seconds: float) -> Callable[[httpx2.Response], Awaitable[None]]:
-    async def bound(response: httpx2.Response) -> None:
-        _bound(response, seconds)
-
-    return bound
+    response.stream = _Bounded(response.stream, most=most)
 
 
 class _AsyncHttp(openai.DefaultAsyncHttpxClient):
     """Gives up a try whose whole answer is not there in time, however often a byte comes."""
 
-    def __init__(self, *, seconds: float, **options: Any) -> None:  # noqa: ANN401
-        super().__init__(**options)
-        self._seconds = seconds
-
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:  # noqa: ANN401
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(request.extensions["timeout"]["read"]):
                 return await super().send(request, **options)
         except TimeoutError as error:
             raise httpx2.ReadTimeout("the answer is not whole", request=request) from error
+
+
+def _opened(
+    address: Address, *on_response: _OnResponse, timeout_s: float, retries: int
+) -> openai.AsyncOpenAI:
+    return openai.AsyncOpenAI(
+        api_key=address.key,
+        base_url=address.url,
+        # For each try; left to ``http_client``, 5 s would be taken for "not given".
+        timeout=httpx2.Timeout(timeout_s, connect=min(timeout_s, _CONNECT_S)),
+        max_retries=retries,
+        http_client=_AsyncHttp(
+            headers=_PLAIN,
+            limits=httpx2.Limits(),  # none: the caller bounds what is under way
+            event_hooks={"response": [_bound, *on_response]},
+            trust_env=not address.local,  # no proxy to this machine
+        ),
+    )
 
 
 class Client:
@@ -198,22 +108,7 @@ class Client:
         self._max_new_tokens, self._probabilities = max_new_tokens, probabilities
         self._slots = asyncio.Semaphore(concurrency)
         self._failed = False
-        self._client = openai.AsyncOpenAI(
-            api_key=address.key,
-            base_url=address.url,
-            # For each try; left to ``http_client``, 5 s would be taken for "not given".
-            timeout=httpx2.Timeout(timeout_s, connect=min(timeout_s, _CONNECT_S)),
-            max_retries=retries,
-            http_client=_AsyncHttp(
-                seconds=timeout_s,
-                headers=_PLAIN,
-                limits=httpx2.Limits(
-                    max_connections=concurrency, max_keepalive_connections=concurrency
-                ),
-                event_hooks={"response": [_bound_later(timeout_s), self._keep_completion]},
-                trust_env=not address.local,  # no proxy to this machine
-            ),
-        )
+        self._client = _opened(address, self._keep_completion, timeout_s=timeout_s, retries=retries)
 
     async def close(self) -> None:
         """Cancels what is under way and closes the connections."""
@@ -254,7 +149,7 @@ class Client:
             else:
                 completion = response.extensions[_COMPLETION]
                 answer = read_answer(completion, probabilities=self._probabilities)
-                if len(self._address.key) < _SECRET:
+                if len(self._address.key) < SECRET:
                     return answer
                 return replace(answer, text=self._address.masked(answer.text))
             if isinstance(problem, openai.APIError) and refused_content(problem.body):
@@ -298,18 +193,7 @@ def listed_models(address: Address, *, model: str) -> list[str] | None:
 
 
 async def _models(address: Address) -> httpx2.Response:
-    async with openai.AsyncOpenAI(
-        api_key=address.key,
-        base_url=address.url,
-        timeout=_CHECK_S,
-        max_retries=1,
-        http_client=_AsyncHttp(
-            seconds=_CHECK_S,
-            headers=_PLAIN,
-            event_hooks={"response": [_bound_later(_CHECK_S)]},
-            trust_env=not address.local,
-        ),
-    ) as client:
+    async with _opened(address, timeout_s=_CHECK_S, retries=1) as client:
         return await client.get("/models", cast_to=httpx2.Response)
 
 

@@ -22,7 +22,6 @@ from condsim.prompting.backends.local_model import (
     load_weights,
     longest_prompt,
     open_checkpoint,
-    padded,
     quiet,
 )
 
@@ -217,15 +216,13 @@ class LocalBackend:
 
     def _generate(self, rows: Sequence[Sequence[int]], mass: NumberMass | None) -> Tensor:
         """New tokens of a batch, (n, steps), padded behind the end."""
-        model = self._model
         seq2seq = self._checkpoint.seq2seq
-        pad = model.generation_config.pad_token_id
-        ids, mask = padded(rows, pad=pad, left=not seq2seq, device=self._device)
+        inputs = self._tokenizer.padded(rows, left=not seq2seq).to(self._device)
         with quiet(), torch.inference_mode():
-            output: Tensor = model.generate(
-                input_ids=ids, attention_mask=mask, logits_processor=[] if mass is None else [mass]
+            output: Tensor = self._model.generate(
+                **inputs, logits_processor=[] if mass is None else [mass]
             )
-        return output[:, 1 if seq2seq else ids.shape[1] :].cpu()
+        return output[:, 1 if seq2seq else inputs["input_ids"].shape[1] :].cpu()
 
     def _number_shares(self, new: Sequence[int], steps: Tensor) -> dict[float, float]:
         """Probabilities of the numbers where the first one stands; steps: (steps, values)."""

@@ -20,6 +20,7 @@ from transformers import (
     AutoModelForCausalLM,
     AutoModelForSeq2SeqLM,
     AutoTokenizer,
+    BatchEncoding,
     GenerationConfig,
     LogitsProcessor,
     PretrainedConfig,
@@ -32,7 +33,6 @@ from transformers.models.auto.modeling_auto import (
 )
 from transformers.utils import logging
 
-from condsim.encoders import without_progress_bars
 from condsim.errors import InputError, ModelError, require
 from condsim.files import expanded, sha256_of
 from condsim.precision import uses_bfloat16
@@ -82,6 +82,17 @@ class PromptTokenizer:
         encoded = self._tokenizer(texts, add_special_tokens=not self.chat, verbose=False)
         return [ids or [self._start] for ids in encoded["input_ids"]]
 
+    def padded(self, rows: Sequence[Sequence[int]], *, left: bool) -> BatchEncoding:
+        """Tokens and attention mask of several prompts, ``(n, longest)`` each."""
+        padded: BatchEncoding = self._tokenizer.pad(
+            {"input_ids": rows},
+            padding_side="left" if left else "right",
+            return_attention_mask=True,
+            return_tensors="pt",
+            verbose=False,
+        )
+        return padded
+
     def decode(self, ids: Sequence[int]) -> str:
         """Text of generated tokens."""
         return str(self._tokenizer.decode(list(ids), skip_special_tokens=True))
@@ -104,20 +115,6 @@ def longest_prompt(
     return longest if config.is_encoder_decoder else longest - max_new_tokens
 
 
-def padded(
-    rows: Sequence[Sequence[int]], *, pad: int, left: bool, device: torch.device
-) -> tuple[Tensor, Tensor]:
-    """Lays rows of tokens beside each other."""
-    longest = max(map(len, rows))
-    ids = torch.full((len(rows), longest), pad, dtype=torch.long)  # (n, longest)
-    mask = torch.zeros_like(ids)
-    for number, row in enumerate(rows):
-        place = slice(longest - len(row), None) if left else slice(len(row))
-        ids[number, place] = torch.tensor(row, dtype=torch.long)
-        mask[number, place] = 1
-    return ids.to(device), mask.to(device)
-
-
 class Numbers:
     """Tokens that read as a number by themselves: ``4``, `` 4`` and ``4.0`` are three of 4."""
 
@@ -125,15 +122,10 @@ class Numbers:
         special = set(tokenizer.all_special_ids)
         self.value_of: dict[int, float] = {}
         for token, id_ in tokenizer.get_vocab().items():
-            if (
-                id_ >= vocabulary
-                or id_ in special
-                or not any(sign in token for sign in "0123456789")
-            ):
-                continue
-            text = str(tokenizer.decode([id_])).strip()
-            if _NUMBER.fullmatch(text):
-                self.value_of[id_] = float(text)
+            if id_ < vocabulary and id_ not in special and re.search("[0-9]", token):
+                text = str(tokenizer.decode([id_])).strip()
+                if _NUMBER.fullmatch(text):
+                    self.value_of[id_] = float(text)
         self.values = sorted(set(self.value_of.values()))
 
 
@@ -206,14 +198,18 @@ class Checkpoint:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Keeps bars, log lines and Python warnings of transformers from the screen."""
-    verbosity = logging.get_verbosity()
+    # Not that of `condsim.encoders`, which needs sentence-transformers, as this extra does not.
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        with without_progress_bars(), warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
         logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 def device_for(name: str | None) -> torch.device:

@@ -7,21 +7,20 @@ import difflib
 import math
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import islice
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 
 from tokenizers import Tokenizer
 
 from condsim.errors import BackendError, InputError, require, unknown_name
+from condsim.prompting.backends.address import Address, base_address, environment_key
 from condsim.prompting.backends.base import MAX_NEW_TOKENS, Answer, Dialect
-from condsim.prompting.backends.client import Address, base_address, environment_key
+from condsim.scorers import DEFAULT_FOLDER, TOKENIZER_FILE
 
-_TOKENIZER = Path(__file__).resolve().parents[2] / "assets" / "default" / "tokenizer.json"
 _CLOSE_S = 10.0
 _SHOWN = 8
 
@@ -160,33 +159,35 @@ class ServerBackend:
         low = ahead - max(1, self._concurrency // 2)  # several at once: each hand-over costs
         waiting: dict[Future[Answer], int] = {}
         arrived: SimpleQueue[Future[Answer]] = SimpleQueue()
-        failed: BaseException | None = None
-        patient_until = math.inf
+        failures: list[BackendError] = []
+        until = math.inf  # then what is still under way is given up
         with self._asking(address, probabilities=probabilities) as ask:
             while True:
-                if failed is None and len(waiting) <= low:
+                if not failures and len(waiting) <= low:
                     for place, prompt in islice(source, ahead - len(waiting)):
                         future = ask(prompt)
                         waiting[future] = place
                         future.add_done_callback(arrived.put)
                 if not waiting:
                     break
-                left = None if failed is None else max(0.0, patient_until - time.monotonic())
+                left = max(0.0, until - time.monotonic()) if failures else None
                 try:
                     future = arrived.get(timeout=left)
                 except Empty:
                     break
                 place = waiting.pop(future)
-                error = None if future.cancelled() else future.exception()
-                if isinstance(error, BackendError) and failed is None:
-                    error.place, failed = place, error
-                    patient_until = time.monotonic() + self._timeout_s
-                elif error is not None and not isinstance(error, BackendError):
-                    raise error
-                elif error is None and not future.cancelled():
-                    yield place, future.result()
-        if failed is not None:
-            raise failed
+                try:
+                    answer = future.result()
+                except CancelledError:  # it was not sent: another had failed
+                    continue
+                except BackendError as error:
+                    error.place = place
+                    failures.append(error)
+                    until = min(until, time.monotonic() + self._timeout_s)
+                else:
+                    yield place, answer
+        if failures:
+            raise failures[0]
 
     @contextmanager
     def _asking(
@@ -232,7 +233,7 @@ class ServerBackend:
 
 @cache
 def _tokenizer() -> Tokenizer:
-    tokenizer = Tokenizer.from_file(str(_TOKENIZER))
+    tokenizer = Tokenizer.from_file(str(DEFAULT_FOLDER / TOKENIZER_FILE))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
