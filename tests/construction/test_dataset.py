@@ -244,6 +244,9 @@ def test_dataset_folder_with_other_things_is_left_alone(inputs, tmp_path):
     with pytest.raises(InputError, match="is not empty and holds no data set"):
         build("dataset", inputs / "ratings.parquet", "--output", tmp_path, "--overwrite")
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+    (tmp_path / "manifest.json").write_text('{"kind": "index"}')
+    with pytest.raises(InputError, match="is not that of a data set"):
+        build("dataset", inputs / "ratings.parquet", "--output", tmp_path)
 
 
 @pytest.mark.parametrize(

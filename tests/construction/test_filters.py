@@ -7,12 +7,12 @@ from condsim.construction.candidates import PRESETS, FilterCounts, FilterSetting
 from condsim.errors import InputError
 
 
-def measures(*, cosine=True):
+def measures():
     """Six pairs: each but the first and last breaks one rule; the last breaks two."""
     return Measures(
         same_text=np.array([False, True, False, False, False, False]),
         iou=np.array([0.2, 0.2, 0.21, 0.1, 0.1, 0.5]),
-        text_cosine=np.array([0.4, 0.9, 0.5, 0.39, 0.5, 0.5], np.float32) if cosine else None,
+        text_cosine=np.array([0.4, 0.9, 0.5, 0.39, 0.5, 0.5], np.float32),
         length_ratio=np.array([0.7, 1, 1, 1, 0.69, 1]),
         min_length=np.array([48, 60, 60, 60, 60, 47]),
     )
@@ -39,11 +39,6 @@ def test_filters_cosine_at_the_bound_passes():
     counts = FilterCounts()
     kept = counts.keep(measures(), FilterSettings(min_text_cosine=0.4))
     assert kept.tolist() == [True, False, True, False, True, True]
-
-
-def test_filters_cosine_without_vectors_refused():
-    with pytest.raises(InputError, match="'min_text_cosine' needs a text encoder"):
-        FilterCounts().keep(measures(cosine=False), FilterSettings(min_text_cosine=0.4))
 
 
 def test_presets_are_those_of_table_6():

@@ -50,7 +50,9 @@ def test_decide_labels_votes_give_the_expected_label(labels, median, majority):
 
 def test_decide_labels_invalid_share_moves_the_threshold():
     assert label_of([4, -1, -1], replace(KEEP, invalid_share=0.7)) == 4
-    assert label_of([4, 4, -1], replace(KEEP, invalid_share=0.3)) == "the condition does not apply"
+    for labels, share in (([4, 4, -1], 0.3), ([-1] * 7 + [4] * 18, 0.28)):
+        rules = replace(KEEP, invalid_share=share)
+        assert label_of(labels, rules) == "the condition does not apply"
 
 
 def test_decide_labels_too_few_ratings_are_dropped():

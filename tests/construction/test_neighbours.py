@@ -26,7 +26,7 @@ def brute_force(vectors, k):
 
 
 def test_nearest_pairs_equal_brute_force_no_pair_twice_none_with_itself(tmp_path, monkeypatch):
-    monkeypatch.setattr("condsim.construction.candidates.embedding._BLOCK", 7)
+    monkeypatch.setattr("condsim.construction.candidates.embedding._SEARCHED", 7)
     vectors = some_vectors(50)
     pairs = nearest_pairs(vectors, 5, cache=tmp_path / "c", progress=silent)
     expected, cosines = brute_force(vectors, 5)

@@ -78,7 +78,6 @@ class Condition(TableRow):
     prefilled_by: str = ""
 
     def __post_init__(self) -> None:
-        """Checks ``intended``."""
         _check_intended(self.intended)
 
 
@@ -106,13 +105,8 @@ class Rating(TableRow):
     condition_origin: str = HUMAN
 
     def __post_init__(self) -> None:
-        """Checks ``intended`` and ``label``."""
         _check_intended(self.intended)
-        if self.label != DOES_NOT_APPLY and not 1 <= self.label <= 5:
-            raise InputError(
-                f"'label' of a rating must be a whole number from 1 to 5, or {DOES_NOT_APPLY} "
-                f"where the condition does not apply. Got {self.label!r}."
-            )
+        check_label(self.label, what="'label' of a rating")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +162,15 @@ def _check_intended(intended: str) -> None:
         raise InputError(f"'intended' must be 'high' or 'low'. Got {intended!r}.")
 
 
+def check_label(label: int, *, what: str) -> None:
+    """Refuses what is no answer of an annotator."""
+    if label != DOES_NOT_APPLY and not 1 <= label <= 5:
+        raise InputError(
+            f"{what} must be a whole number from 1 to 5, or {DOES_NOT_APPLY} where the condition "
+            f"does not apply. Got {label!r}."
+        )
+
+
 T = TypeVar("T")
 RowT = TypeVar("RowT", bound=TableRow)
 
@@ -183,7 +186,7 @@ def in_blocks(rows: Iterable[T]) -> Iterator[list[T]]:
 
 
 def counted(rows: Iterable[T], total: int, progress: Progress) -> Iterator[T]:
-    """Number of rows that have passed through."""
+    """Passes rows on and tells the progress how many."""
     for number, row in enumerate(rows, start=1):
         yield row
         if number % BLOCK == 0 or number == total:
@@ -341,7 +344,7 @@ def _value(row: Row, column: str, wanted: type) -> str | float | int:
             f"{row.place(column)}: must not be empty. Write the value, or remove the row."
         )
     if wanted is str:
-        return cell if isinstance(cell, str) else str(cell)
+        return str(cell)
     try:
         number = float(cell)
     except (ValueError, OverflowError):

@@ -2,46 +2,137 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-from types import ModuleType
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
 
 import pytest
 
 from condsim.construction import Condition
 from condsim.construction.annotation import (
+    ITEM,
     AnnotationStore,
+    Answer,
+    Prediction,
+    ProjectState,
+    RemoteAnswer,
+    RemoteTask,
+    Stage,
     decide_by_hand,
     push,
     verification_items,
 )
+from condsim.errors import InputError
 
 
-def _module() -> ModuleType:
-    """`fake_server` beside this file, which is no package."""
-    name = "condsim_tests_fake_annotation_server"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(
-            name, Path(__file__).with_name("fake_server.py")
-        )
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-    return sys.modules[name]
+@dataclass
+class FakeServer:
+    """What condsim asks a server for, and what people do there; `names` are its accounts."""
+
+    url: str = "http://localhost:8080"
+    names: dict[int, str] = field(default_factory=lambda: {1: "ann", 2: "bob", 3: "cleo"})
+    projects: dict[int, dict[int, RemoteTask]] = field(default_factory=dict)
+    shown: dict[int, dict[str, str]] = field(default_factory=dict)  # by task
+    predictions: list[Prediction] = field(default_factory=list)
+    fails_after: int | None = None  # tasks added before the connection is lost
+    _numbers: count[int] = field(default_factory=lambda: count(1))
+
+    def create_project(self, stage: Stage, *, title: str, annotators: int) -> int:
+        number = next(self._numbers)
+        self.projects[number] = {}
+        return number
+
+    def state(self, project: int) -> ProjectState:
+        tasks = self.tasks(project)
+        return ProjectState("title", len(tasks), sum(len(task.answers) for task in tasks))
+
+    def tasks(self, project: int) -> list[RemoteTask]:
+        if project not in self.projects:
+            raise InputError(f"Project {project} is not on {self.url}")
+        return copy.deepcopy(list(self.projects[project].values()))
+
+    def add_tasks(self, project: int, tasks: Sequence[Mapping[str, str]]) -> None:
+        for place, task in enumerate(tasks):
+            if place == self.fails_after:
+                raise ConnectionError("lost")
+            number = next(self._numbers)
+            self.projects[project][number] = RemoteTask(number, task.get(ITEM), ())
+            self.shown[number] = dict(task)
+
+    def accounts(self) -> dict[int, str]:
+        return dict(self.names)
+
+    def add_predictions(
+        self, project: int, stage: Stage, predictions: Sequence[Prediction]
+    ) -> None:
+        self.predictions += predictions
+
+    def change_task(self, task: int, variables: Mapping[str, str]) -> None:
+        self.shown[task] = dict(variables)
+
+    def submit(
+        self,
+        task: int,
+        account: int | None,
+        answer: Answer,
+        *,
+        minute: int = 0,
+        prefilled_by: str = "",
+        cancelled: bool = False,
+    ) -> str:
+        """Somebody answers a task; gives the key of the annotation."""
+        key = f"key-{next(self._numbers)}"
+        at = f"2026-01-01T00:{minute:02}:00Z"
+        one = RemoteAnswer(key, account, answer, 3.0, at, at, prefilled_by, cancelled)
+        self._replace(task, lambda answers: (*answers, one))
+        return key
+
+    def edit(self, key: str, answer: Answer) -> None:
+        for task in self._all():
+            self._replace(
+                task,
+                lambda answers: tuple(
+                    one._replace(answer=answer, updated="2026-02-01T00:00:00Z")
+                    if one.key == key
+                    else one
+                    for one in answers
+                ),
+            )
+
+    def delete(self, key: str) -> None:
+        for task in self._all():
+            self._replace(task, lambda answers: tuple(one for one in answers if one.key != key))
+
+    def forget(self, account: int) -> None:
+        """An account is deleted; its annotations stay without a name."""
+        del self.names[account]
+        for task in self._all():
+            self._replace(
+                task,
+                lambda answers: tuple(
+                    one._replace(account=None) if one.account == account else one for one in answers
+                ),
+            )
+
+    def _all(self) -> list[int]:
+        return [task for tasks in self.projects.values() for task in tasks]
+
+    def _replace(self, task, change) -> None:
+        for tasks in self.projects.values():
+            if task in tasks:
+                tasks[task] = tasks[task]._replace(answers=change(tasks[task].answers))
 
 
 @pytest.fixture
 def server():
     """A server with the accounts 1 ann, 2 bob, 3 cleo."""
-    return _module().FakeServer()
+    return FakeServer()
 
 
 @pytest.fixture
 def another_server():
-    return _module().FakeServer
+    return FakeServer
 
 
 @pytest.fixture
@@ -54,7 +145,7 @@ def store(tmp_path):
 def written():
     """Conditions by Ann for two pairs."""
     return [
-        Condition(f"pair{pair}", "A man skis.", f"A dog swims {pair}.", text, intended, "ann")
+        Condition(f"pair{pair}", "A man skis.", f"A dog swims {pair}.", text, intended, "Ann")
         for pair in (1, 2)
         for text, intended in (("The sport", "high"), ("The animal", "low"))
     ]

@@ -66,10 +66,22 @@ def test_import_mturk_twice_changes_nothing(store, exported, tmp_path):
         ("w2", 5, 12),
     ]
     assert next(ratings_of(store)).updated_at == "2026-11-20T17:30:00+00:00"
-    assert sorted(one.reason for one in outcome_of(store, "verification").set_aside) == [
-        "no rating",
-        "the annotator is not in the pool",
-    ]
+    assert dict(outcome_of(store, "verification").set_aside) == {
+        "no rating": 1,
+        "the annotator is not in the pool": 1,
+    }
+
+
+def test_import_mturk_assignment_rejected_since_no_longer_counts(store, exported, tmp_path):
+    def batch(status):
+        line = f"A1,W1,{status},Fri Nov 20 09:30:00 PST 2026,31,{exported[0]},4"
+        return results(tmp_path, "Answer.rating", line)
+
+    import_mturk(store, "verification", batch("Submitted"))
+    rejected = batch("Rejected")
+    assert import_mturk(store, "verification", rejected).removed == 1
+    assert list(ratings_of(store)) == []
+    assert import_mturk(store, "verification", rejected).removed == 0
 
 
 def test_import_mturk_rating_as_one_column_a_choice_is_read(store, exported, tmp_path):

@@ -23,7 +23,7 @@ STAGE = "verification"
 
 
 def reasons(store, stage=STAGE):
-    return [one.reason for one in outcome_of(store, stage).set_aside]
+    return dict(outcome_of(store, stage).set_aside)
 
 
 def counted(store, stage=STAGE):
@@ -96,7 +96,7 @@ def test_pull_not_pushed_is_refused(store, server):
 def test_pull_annotation_without_rating_is_set_aside(store, server, verification):
     server.submit(verification[0], 2, Answer())
     pull(store, server, STAGE)
-    assert reasons(store) == ["no rating"]
+    assert reasons(store) == {"no rating": 1}
     assert counted(store) == []
 
 
@@ -116,7 +116,7 @@ def test_pull_one_account_answering_twice_counts_once_with_the_latest(store, ser
     server.submit(verification[0], 2, Answer(rating=5), minute=2)
     pull(store, server, STAGE)
     assert counted(store) == [("bob", 5)]
-    assert reasons(store) == ["answered again by the same annotator"]
+    assert reasons(store) == {"answered again by the same annotator": 1}
 
 
 def test_pull_account_deleted_later_keeps_its_name(store, server, verification):
@@ -127,7 +127,7 @@ def test_pull_account_deleted_later_keeps_its_name(store, server, verification):
     assert counted(store) == [("bob", 4)]
     server.submit(verification[1], None, Answer(rating=4))
     pull(store, server, STAGE)
-    assert reasons(store) == ["the account is gone"]
+    assert reasons(store) == {"the account is gone": 1}
 
 
 def test_pull_author_and_strangers_do_not_count(store, server, verification):
@@ -138,12 +138,12 @@ def test_pull_author_and_strangers_do_not_count(store, server, verification):
         server.submit(verification[0], account, Answer(rating=4))
     server.submit(verification[0], 2, Answer(), cancelled=True)
     pull(store, server, STAGE)
-    assert sorted(reasons(store)) == [
-        "skipped by the annotator",
-        "the annotator is not in the pool",
-        "the annotator was rejected",
-        "the annotator wrote the condition",
-    ]
+    assert reasons(store) == {
+        "skipped by the annotator": 1,
+        "the annotator is not in the pool": 1,
+        "the annotator was rejected": 1,
+        "the annotator wrote the condition": 1,
+    }
 
 
 def test_pull_more_than_wanted_counts_the_earliest(store, server, verification):
@@ -154,7 +154,7 @@ def test_pull_more_than_wanted_counts_the_earliest(store, server, verification):
         server.submit(verification[0], account, Answer(rating=account), minute=minute)
     pull(store, server, STAGE)
     assert counted(store) == [("eve", 5), ("cleo", 3)]
-    assert reasons(store) == ["beyond the 2 wanted"]
+    assert reasons(store) == {"beyond the 2 wanted": 1}
 
 
 def test_pull_foreign_tasks_are_left_alone(store, server, verification):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
 from condsim.construction.annotation import (
@@ -91,6 +93,9 @@ def test_condition_items_without_pair_ids_names_pairs_by_their_texts(tmp_path):
     first, second = condition_items(path)
     assert first.item_id != second.item_id
     assert first == next(condition_items(path))
+    packed = tmp_path / "pairs.csv.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert first == next(condition_items(packed))
 
 
 def test_qualification_items_known_answers_stay_hidden(tmp_path):
@@ -107,7 +112,7 @@ def test_qualification_items_known_answers_stay_hidden(tmp_path):
 def test_qualification_items_label_out_of_range_names_the_row(tmp_path):
     path = tmp_path / "known.csv"
     path.write_text("sentence1,sentence2,condition,label\na,b,c,0\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"known\.csv, row 1: the known answer must be"):
+    with pytest.raises(InputError, match=r"known\.csv, row 1 \(line 2\): the known answer must be"):
         list(qualification_items(path))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,17 @@ import pytest
 from typer.testing import CliRunner
 
 from condsim.cli.main import app
-from condsim.construction.weak import REGISTRY, agreement, coverage
+from condsim.construction.weak import (
+    REGISTRY,
+    WeakSettings,
+    agreement,
+    build_weak,
+    coverage,
+    read_pool,
+)
 from condsim.errors import InputError
 from condsim.files import sha256_of
+from condsim.progress import silent
 from condsim.tasks import load_csts, text_digest
 from condsim.types import Task
 
@@ -96,6 +105,57 @@ def test_weak_like_draws_only_what_is_written(captions: Path, tmp_path: Path) ->
     made = tmp_path / "weak.csv"
     _run(captions, "--output", made, "--rows", 20, "--text-encoder", "words", "--like", like)
     assert {row["origin"] for row in _rows(made)} == {"weak:number of people", "weak:location"}
+
+
+def test_build_weak_output_that_is_read_raises(captions: Path, tmp_path: Path) -> None:
+    before, settings = captions.read_bytes(), WeakSettings(rows=20, text_encoder="words")
+    build = partial(build_weak, [captions], registry=REGISTRY, settings=settings, progress=silent)
+    with pytest.raises(InputError, match=r"captions\.csv is the input itself"):
+        build(captions, cache=tmp_path)
+    with pytest.raises(InputError, match=r"captions\.csv is the input itself"):
+        build(tmp_path / "weak.csv", absent_output=captions, cache=tmp_path)
+    assert captions.read_bytes() == before
+
+
+def test_build_weak_absent_output_that_is_the_output_holds_both(
+    captions: Path, tmp_path: Path
+) -> None:
+    made, settings = tmp_path / "weak.csv", WeakSettings(rows=20, absent=5, text_encoder="words")
+    build_weak(
+        [captions],
+        made,
+        REGISTRY,
+        settings=settings,
+        cache=tmp_path,
+        progress=silent,
+        absent_output=made,
+    )
+    assert len(_rows(made)) == 25
+
+
+def test_weak_like_without_a_known_condition_names_the_file(captions: Path, tmp_path: Path) -> None:
+    like = tmp_path / "like.csv"
+    like.write_text("sentence1,sentence2,condition,label\na,b,meaning of life,3\n", "utf-8")
+    with pytest.raises(InputError, match=r"like\.csv: none of its conditions is understood"):
+        _run(captions, "--output", tmp_path / "weak.csv", "--like", like)
+
+
+def test_weak_several_files_are_one_pool_and_items_are_those_of_a_file(tmp_path: Path) -> None:
+    for folder, texts in (("a", ["A dog runs.", "Two men sit."]), ("b", ["A cat sleeps."])):
+        (tmp_path / folder).mkdir()
+        rows = "".join(f"{text},1\n" for text in texts)
+        (tmp_path / folder / "captions.csv").write_text(f"caption,id\n{rows}", "utf-8")
+    paths = [tmp_path / folder / "captions.csv" for folder in "ab"]
+    assert len(set(read_pool(paths, item_column="id").items)) == 2
+    assert len(set(read_pool(paths).items)) == 3
+    paths[1].write_text("caption,id\nA cat sleeps.,\n", "utf-8")
+    with pytest.raises(InputError, match="column 'id': must not be empty"):
+        read_pool(paths, item_column="id")
+
+
+def test_weak_settings_out_of_range_raise() -> None:
+    with pytest.raises(InputError, match="'absent' must be at least 0"):
+        WeakSettings(absent=-3)
 
 
 def test_weak_own_functions_are_drawn(captions: Path, tmp_path: Path) -> None:

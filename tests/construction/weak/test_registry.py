@@ -103,6 +103,12 @@ def test_taxonomy_hint_counts_only_without_a_name() -> None:
     assert {hit.node.name for hit in tree.find(("kitchen", "sink"))} == {"kitchen"}
 
 
+def test_mentions_two_trees_of_one_name_are_told_apart() -> None:
+    sentence = Sentence("A dog chases a cat.")
+    found = [sentence.mentions(Taxonomy(word)) for word in ("dog", "cat")]
+    assert [hit.node.name for hits in found for hit in hits] == ["dog", "cat"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [("a\n    b\n", "indented by two spaces"), ("a\n  b\n  b\n", "occurs twice")],

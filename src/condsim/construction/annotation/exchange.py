@@ -44,7 +44,6 @@ def push(
 
     Args:
         server: The server, of `open_server`.
-        stage: ``"qualification"``, ``"conditions"`` or ``"verification"``.
         items: The items, of `items_to_annotate`.
         title: Title of a new project; the folder's name and the stage if None.
         annotators: Answers wanted for each item; 1 for conditions and 3 for verification if None.
@@ -216,7 +215,6 @@ def pull(store: AnnotationStore, server: LabelStudioServer, stage: Stage) -> Pul
 
     Args:
         server: The server, of `open_server`.
-        stage: ``"qualification"``, ``"conditions"`` or ``"verification"``.
 
     Raises:
         InputError: If the project is gone, the token is refused, or two accounts that gave answers
@@ -326,7 +324,6 @@ def stage_status(
     """Measures how far a stage is.
 
     Args:
-        stage: ``"qualification"``, ``"conditions"`` or ``"verification"``.
         server: Asked for annotations that were not pulled, unless the stage is on Mechanical Turk;
             not asked if None.
 
@@ -348,7 +345,7 @@ def stage_status(
         done=outcome.done,
         counted=len(counted),
         people=len({one.annotator for one in counted}),
-        set_aside=outcome.reasons(),
+        set_aside=outcome.set_aside,
         proposals=tuple(sorted(Counter(one.model for one in store.proposals(stage)).items())),
         waiting=waiting,
     )

@@ -19,6 +19,7 @@ from condsim.construction.annotation.stages import (
     Answer,
     Item,
     Stage,
+    fields_of,
     guidelines,
     page,
     rating_of,
@@ -30,56 +31,16 @@ from condsim.files import replacing, write_text
 from condsim.tasks import Cell, Row, iter_rows, shown
 
 
-def _pair(first: str, second: str) -> str:
-    return (
-        f'<div class="pair"><p><b>Sentence 1</b>: <span id="{first}">${{{first}}}</span></p>'
-        f'<p><b>Sentence 2</b>: <span id="{second}">${{{second}}}</span></p></div>'
-    )
-
-
-def _text(name: str, title: str) -> str:
-    return (
-        f'<label>{title}<input type="text" name="{name}" required maxlength="200" '
-        f'autocomplete="off"></label><div id="hints-{name}"></div>'
-    )
-
-
-_WRITE = _text("high", "<b>High</b>: a condition under which they are alike") + _text(
-    "low", "<b>Low</b>: a condition under which they differ"
-)
-
-
-def _rate(shown: str) -> str:
-    choices = "".join(
-        f'<label><input type="radio" name="rating" value="{verdict.label}" required> '
-        f"<b>{f'{verdict.label}: ' if verdict.label > 0 else ''}{escape(verdict.name)}.</b> "
-        f"{escape(verdict.meaning)}</label>"
-        for verdict in VERDICTS
-    )
-    return (
-        f'<div class="given"><p><b>Condition</b>: <span id="{shown}">${{{shown}}}</span></p></div>'
-        f"<p><b>How similar are they under this condition alone?</b></p>{choices}"
-    )
-
-
-_FIELDS: Mapping[Stage, str] = {
-    "qualification": (
-        "<h3>Part 1. Write two conditions</h3>"
-        + _pair("sentence1", "sentence2")
-        + _WRITE
-        + "<h3>Part 2. Rate another pair</h3>"
-        + _pair("test_sentence1", "test_sentence2")
-        + _rate("test_condition")
-    ),
-    "conditions": _pair("sentence1", "sentence2") + _WRITE,
-    "verification": _pair("sentence1", "sentence2") + _rate("condition"),
-}
-
-
 def mturk_form(stage: Stage) -> str:
     """Makes the page of a stage."""
+    choices = "\n".join(
+        f'<label><input type="radio" name="rating" value="{one.label}" required> '
+        f"<b>{f'{one.label}: ' if one.label > 0 else ''}{escape(one.name)}.</b> "
+        f"{escape(one.meaning)}</label>"
+        for one in VERDICTS
+    )
     form = page("mturk.html").replace("{guidelines}", guidelines(stage))
-    form = form.replace("{fields}", _FIELDS[stage])
+    form = form.replace("{fields}", fields_of(stage, "html", choices))
     if stage != "verification":
         rules = json.dumps([asdict(rule) for rule in HINT_RULES])
         form += "\n" + page("mturk-hints.html").replace("{rules}", rules)
@@ -111,7 +72,6 @@ def export_mturk(
 
     Args:
         store: The store; the items are added to it.
-        stage: ``"qualification"``, ``"conditions"`` or ``"verification"``.
         items: The items, of `items_to_annotate`.
         folder: An existing folder for both files.
         annotators: Answers wanted for each item; 1 for conditions and 3 for verification if None.
@@ -149,8 +109,7 @@ def import_mturk(store: AnnotationStore, stage: Stage, path: Path) -> Pulled:
     """Reads a file of results into the store; twice the same file changes nothing.
 
     Args:
-        stage: ``"qualification"``, ``"conditions"`` or ``"verification"``.
-        path: The CSV file that Mechanical Turk gives for a batch. Rejected assignments are skipped.
+        path: The CSV file of a batch. Assignments that were rejected do not count.
 
     Returns:
         What changed; assignments of items that condsim did not hand out are foreign.
@@ -165,9 +124,11 @@ def import_mturk(store: AnnotationStore, stage: Stage, path: Path) -> Pulled:
             "first."
         )
     found: dict[str, Annotation] = {}
+    rejected: set[str] = set()
     foreign = 0
     for row in iter_rows(path, columns=_KEYS, optional=(*_ANSWERS, *_TIMES)):
         if str(row.cells["AssignmentStatus"] or "").casefold() == "rejected":
+            rejected.add(str(row.cells["AssignmentId"]))
             continue
         one = _annotation(row)
         if one.item not in items:
@@ -179,8 +140,10 @@ def import_mturk(store: AnnotationStore, stage: Stage, path: Path) -> Pulled:
             )
     with store.changes():
         before = {one.annotation: one for one in store.annotations(stage, source=MTURK)}
+        gone = before.keys() & rejected  # they were read before the requester rejected them
         store.put_annotations(stage, found.values())
-    return Pulled.between(before, found, foreign=foreign)
+        store.set_removed(stage, MTURK, gone)
+    return Pulled.between(before, found, removed=len(gone), foreign=foreign)
 
 
 def _annotation(row: Row) -> Annotation:
@@ -195,8 +158,8 @@ def _annotation(row: Row) -> Annotation:
         item=str(cells[f"Input.{ITEM}"]),
         annotator=str(cells["WorkerId"]).casefold(),
         answer=Answer(
-            high=text_of(str(cells["Answer.high"] or "")),
-            low=text_of(str(cells["Answer.low"] or "")),
+            high=text_of(cells["Answer.high"]),
+            low=text_of(cells["Answer.low"]),
             rating=_rating(cells),
         ),
         seconds=_seconds(row),

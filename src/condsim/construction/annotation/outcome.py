@@ -29,20 +29,14 @@ UNKNOWN = "(unknown)"
 """Annotator whose account is gone and was never seen."""
 
 
-class SetAside(NamedTuple):
-    """An annotation that does not count; it stays in the store."""
-
-    annotation: Annotation
-    reason: str
-
-
 @dataclass(frozen=True)
 class Outcome:
     """What has come of a stage so far."""
 
     wanted: int  # answers for each item; 0 for no limit
     counted: dict[str, list[Annotation]]  # by item, also where there are none, as handed out
-    set_aside: tuple[SetAside, ...]
+    # Annotations that do not count, by reason, the most frequent first; they stay in the store.
+    set_aside: tuple[tuple[str, int], ...]
 
     @property
     def done(self) -> int:
@@ -52,10 +46,6 @@ class Outcome:
     def has_enough(self, item: str) -> bool:
         """Whether an item has as many answers as wanted; never so where there is no limit."""
         return bool(self.wanted) and len(self.counted.get(item, ())) >= self.wanted
-
-    def reasons(self) -> tuple[tuple[str, int], ...]:
-        """Counts the answers that do not count by reason, the most frequent first."""
-        return tuple(Counter(one.reason for one in self.set_aside).most_common())
 
 
 def outcome_of(store: AnnotationStore, stage: Stage) -> Outcome:
@@ -68,25 +58,24 @@ def outcome_of(store: AnnotationStore, stage: Stage) -> Outcome:
     items, pool = store.items(stage), store.pool()
     everyone = project is not None and project.anyone
     by_item: dict[str, dict[str, Annotation]] = defaultdict(dict)
-    aside: list[SetAside] = []
+    aside: Counter[str] = Counter()
     for one in store.annotations(stage):
-        author = items[one.item].facts.get("author") if one.item in items else None
-        reason = _unusable(stage, one, pool, everyone=everyone, author=author)
-        if reason:
-            aside.append(SetAside(one, reason))
+        author = str(items[one.item].facts.get("author", "")) if one.item in items else ""
+        if reason := _unusable(stage, one, pool, everyone=everyone, author=author):
+            aside[reason] += 1
             continue
-        earlier = by_item[one.item].get(one.annotator)
-        if earlier is not None:
-            one, earlier = sorted((one, earlier), key=lambda each: each.updated, reverse=True)
-            aside.append(SetAside(earlier, "answered again by the same annotator"))
-        by_item[one.item][one.annotator] = one
+        given = by_item[one.item]
+        if one.annotator in given:
+            aside["answered again by the same annotator"] += 1
+            one = max(one, given[one.annotator], key=lambda each: each.updated)
+        given[one.annotator] = one
     counted: dict[str, list[Annotation]] = {}
     for item in items:
-        usable = sorted(by_item.get(item, {}).values(), key=lambda each: each.created)
-        kept = usable[:wanted] if wanted else usable
-        counted[item] = kept
-        aside += [SetAside(one, f"beyond the {wanted} wanted") for one in usable[len(kept) :]]
-    return Outcome(wanted, counted, tuple(aside))
+        usable = sorted(by_item[item].values(), key=lambda each: each.created)
+        counted[item] = usable[:wanted] if wanted else usable
+        if beyond := len(usable) - len(counted[item]):
+            aside[f"beyond the {wanted} wanted"] += beyond
+    return Outcome(wanted, counted, tuple(aside.most_common()))
 
 
 def _unusable(
@@ -95,7 +84,7 @@ def _unusable(
     pool: dict[str, PoolMember],
     *,
     everyone: bool,
-    author: str | int | None,
+    author: str,
 ) -> str:
     """Why an annotation cannot count whatever the others are; empty if it can."""
     member = pool.get(one.annotator)
@@ -107,7 +96,7 @@ def _unusable(
         return f"no {_listed(one.answer, missing)}"
     if stage != "qualification" and not (member.accepted if member else everyone):
         return "the annotator was rejected" if member else "the annotator is not in the pool"
-    if one.annotator == author:
+    if one.annotator == author.casefold():  # as the names of accounts are kept
         return "the annotator wrote the condition"
     return ""
 
@@ -163,11 +152,11 @@ def write_stage(
             "annotators_per_item": outcome.wanted,
             "pool_only": project is not None and not project.anyone,
             "pool": sum(member.accepted for member in store.pool().values()),
-            "set_aside": dict(outcome.reasons()),
+            "set_aside": dict(outcome.set_aside),
             "proposals_by_model": dict(sorted(models.items())),
         },
     )
-    return WrittenFile(path, rows, outcome.reasons())
+    return WrittenFile(path, rows, outcome.set_aside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +229,6 @@ def _rating(item: Item, one: Annotation, origin: str) -> Rating:
 
 
 _PREFERENCE = 6  # the rule that states a preference: a condition that breaks it will do
-_STAGE: Stage = "qualification"
 
 
 @dataclass(frozen=True)
@@ -276,37 +264,32 @@ def score_test(
     for name, bound in (("min_conditions", min_conditions), ("min_ratings", min_ratings)):
         if not 0 <= bound <= 1:
             raise InputError(f"The '{name}' parameter must be in [0, 1]. Got {bound} instead.")
-    items = store.items(_STAGE)
+    items = store.items("qualification")
     if not items:
         raise InputError(
             "There is no test to score: 'condsim build push qualification' comes first, or name "
             "people with --accept."
         )
     answers: dict[str, list[Annotation]] = defaultdict(list)
-    for counted in outcome_of(store, _STAGE).counted.values():
+    for counted in outcome_of(store, "qualification").counted.values():
         for one in counted:
             answers[one.annotator].append(one)
     results = []
     for annotator, given in sorted(answers.items()):
         conditions = fmean(_conditions_score(items[one.item], one) for one in given)
         ratings = fmean(_rating_score(items[one.item], one) for one in given)
-        passed = conditions >= min_conditions and ratings >= min_ratings
         finished = len(given) == len(items)
+        passed = conditions >= min_conditions and ratings >= min_ratings if finished else None
         results.append(
-            TestResult(
-                annotator, len(given), len(items), conditions, ratings, passed if finished else None
-            )
+            TestResult(annotator, len(given), len(items), conditions, ratings, accepted=passed)
         )
+    decided = [
+        PoolMember(one.annotator, one.accepted, "test", one.condition_score, one.rating_score)
+        for one in results
+        if one.accepted is not None
+    ]
     with store.changes():
-        store.put_pool(
-            [
-                PoolMember(
-                    one.annotator, one.accepted, "test", one.condition_score, one.rating_score
-                )
-                for one in results
-                if one.accepted is not None
-            ]
-        )
+        store.put_pool(decided)
     return tuple(results)
 
 

@@ -9,8 +9,6 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
-from importlib import resources
 from itertools import cycle
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
@@ -21,11 +19,14 @@ from condsim.construction.rows import (
     HUMAN,
     Condition,
     TableRow,
+    check_label,
     pair_id_of,
     read_rows,
     row_id_of,
 )
-from condsim.errors import InputError
+from condsim.tasks import stem_of
+
+_FOLDER = Path(__file__).parent
 
 NO_HINTS = "None so far. Hints never block: edit what you agree with."
 """What a page shows where there are none."""
@@ -122,19 +123,12 @@ def hints_of(condition: str, sentence1: str, sentence2: str) -> tuple[HintRule, 
     text = " ".join(condition.split())
     found: dict[int, HintRule] = {}
     for rule in HINT_RULES:
-        if rule.rule in found or not _compiled(rule.pattern).search(text):
+        if rule.rule in found or not re.search(rule.pattern, text, re.IGNORECASE):
             continue
-        needed = rule.needed
-        if needed is None or not all(
-            _compiled(needed).search(sentence) for sentence in (sentence1, sentence2)
-        ):
+        needed, sentences = rule.needed, (sentence1, sentence2)
+        if needed is None or not all(re.search(needed, one, re.IGNORECASE) for one in sentences):
             found[rule.rule] = rule
     return tuple(found.values())
-
-
-@lru_cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
 
 
 Stage: TypeAlias = Literal["qualification", "conditions", "verification"]  # C-STS §2.2.2
@@ -154,22 +148,18 @@ class Verdict(NamedTuple):
     label: int  # 1 to 5, or DOES_NOT_APPLY
     name: str
     meaning: str
-    key: str  # chooses it in Label Studio
 
 
 VERDICTS = (
-    Verdict(1, "Nothing in common", "As for the condition, the two have nothing in common.", "1"),
-    Verdict(2, "Different, but related", "They differ, yet in things of the same kind.", "2"),
-    Verdict(
-        3, "Partly the same", "About the same, but something that matters differs or is open.", "3"
-    ),
-    Verdict(4, "Nearly the same", "The same but for details that do not matter here.", "4"),
-    Verdict(5, "The same", "As for the condition, both say exactly the same.", "5"),
+    Verdict(1, "Nothing in common", "As for the condition, the two have nothing in common."),
+    Verdict(2, "Different, but related", "They differ, yet in things of the same kind."),
+    Verdict(3, "Partly the same", "About the same, but something that matters differs or is open."),
+    Verdict(4, "Nearly the same", "The same but for details that do not matter here."),
+    Verdict(5, "The same", "As for the condition, both say exactly the same."),
     Verdict(
         DOES_NOT_APPLY,
         "The condition does not apply",
         "For at least one of the sentences the question makes no sense or has no answer.",
-        "0",
     ),
 )
 """The Likert scale of C-STS (Figures 6 and 8) in our own words, and the way out."""
@@ -215,86 +205,35 @@ def rating_of(value: object) -> int | None:
     return int(rating) if rating in _LABELS else None
 
 
-_STYLE = """<Style>
-  .condsim { max-width: 900px; }
-  .condsim .pair { border: 1px solid #d0d0d8; border-radius: 6px; padding: 4px 16px 12px; }
-  .condsim .given { border-left: 4px solid #617ada; padding: 0 16px 8px; margin: 12px 0; }
-  .condsim .hints { background: #fff8e1; border-radius: 6px; padding: 4px 16px 8px; }
-</Style>"""
-
-
-def _pair(first: str, second: str) -> str:
-    return (
-        '<View className="pair">'
-        f'<Header value="Sentence 1" size="5"/><Text name="{first}" value="${first}"/>'
-        f'<Header value="Sentence 2" size="5"/><Text name="{second}" value="${second}"/>'
-        "</View>"
-    )
-
-
-def _condition(name: str, title: str, placeholder: str) -> str:
-    return (
-        f'<Header value={quoteattr(title)} size="4"/>'
-        f'<TextArea name="{name}" toName="sentence1" rows="1" maxSubmissions="1" editable="true" '
-        f'required="true" requiredMessage={quoteattr(f"Please write. {title}")} '
-        f"placeholder={quoteattr(placeholder)}/>"
-    )
-
-
-_WRITE = _condition(
-    "high", "High: a condition under which they are alike", "The ... of the ..."
-) + _condition("low", "Low: a condition under which they differ", "The ... of the ...")
-
-
-def _rate(shown: str) -> str:
-    choices = "".join(
-        f"<Choice alias={quoteattr(str(verdict.label))} hotkey={quoteattr(verdict.key)} "
-        f"value={quoteattr(_choice(verdict))}/>"
-        for verdict in VERDICTS
-    )
-    return (
-        f'<View className="given"><Header value="Condition" size="5"/>'
-        f'<Text name="{shown}" value="${shown}"/></View>'
-        '<Header value="How similar are they under this condition alone?" size="4"/>'
-        f'<Choices name="rating" toName="{shown}" choice="single-radio" required="true" '
-        f'requiredMessage="Please choose a number, or that the condition does not apply">'
-        f"{choices}</Choices>"
-    )
-
-
-def _choice(verdict: Verdict) -> str:
-    number = f"{verdict.label}  " if verdict.label > 0 else ""
-    return f"{number}{verdict.name}. {verdict.meaning}"
-
-
-_HINTS = (
-    '<View className="hints"><Header value="Hints" size="5"/>'
-    '<Text name="hints" value="$hints"/></View>'
-)
-
-_PAGES: Mapping[Stage, str] = {
-    "qualification": (
-        '<Header value="Part 1. Write two conditions" size="3"/>'
-        + _pair("sentence1", "sentence2")
-        + _WRITE
-        + '<Header value="Part 2. Rate another pair" size="3"/>'
-        + _pair("test_sentence1", "test_sentence2")
-        + _rate("test_condition")
-    ),
-    "conditions": _pair("sentence1", "sentence2") + _WRITE + _HINTS,
-    "verification": _pair("sentence1", "sentence2") + _rate("condition"),
-}
-
-
 def labelling_config(stage: Stage) -> str:
-    """Gives the labelling page of a stage."""
-    return f'<View className="condsim">{_STYLE}{_PAGES[stage]}</View>'
+    """Gives the labelling page of a stage in Label Studio."""
+    choices = "\n".join(
+        f'  <Choice alias="{one.label}" hotkey="{max(one.label, 0)}" value='
+        + quoteattr(f"{f'{one.label}  ' if one.label > 0 else ''}{one.name}. {one.meaning}")
+        + "/>"
+        for one in VERDICTS
+    )
+    fields = fields_of(stage, "xml", choices)
+    if stage == "conditions":
+        fields += "\n" + page("label-studio-hints.xml")
+    return page("label-studio.xml").replace("{fields}", fields)
+
+
+def fields_of(stage: Stage, markup: Literal["xml", "html"], choices: str) -> str:
+    """Lays out what a stage shows and asks, in the XML of Label Studio or in HTML."""
+    write = page(f"write.{markup}")
+    rate = page(f"rate.{markup}").replace("{choices}", choices)
+    if stage == "conditions":
+        return write
+    if stage == "verification":
+        return rate.replace("{test}", "")
+    test = page(f"test.{markup}")  # both, the second about a pair of its own
+    return test.replace("{write}", write).replace("{rate}", rate.replace("{test}", "test_"))
 
 
 def page(name: str) -> str:
     """Reads a page that lies beside this module."""
-    folder = resources.files("condsim.construction.annotation") / "pages"
-    return (folder / name).read_text(encoding="utf-8").strip()
+    return (_FOLDER / "pages" / name).read_text(encoding="utf-8").strip()
 
 
 def guidelines(stage: Stage) -> str:
@@ -304,7 +243,7 @@ def guidelines(stage: Stage) -> str:
         return f"{text}\n{guidelines('conditions')}\n<hr>\n{guidelines('verification')}"
     scale = "".join(
         f'<p style="margin: 0 0 0.6em"><b>{label}: {name}.</b> {meaning}</p>'
-        for label, name, meaning, _ in VERDICTS
+        for label, name, meaning in VERDICTS
         if label > 0
     )
     return text.replace("{scale}", scale)
@@ -328,8 +267,8 @@ class KnownTriplet(TableRow):
     condition: str
     label: int  # 1 to 5, or DOES_NOT_APPLY
 
-
-_OWN_TEST = Path(__file__).parent / "own_test"  # fits no domain in particular
+    def __post_init__(self) -> None:
+        check_label(self.label, what="the known answer")
 
 
 def items_to_annotate(
@@ -362,14 +301,8 @@ def items_to_annotate(
 
 def qualification_items(known: Path | None = None, pairs: Path | None = None) -> Iterator[Item]:
     """Makes the items of a qualification test: a triplet, and a pair to write conditions for."""
-    triplets = list(read_rows(known or _OWN_TEST / "known.csv", KnownTriplet))
-    for number, triplet in enumerate(triplets, start=1):
-        if triplet.label != DOES_NOT_APPLY and not 1 <= triplet.label <= 5:
-            raise InputError(
-                f"{known}, row {number}: the known answer must be a whole number from 1 to 5, "
-                f"or {DOES_NOT_APPLY} where the condition does not apply. Got {triplet.label}."
-            )
-    written = list(read_rows(pairs or _OWN_TEST / "pairs.csv", SentencePair))
+    triplets = list(read_rows(known or _FOLDER / "own_test" / "known.csv", KnownTriplet))
+    written = list(read_rows(pairs or _FOLDER / "own_test" / "pairs.csv", SentencePair))
     for pair, triplet in zip(cycle(written), triplets, strict=False):
         shown = {
             "sentence1": pair.sentence1,
@@ -385,7 +318,7 @@ def qualification_items(known: Path | None = None, pairs: Path | None = None) ->
 def condition_items(path: Path) -> Iterator[Item]:
     """Makes the pairs to write conditions for."""
     for pair in read_rows(path, SentencePair):
-        pair_id = pair.pair_id or pair_id_of(path.stem, pair.sentence1, pair.sentence2)
+        pair_id = pair.pair_id or pair_id_of(stem_of(path), pair.sentence1, pair.sentence2)
         # "hints" is there from the start: a page of Label Studio needs all its variables.
         shown = {"sentence1": pair.sentence1, "sentence2": pair.sentence2, "hints": NO_HINTS}
         yield Item(pair_id, shown, {"pair_id": pair_id})

@@ -32,13 +32,13 @@ _BLOCK = 4096  # captions: about half a minute's work on a slow machine
 _IMAGES = 256  # in a block
 
 
-def unit_length(vectors: FloatArray, *, what: str, first: int = 0) -> FloatArray:
-    """Scales vectors ``(n, width)`` to length 1, in float32; errors count rows from ``first``."""
+def unit_length(vectors: FloatArray, *, what: str) -> FloatArray:
+    """Scales vectors ``(n, width)`` to length 1, in float32."""
     lengths = np.linalg.norm(vectors.astype(np.float32, copy=False), axis=1)
     bad = np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))
     if len(bad):
         raise InputError(
-            f"{what}: every embedding must be finite and not zero; row {first + int(bad[0])} (from "
+            f"{what}: every embedding must be finite and not zero; row {bad[0]} (from "
             f"0) and {len(bad) - 1} more are not. Compute them again."
         )
     return np.asarray(vectors / lengths[:, None], dtype=np.float32)

@@ -30,7 +30,6 @@ class FilterSettings:
     min_length: int | None = None  # fewest characters of the shorter sentence
 
     def __post_init__(self) -> None:
-        """Checks the ranges."""
         for name, low, high in (
             ("max_iou", 0, 1),
             ("min_text_cosine", -1, 1),
@@ -72,8 +71,6 @@ class FilterCounts:
 
     def keep(self, measures: Measures, settings: FilterSettings) -> NDArray[np.bool_]:
         """Counts, and gives which pairs pass, in the shape of the measures."""
-        if settings.min_text_cosine is not None and measures.text_cosine is None:
-            raise InputError(_NO_ENCODER)
         broken = {"same_text": measures.same_text}
         for name, values in (
             ("max_iou", measures.iou),
@@ -112,7 +109,6 @@ def preset(name: str) -> tuple[int, FilterSettings]:
 
 
 _BATCH = 10_000  # pairs
-_NO_ENCODER = "The filter 'min_text_cosine' needs a text encoder; name one, or turn the filter off."
 
 
 class PairFilter:
@@ -139,7 +135,10 @@ class PairFilter:
         stop_words: frozenset[str] | None = None,
     ) -> None:
         if settings.min_text_cosine is not None and encoder is None:
-            raise InputError(_NO_ENCODER)
+            raise InputError(
+                "The filter 'min_text_cosine' needs a text encoder; name one, or turn the filter "
+                "off."
+            )
         self.settings = settings
         self.counts = FilterCounts()
         self.repeated = 0

@@ -193,7 +193,6 @@ class CandidateSettings:
     seed: int = 0  # seed of the sample
 
     def __post_init__(self) -> None:
-        """Checks the ranges."""
         for name, least in (("k", 1), ("exact_up_to", 0), ("sample", 1), ("seed", 0)):
             value = getattr(self, name)
             if value is not None and value < least:

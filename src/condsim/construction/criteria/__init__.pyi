@@ -1,7 +1,6 @@
+from .balancing import GroupRow as GroupRow, PairRow as PairRow
 from .building import (
     CriteriaReport as CriteriaReport,
-    GroupRow as GroupRow,
-    PairRow as PairRow,
     SetReport as SetReport,
     build_criteria as build_criteria,
     criteria_rows as criteria_rows,

@@ -12,9 +12,11 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from condsim.construction.criteria.collecting import Labelled
 from condsim.construction.criteria.drawing import Judged, TextGroup
 from condsim.construction.criteria.settings import CriteriaSettings, derive_wordings
-from condsim.progress import Progress, silent
+from condsim.construction.rows import TableRow
+from condsim.progress import Progress
 
 _EASY_FIRST = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)  # how far easy rows are left out first
 _MOST_USES = 6  # pairs of one text, in the form of pairs
@@ -22,17 +24,30 @@ _WAITING = 50  # pairs that wait for others that balance them
 _ROWS_OF_WORDING = 45  # of a criterion that bring in one more wording
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """A pair that becomes a row."""
+@dataclass(frozen=True, slots=True)
+class CriteriaRow(TableRow):
+    """Two texts under a condition, and the criterion that it words."""
 
-    text1: int  # place of the first text
-    text2: int  # place of the second text
-    criterion: int  # place of the criterion
-    condition: str  # how the criterion is worded
+    sentence1: str
+    sentence2: str
+    condition: str  # a wording of the criterion
     label: float  # from 1 (different) to 5 (alike)
-    overlap: float  # see `Judged`
-    group: int  # number of the group, or of the pair in the form ``pairs``; from 0
+    criterion: str  # the criterion, as the table names it
+    set: str  # the set that both texts are from
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow(CriteriaRow):
+    """A row for training; the rows of a ``group`` have a few texts and conditions in common."""
+
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow(CriteriaRow):
+    """A row for evaluation; two with one ``pair_id`` are one pair of texts, alike and different."""
+
+    pair_id: str
 
 
 class _Wordings:
@@ -47,26 +62,23 @@ class _Wordings:
         generator.shuffle(others)
         self.names = list(dict.fromkeys((given.name or derived[0], *others)))
         self._own_name = settings.own_name
-        self._counts = [[0] * (steps + 1) for _ in self.names]
-        self._used = [0] * len(self.names)
+        self._counts = [[0] * (steps + 1) for _ in self.names]  # rows by distance
 
     def take(self, distances: Sequence[int]) -> int:
         """Chooses the wording of a group's rows, and counts them."""
         place = self._next(distances)
         for distance in distances:
             self._counts[place][distance] += 1
-        self._used[place] += len(distances)
         return place
 
     def untake(self, place: int, distances: Sequence[int]) -> None:
         """Takes rows back."""
         for distance in distances:
             self._counts[place][distance] -= 1
-        self._used[place] -= len(distances)
 
     def count(self) -> tuple[int, int]:
         """Rows, and those of them that have one which is as alike as they are different."""
-        return sum(self._used), sum(map(_paired, self._counts))
+        return sum(map(sum, self._counts)), sum(map(_paired, self._counts))
 
     def lacking(self) -> Iterator[tuple[int, int, int]]:
         """Wordings and distances that need rows, and how many."""
@@ -93,41 +105,21 @@ class _Wordings:
         if rows[0] <= share * sum(rows) and share > 0:
             return 0
         allowed = range(1, min(len(self.names), 2 + sum(rows[1:]) // _ROWS_OF_WORDING))
-        return min(allowed, key=lambda place: (-self.gain(place, distances), self._used[place]))
+        return min(
+            allowed, key=lambda place: (-self.gain(place, distances), sum(self._counts[place]))
+        )
 
 
 def _paired(counts: Sequence[int]) -> int:
     return sum(map(min, counts, reversed(counts)))
 
 
-class _Drawn:
-    """Rows that may be written, in columns of 4 bytes."""
-
-    def __init__(self) -> None:
-        self._whole = array("i")  # text1, text2, criterion, distance, wording, group of each row
-        self._overlap = array("f")
-
-    def add(self, one: Judged, *, wording: int, group: int) -> None:
-        self._whole.extend((*one[:4], wording, group))
-        self._overlap.append(one.overlap)
-
-    def columns(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """The whole numbers, ``(rows, 6)``, and the overlaps, ``(rows,)``."""
-        whole = np.frombuffer(self._whole, np.int32).reshape(-1, 6)
-        return whole, np.frombuffer(self._overlap, np.float32)
-
-
 def choose_rows(
-    groups: Iterable[TextGroup],
-    criteria: Sequence[tuple[str, int]],
-    settings: CriteriaSettings,
-    *,
-    name: str = "texts",
-    progress: Progress = silent,
-) -> Iterator[Chosen]:
-    """Chooses the pairs that become rows, until there are enough, and words their conditions."""
-    # ``criteria`` are names and `Criterion.steps`. Rows come by group, shuffled in a condition.
-    selection = _Selection(criteria, settings, name)
+    source: Labelled, groups: Iterable[TextGroup], settings: CriteriaSettings, *, progress: Progress
+) -> Iterator[tuple[CriteriaRow, int, float]]:
+    """Gives rows until there are enough, each with the number of its group and its overlap."""
+    # Rows come by group, shuffled in a condition.
+    selection = _Selection(source, settings)
     for group in groups:
         if not selection.add(group):
             break
@@ -138,19 +130,18 @@ def choose_rows(
 class _Selection:
     """Rows of groups, while groups are drawn."""
 
-    def __init__(
-        self, criteria: Sequence[tuple[str, int]], settings: CriteriaSettings, name: str
-    ) -> None:
-        self._random = random.Random(f"{settings.seed}/{name}/rows")
-        self._wordings = [_Wordings(*one, settings, self._random) for one in criteria]
-        self._steps = np.array([steps for _, steps in criteria])
-        self._settings = settings
+    def __init__(self, source: Labelled, settings: CriteriaSettings) -> None:
+        self._random = random.Random(f"{settings.seed}/{source.name}/rows")
+        self._wordings = [_Wordings(*one, settings, self._random) for one in source.steps.items()]
+        self._steps = np.array(list(source.steps.values()))
+        self._source, self._settings = source, settings
         self._in_pairs, self._exact = settings.form == "pairs", settings.balance == "exact"
-        self._drawn = _Drawn()
+        # Text1, text2, criterion, distance, wording and group of each row, and its overlap.
+        self._drawn, self._overlap = array("i"), array("f")
         self._spare: dict[tuple[int, int], list[Judged]] = defaultdict(list)
         self._waiting: list[list[Judged]] = []  # pairs that may be chosen later
         self._uses: Counter[int] = Counter()  # pairs of each text
-        self._surplus = [0] * len(criteria)  # pairs alike in a criterion less those different
+        self._surplus = [0] * len(self._steps)  # pairs alike in a criterion less those different
         self._groups = 0
         self.size = 0  # rows that there will be
 
@@ -175,29 +166,37 @@ class _Selection:
                 return False
             for _, wording, judged in taken:
                 for one in judged:
-                    self._drawn.add(one, wording=wording, group=self._groups)
+                    self._draw(one, wording)
             self._groups += 1
         return True
 
-    def rows(self) -> Iterator[Chosen]:
-        """The rows that are written."""
+    def _draw(self, one: Judged, wording: int) -> None:
+        self._drawn.extend((*one[:4], wording, self._groups))
+        self._overlap.append(one.overlap)
+
+    def rows(self) -> Iterator[tuple[CriteriaRow, int, float]]:
+        """The rows that are written; see `choose_rows`."""
         if self._in_pairs and self._exact:
             self._fill()
-        whole, overlap = self._drawn.columns()
+        whole = np.frombuffer(self._drawn, np.int32).reshape(-1, 6)
+        overlap = np.frombuffer(self._overlap, np.float32)
         kept = self._balanced(whole, overlap) if self._exact else np.arange(len(whole))
         noise = np.random.default_rng(self._settings.seed).random(len(kept))
         block = np.zeros(len(kept)) if self._in_pairs else whole[kept, 2]
+        kind = PairRow if self._in_pairs else GroupRow
+        source, criteria = self._source, list(self._source.steps)
         for place in kept[np.lexsort((noise, block, whole[kept, 5]))].tolist():
             text1, text2, criterion, distance, wording, group = whole[place].tolist()
-            yield Chosen(
-                text1=text1,
-                text2=text2,
-                criterion=criterion,
-                condition=self._wordings[criterion].names[wording],
-                label=5 - 4 * distance / int(self._steps[criterion]),
-                overlap=float(overlap[place]),
-                group=group,
+            row = kind(
+                source.texts[text1],
+                source.texts[text2],
+                self._wordings[criterion].names[wording],
+                5 - 4 * distance / int(self._steps[criterion]),
+                criteria[criterion],
+                source.name,
+                f"{source.name}-{group:05d}",
             )
+            yield row, group, float(overlap[place])
 
     def _count(self, criterion: int) -> int:
         """Rows that a criterion will have."""
@@ -251,7 +250,7 @@ class _Selection:
             for wording, distance, wanted in list(wordings.lacking()):
                 spare = self._spare[criterion, distance]
                 for one in spare[-wanted:]:
-                    self._drawn.add(one, wording=wording, group=self._groups)
+                    self._draw(one, wording)
                     self._groups += 1
                 del spare[-wanted:]
 

@@ -6,25 +6,24 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
-from condsim.construction.criteria.balancing import choose_rows
+from condsim.construction.criteria.balancing import CriteriaRow, GroupRow, PairRow, choose_rows
 from condsim.construction.criteria.collecting import (
-    LabelledTexts,
+    Labelled,
     check_names,
     collect_texts,
     is_number,
 )
 from condsim.construction.criteria.drawing import (
-    LabelledPairs,
     TextGroup,
     collect_pairs,
     draw_groups,
     groups_of_pairs,
 )
 from condsim.construction.criteria.settings import CriteriaSettings
-from condsim.construction.rows import BLOCK, TableRow, plain_values, write_provenance, write_rows
+from condsim.construction.rows import BLOCK, plain_values, write_provenance, write_rows
 from condsim.errors import InputError
 from condsim.evaluation import spearman
 from condsim.files import check_not_input
@@ -41,32 +40,6 @@ from condsim.tasks import (
 
 _NONE = HeldOutTexts()
 _SPLITS = frozenset(("train", "dev", "test", "val", "valid", "validation"))
-
-
-@dataclass(frozen=True, slots=True)
-class CriteriaRow(TableRow):
-    """Two texts under a condition, and the criterion that it words."""
-
-    sentence1: str
-    sentence2: str
-    condition: str  # a wording of the criterion
-    label: float  # from 1 (different) to 5 (alike)
-    criterion: str  # the criterion, as the table names it
-    set: str  # the set that both texts are from
-
-
-@dataclass(frozen=True, slots=True)
-class GroupRow(CriteriaRow):
-    """A row for training; the rows of a ``group`` have a few texts and conditions in common."""
-
-    group: str
-
-
-@dataclass(frozen=True, slots=True)
-class PairRow(CriteriaRow):
-    """A row for evaluation; two with one ``pair_id`` are one pair of texts, alike and different."""
-
-    pair_id: str
 
 
 @dataclass(frozen=True)
@@ -134,9 +107,9 @@ def build_criteria(
             if criteria is None and settings.bins is None and _is_table(path):
                 items = _no_numbers(items, path, settings)
             items = _told(items, progress)
-            source = _open_source(items, settings, name=name, held_out=held_out)
-            names.update((criterion for criterion, _ in source[1]), source[0].unused)
-            yield from _drawn(source, settings, reports, progress)
+            source, groups = _open_source(items, settings, name=name, held_out=held_out)
+            names.update(source.steps, source.unused)
+            yield from _drawn(source, groups, settings, reports, progress)
         check_names(settings.criteria, names)
 
     written = write_rows(rows(), output, kind=PairRow if settings.form == "pairs" else GroupRow)
@@ -181,11 +154,8 @@ def criteria_rows(
         >>> sorted({(row.condition, row.label) for row in rows})
         [('the action', 1.0), ('the action', 5.0), ('the vehicle', 1.0), ('the vehicle', 5.0)]
     """
-    return _drawn(_open_source(items, settings, name=name, held_out=held_out), settings, [], silent)
-
-
-_Source = tuple[LabelledTexts | LabelledPairs, Sequence[tuple[str, int]], Iterator[TextGroup]]
-"""What rows are drawn from, its criteria with their steps, and the groups that are drawn."""
+    source, groups = _open_source(items, settings, name=name, held_out=held_out)
+    return _drawn(source, groups, settings, [], silent)
 
 
 def _open_source(
@@ -194,37 +164,36 @@ def _open_source(
     *,
     name: str,
     held_out: HeldOutTexts,
-) -> _Source:
+) -> tuple[Labelled, Iterator[TextGroup]]:
+    """Gives what rows are drawn from, and the groups that are drawn."""
     remaining = iter(items)
-    first = next(remaining, None)
-    if isinstance(first, CriteriaPair):
-        only_pairs = (item for item in chain([first], remaining) if isinstance(item, CriteriaPair))
+    first = list(islice(remaining, 1))
+    both = chain(first, remaining)
+    if first and isinstance(first[0], CriteriaPair):
+        only_pairs = (item for item in both if isinstance(item, CriteriaPair))
         pairs = collect_pairs(only_pairs, settings, name=name, held_out=held_out)
-        return pairs, pairs.criteria, groups_of_pairs(pairs, settings)
-    both = chain([] if first is None else [first], remaining)
+        return pairs, groups_of_pairs(pairs, settings)
     only_texts = (item for item in both if isinstance(item, CriteriaText))
     texts = collect_texts(only_texts, settings, name=name, held_out=held_out)
-    criteria = [(criterion.name, criterion.steps) for criterion in texts.criteria]
-    return texts, criteria, draw_groups(texts, settings)
+    return texts, draw_groups(texts, settings)
 
 
 def _drawn(
-    opened: _Source, settings: CriteriaSettings, reports: list[SetReport], progress: Progress
+    source: Labelled,
+    groups: Iterator[TextGroup],
+    settings: CriteriaSettings,
+    reports: list[SetReport],
+    progress: Progress,
 ) -> Iterator[CriteriaRow]:
     """The rows of a set; its report is added at the end."""
-    source, criteria, drawn = opened
-    labels, overlaps, groups = array("f"), array("f"), set()
+    labels, overlaps, written = array("f"), array("f"), set()
     rows_of: Counter[str] = Counter()
-    kind = PairRow if settings.form == "pairs" else GroupRow
-    for row in choose_rows(drawn, criteria, settings, name=source.name, progress=progress):
-        criterion = criteria[row.criterion][0]
+    for row, group, overlap in choose_rows(source, groups, settings, progress=progress):
         labels.append(row.label)
-        overlaps.append(row.overlap)
-        groups.add(row.group)
-        rows_of[criterion] += 1
-        texts = source.texts[row.text1], source.texts[row.text2]
-        place = f"{source.name}-{row.group:05d}"
-        yield kind(*texts, row.condition, row.label, criterion, source.name, place)
+        overlaps.append(overlap)
+        written.add(group)
+        rows_of[row.criterion] += 1
+        yield row
     if not labels:
         why = (
             "pairs need texts that are alike in one criterion and different in another; give more "
@@ -240,7 +209,7 @@ def _drawn(
             excluded=source.excluded,
             repeated=source.repeated,
             rows=len(labels),
-            groups=len(groups),
+            groups=len(written),
             criteria=dict(rows_of.most_common()),
             unused=tuple(source.unused),
             word_overlap=spearman(labels, overlaps),

@@ -8,6 +8,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -61,11 +62,11 @@ class Criterion:
         self.name = name
         # grades between the most and the least alike: 1 where answers are alike or different
         self.steps = 1
-        self._ranks: list[int] = []
+        self._ranked = True  # whether the number of an answer is its rank
         self._parts: list[tuple[frozenset[str], ...]] = []
         self._values: list[frozenset[str]] = []
         self._near: set[tuple[str, str]] = set()
-        self._known: dict[tuple[int, int], int | None] = {}
+        self._overlaps = lru_cache(_REMEMBERED)(self._compared)
         given = [tuple(answer) for answer in answers]
         if settings.order is not None:
             self._numbers = self._by_rank(given, settings)
@@ -85,22 +86,16 @@ class Criterion:
         # Unknown: "New York" and "New York City", or answers that share some values.
         if answer1 == answer2:
             return 0
-        if self._ranks:
-            return abs(self._ranks[answer1] - self._ranks[answer2])
-        key = (answer1, answer2) if answer1 < answer2 else (answer2, answer1)
-        if key not in self._known:
-            if len(self._known) > _REMEMBERED:
-                self._known.clear()
-            self._known[key] = None if self._overlap(*key) else 1
-        return self._known[key]
+        if self._ranked:
+            return abs(answer1 - answer2)
+        overlaps = self._overlaps(min(answer1, answer2), max(answer1, answer2))
+        return None if overlaps else 1
 
-    def _overlap(self, one: int, two: int) -> bool:
+    def _compared(self, one: int, two: int) -> bool:
         """Whether a value of one answer may mean the same as one of the other."""
         if self._values[one] & self._values[two]:
             return True
-        if self._near and any(
-            (a, b) in self._near for a in self._values[one] for b in self._values[two]
-        ):
+        if any((a, b) in self._near for a in self._values[one] for b in self._values[two]):
             return True
         return any(
             (a <= b or b <= a) and not (a ^ b) & _NEGATIONS
@@ -109,6 +104,7 @@ class Criterion:
         )
 
     def _by_name(self, given: Sequence[Sequence[str]], settings: CriterionSettings) -> list[int]:
+        self._ranked = False
         same = {
             canonical_value(value): canonical_value(group[0])
             for group in settings.same
@@ -143,7 +139,7 @@ class Criterion:
             known = [word for word in map(canonical_value, group) if word in rank]
             rank |= {canonical_value(value): rank[known[0]] for value in group if known}
         skipped = {canonical_value(value) for value in settings.skip or ()}
-        self.steps, self._ranks = len(order) - 1, list(range(len(order)))
+        self.steps = len(order) - 1
         numbers = []
         for answer in given:
             words = [canonical_value(value) for value in answer]
@@ -166,7 +162,7 @@ class Criterion:
         if len(edges) >= bins:
             cuts = np.quantile(np.repeat(sizes, texts), [place / bins for place in range(1, bins)])
             edges = sorted({float(cut) for cut in cuts} - {min(sizes)})
-        self.steps, self._ranks = max(len(edges), 1), list(range(len(edges) + 1))
+        self.steps = max(len(edges), 1)
         return [bisect_right(edges, size) for size in sizes]
 
 
@@ -225,19 +221,26 @@ class Index:
         return np.diff(self.starts)
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledTexts:
-    """Texts that share criteria."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Labelled:
+    """What rows can be drawn from."""
 
     name: str
-    texts: Sequence[str]  # the texts, no two alike but for case and punctuation
+    texts: Sequence[str]
+    steps: dict[str, int]  # `Criterion.steps` of each criterion that can be used
+    excluded: int  # texts or pairs left out since they are held out
+    repeated: int  # texts or pairs left out since they came before
+    unused: Sequence[str]  # criteria that cannot be used
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LabelledTexts(Labelled):
+    """Texts that share criteria, no two alike but for case and punctuation."""
+
     # The criteria that can be used: two answers or more have two texts or more.
     criteria: Sequence[Criterion]
     # The number of the answer of each text, -1 where there is none, ``(criteria, n)``.
     answers: NDArray[np.int32]
-    excluded: int  # texts left out since they are held out
-    repeated: int  # texts left out since they came before
-    unused: Sequence[str]  # criteria that cannot be used
 
     def by_answer(self, criterion: int) -> Index:
         """The places of texts by their answer."""
@@ -279,21 +282,20 @@ class _Answers:
         self.places.append(place)
         self.numbers.append(self.known.setdefault(values, len(self.known)))
 
-    def may_be_used(self) -> bool:
-        """Whether there can be two answers of two texts each."""
-        return len(self.known) > 1 and len(self.places) > 3
-
-    def criterion(self, name: str, settings: CriterionSettings, *, bins: int | None) -> Criterion:
-        """Compares the answers."""
-        texts = np.bincount(np.frombuffer(self.numbers, np.int32)).tolist()
-        return Criterion(name, self.known, settings, texts=texts, bins=bins)
-
-    def numbered(self, criterion: Criterion, texts: int) -> NDArray[np.int32]:
-        """The number of the answer of each text."""
+    def compared(
+        self, name: str, settings: CriteriaSettings, *, texts: int
+    ) -> tuple[Criterion, NDArray[np.int32]] | None:
+        """The criterion and the number of each text's answer; None if it cannot be used."""
+        own = settings.of(name)
+        if own.leave_out or len(self.known) < 2 or len(self.places) < 4:
+            return None
+        given = np.frombuffer(self.numbers, np.int32)
+        sizes = np.bincount(given).tolist()
+        made = Criterion(name, self.known, own, texts=sizes, bins=own.bins or settings.bins)
         answers = np.full(texts, -1, np.int32)
-        numbers = np.array(criterion.numbers(), np.int32)
-        answers[np.frombuffer(self.places, np.int32)] = numbers[np.frombuffer(self.numbers, "i")]
-        return answers
+        answers[np.frombuffer(self.places, np.int32)] = np.array(made.numbers(), np.int32)[given]
+        twice = np.bincount(answers[answers >= 0]) > 1
+        return (made, answers) if twice.sum() > 1 else None
 
 
 def collect_texts(
@@ -319,29 +321,22 @@ def collect_texts(
             for criterion, values in item.attributes.items():
                 read.setdefault(criterion, _Answers()).add(len(texts), values)
             texts.append(item.text)
-    used, columns = [], []
-    for criterion, found in sorted(read.items()):
-        one = settings.of(criterion)
-        if one.leave_out or not found.may_be_used():
-            continue
-        made = found.criterion(criterion, one, bins=one.bins or settings.bins)
-        answers = found.numbered(made, len(texts))
-        if (np.bincount(answers[answers >= 0]) > 1).sum() > 1:
-            used.append(made)
-            columns.append(answers)
+    compared = (one.compared(key, settings, texts=len(texts)) for key, one in sorted(read.items()))
+    used = [one for one in compared if one is not None]
     if not used:
         raise InputError(
             f"{name}: rows need a criterion with two values that two texts each have. Of "
             f"{len(texts):,} texts ({excluded:,} left out, {repeated:,} repeated) with the "
             f"criteria {', '.join(sorted(read)) or 'none'}, none has that; give more texts."
         )
-    names = {criterion.name for criterion in used}
+    steps = {criterion.name: criterion.steps for criterion, _ in used}
     return LabelledTexts(
         name=name,
         texts=texts,
-        criteria=used,
-        answers=np.stack(columns),
+        steps=steps,
         excluded=excluded,
         repeated=repeated,
-        unused=[criterion for criterion in sorted(read) if criterion not in names],
+        unused=[criterion for criterion in sorted(read) if criterion not in steps],
+        criteria=[criterion for criterion, _ in used],
+        answers=np.stack([answers for _, answers in used]),
     )

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condsim.construction.criteria.collecting import Index, LabelledTexts, words_of
+from condsim.construction.criteria.collecting import Index, Labelled, LabelledTexts, words_of
 from condsim.construction.criteria.settings import CriteriaSettings
 from condsim.errors import InputError
 from condsim.tasks import CriteriaPair, HeldOutTexts, text_digest
@@ -283,17 +283,11 @@ def _nested(names: Sequence[str]) -> set[tuple[int, int]]:
 _GRADES = 4  # steps that labels between 0 and 1 are rounded to
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledPairs:
-    """Pairs of texts with a label for each criterion."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LabelledPairs(Labelled):
+    """Pairs of texts, one after the other, with a label for each criterion."""
 
-    name: str
-    texts: list[str]  # two of each pair
     labels: list[dict[str, float]]  # of each pair, by criterion
-    criteria: list[tuple[str, int]]  # name and steps
-    excluded: int
-    repeated: int
-    unused: list[str]
 
 
 def collect_pairs(
@@ -331,9 +325,15 @@ def collect_pairs(
             f"{len(labels):,} pairs ({excluded:,} left out, {repeated:,} repeated) with the "
             f"criteria {', '.join(names) or 'none'}, none has that; give more pairs."
         )
-    criteria = [(one, _GRADES if one in graded else 1) for one in used]
-    unused = [one for one in names if one not in used]
-    return LabelledPairs(name, texts, labels, criteria, excluded, repeated, unused)
+    return LabelledPairs(
+        name=name,
+        texts=texts,
+        steps={one: _GRADES if one in graded else 1 for one in used},
+        excluded=excluded,
+        repeated=repeated,
+        unused=[one for one in names if one not in used],
+        labels=labels,
+    )
 
 
 def groups_of_pairs(pairs: LabelledPairs, settings: CriteriaSettings) -> Iterator[TextGroup]:
@@ -342,7 +342,7 @@ def groups_of_pairs(pairs: LabelledPairs, settings: CriteriaSettings) -> Iterato
     # all, since that form draws its fillers at the end.
     order = list(range(len(pairs.labels)))
     random.Random(f"{settings.seed}/{pairs.name}").shuffle(order)
-    steps = [steps for _, steps in pairs.criteria]
+    steps = list(pairs.steps.values())
     crossing, others = [], []
     for place in order:
         judged = _judged_pair(pairs, place)
@@ -362,6 +362,6 @@ def _judged_pair(pairs: LabelledPairs, place: int) -> tuple[Judged, ...]:
     overlap = overlap_of(words_of(pairs.texts[one]), words_of(pairs.texts[two]))
     return tuple(
         Judged(one, two, criterion, round((1 - pairs.labels[place][name]) * steps), overlap)
-        for criterion, (name, steps) in enumerate(pairs.criteria)
+        for criterion, (name, steps) in enumerate(pairs.steps.items())
         if name in pairs.labels[place]
     )

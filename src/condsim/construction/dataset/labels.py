@@ -136,7 +136,6 @@ class LabelRules:
     count_models: bool = False
 
     def __post_init__(self) -> None:
-        """Checks the ranges."""
         if self.min_ratings < 1:
             raise InputError(
                 f"The 'min_ratings' parameter must be at least 1. Got {self.min_ratings} instead."
@@ -240,7 +239,7 @@ def _label(row: RatedRow, rules: LabelRules) -> LabelledRow | Dropped:
     shown = "ratings " + " ".join(map(str, sorted(verdicts)))
     if row.intended is None:
         return Dropped.of(row, "one condition is both high and low", shown)
-    if verdicts.count(DOES_NOT_APPLY) >= rules.invalid_share * len(verdicts):
+    if verdicts.count(DOES_NOT_APPLY) / len(verdicts) >= rules.invalid_share:
         return Dropped.of(row, "the condition does not apply", shown)
     labels = [verdict for verdict in verdicts if verdict != DOES_NOT_APPLY]
     label = plurality(labels) if rules.how == "majority" else median(labels)

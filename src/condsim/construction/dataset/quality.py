@@ -18,8 +18,6 @@ from condsim.errors import InputError, require
 from condsim.evaluation import spearman
 from condsim.types import IntArray
 
-Distance = Literal["nominal", "ordinal"]
-
 
 @dataclass(frozen=True)
 class Kappa:
@@ -106,7 +104,9 @@ def fleiss_kappa(counts: ArrayLike) -> Kappa:
     return Kappa(value, raters=int(raters), rows=rows, left_out=len(table) - rows)
 
 
-def krippendorff_alpha(counts: ArrayLike, *, distance: Distance = "ordinal") -> float:
+def krippendorff_alpha(
+    counts: ArrayLike, *, distance: Literal["nominal", "ordinal"] = "ordinal"
+) -> float:
     """Computes Krippendorff's alpha; rows may have any number of ratings.
 
     Krippendorff, "Computing Krippendorff's alpha-reliability", 2011. Rows with fewer than two

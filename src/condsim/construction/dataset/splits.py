@@ -99,7 +99,6 @@ class SplitRules:
     oversize: Literal["keep", "cut"] = "keep"
 
     def __post_init__(self) -> None:
-        """Checks the ranges."""
         if not all(0 < ratio < np.inf for ratio in self.ratios) or self.seed < 0:
             raise InputError(
                 "A split needs three 'ratios' above 0 and a 'seed' of 0 or more. Got "

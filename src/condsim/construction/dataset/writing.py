@@ -7,13 +7,13 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
 import numpy as np
 
+from condsim import __version__
 from condsim.construction.dataset.card import (
     HISTOGRAM,
     DatasetFacts,
@@ -199,17 +199,27 @@ def _shuffled(rows: Sequence[DatasetRow], generator: np.random.Generator) -> lis
     ]
 
 
-def prepare_folder(folder: Path, *, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
-    """Makes the folder of a data set, or checks that nothing else and no input is lost."""
+def _prepare_folder(folder: Path, *, overwrite: bool, inputs: Iterable[Path]) -> list[str]:
+    """Makes the folder of a data set and gives the files to be replaced in it."""
     check_folder(folder, what="data set", own=[_MANIFEST])
     for path in inputs:
         if path.resolve().parent == folder.resolve():
             raise InputError(f"{path} is an input and lies in {folder}. Give another --output.")
-    if (folder / _MANIFEST).is_file() and not overwrite:
-        raise InputError(
-            f"{folder} holds a data set; give another --output, or --overwrite to replace it."
-        )
+    manifest = folder / _MANIFEST
+    earlier: list[str] = []
+    if manifest.is_file():
+        try:
+            earlier = list(json.loads(manifest.read_text(encoding="utf-8"))["files"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"{manifest} is not that of a data set ({error!r}); give another --output."
+            ) from error
+        if not overwrite:
+            raise InputError(
+                f"{folder} holds a data set; give another --output, or --overwrite to replace it."
+            )
     folder.mkdir(parents=True, exist_ok=True)
+    return earlier
 
 
 def _write_dataset(
@@ -225,7 +235,7 @@ def _write_dataset(
     splits, crossing, splitting = _assemble(rows, rules)
     sources = dict(map(_source, target.sources))
     made_from = list(made_from)
-    prepare_folder(target.folder, overwrite=target.overwrite, inputs=made_from)
+    earlier = _prepare_folder(target.folder, overwrite=target.overwrite, inputs=made_from)
     dropped = (*labelling.dropped, *crossing)
     kept = [row for split in splits.values() for row in split]
     origins = Counter(row.origin for row in kept)
@@ -256,7 +266,10 @@ def _write_dataset(
         label_histogram(tasks, folder / HISTOGRAM)
         write_text(folder / "README.md", data_card(facts))
         write_json(_manifest(facts), folder / _MANIFEST)
-        _move_in_place(folder, target.folder)
+        for name in earlier:
+            (target.folder / Path(name).name).unlink(missing_ok=True)
+        for path in folder.iterdir():
+            path.replace(target.folder / path.name)
     return facts
 
 
@@ -307,19 +320,5 @@ def _manifest(facts: DatasetFacts) -> dict[str, object]:
         },
         "ratings": ratings,
         "leakage": plain_values(facts.leakage),
-        "condsim": metadata.version("condsim"),
+        "condsim": __version__,
     }
-
-
-def _move_in_place(finished: Path, folder: Path) -> None:
-    """Moves the files of a data set to its folder, and removes those of the one before."""
-    old = folder / _MANIFEST
-    if old.is_file():
-        try:
-            files = list(json.loads(old.read_text(encoding="utf-8"))["files"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{old} cannot be read ({error}); give another --output.") from error
-        for name in files:
-            (folder / Path(name).name).unlink(missing_ok=True)
-    for path in finished.iterdir():
-        path.replace(folder / path.name)

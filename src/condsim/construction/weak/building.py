@@ -7,19 +7,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from condsim.construction.candidates import (
     Collection,
     FilterSettings,
     PairFilter,
-    TextEncoder,
     caption_vectors,
     load_text_encoder,
     nearest_pairs,
-    read_items,
-    read_texts,
     unit_length,
 )
 from condsim.construction.rows import (
@@ -35,9 +34,10 @@ from condsim.construction.weak.draw import Drawing, absent_rows
 from condsim.construction.weak.functions import LabellingFunction
 from condsim.construction.weak.registry import Registry
 from condsim.errors import InputError, require
+from condsim.files import check_not_input
 from condsim.progress import Progress
 from condsim.settings import Settings
-from condsim.tasks import HeldOutTexts, held_out_texts, iter_csts, text_digest
+from condsim.tasks import HeldOutTexts, Row, held_out_texts, iter_csts, iter_rows, text_digest
 from condsim.types import FloatArray
 
 _WIDTH = 200  # of vectors of words
@@ -47,11 +47,12 @@ _NONE = HeldOutTexts()
 class WeakSettings(Settings):
     """How a weakly labelled data set is made."""
 
-    rows: int = 60_000  # rows with a label from 1 to 5, two a pair
-    absent: int = 0  # rows with the label -1
-    seed: int = 0  # seed of all that is drawn
-    k: int = 32  # neighbours of a sentence
-    sample: int | None = None  # sentences to draw pairs from; all if None
+    rows: Annotated[int, Field(ge=2)] = 60_000  # rows with a label from 1 to 5, two a pair
+    absent: Annotated[int, Field(ge=0)] = 0  # rows with the label -1
+    seed: Annotated[int, Field(ge=0)] = 0  # seed of all that is drawn
+    k: Annotated[int, Field(ge=1)] = 32  # neighbours of a sentence
+    # Sentences to draw pairs from; all if None.
+    sample: Annotated[int, Field(ge=2)] | None = None
     # The model whose vectors say which sentences are near; ``"words"`` needs none, None is that of
     # `condsim.construction.load_text_encoder`.
     text_encoder: str | None = None
@@ -64,10 +65,9 @@ class WeakSettings(Settings):
 class Pool:
     """Sentences of one or more files."""
 
-    collection: Collection
-    items: Sequence[str]  # of each sentence; sentences of an item are not paired
+    collection: Collection  # repeated: the same as an earlier one but for case and punctuation
+    items: Sequence[object]  # of each sentence; sentences of an item are not paired
     excluded: int  # left out, since a file to be kept apart has them
-    repeated: int  # left out, since an earlier one is the same but for case and punctuation
 
 
 def read_pool(
@@ -92,26 +92,22 @@ def read_pool(
     """
     seen: set[bytes] = set()
     texts: list[str] = []
-    items: list[str] = []
+    items: list[object] = []
     excluded = repeated = 0
-    for path in paths:
-        read = (
-            read_texts(path, text_column=caption_column)
-            if item_column is None
-            else read_items(path, item_column=item_column, caption_column=caption_column)
-        )
-        repeated += read.repeated
-        names = np.repeat(np.array(read.item_ids, dtype=object), np.diff(read.starts))
-        for text, name in zip(read.captions, names, strict=True):
-            key = text_digest(text)
-            if text in exclude:
-                excluded += 1
-            elif key in seen:
-                repeated += 1
-            else:
-                seen.add(key)
-                texts.append(text)
-                items.append(f"{read.source}:{name}")
+    columns = [caption_column] if item_column is None else [caption_column, item_column]
+    for row in chain.from_iterable(iter_rows(path, columns=columns) for path in paths):
+        text = row.text(caption_column)
+        item = None if item_column is None else _item(row, item_column)
+        key = text_digest(text)
+        if key in seen:
+            repeated += 1
+            continue
+        seen.add(key)
+        if text in exclude:
+            excluded += 1
+        else:
+            texts.append(text)
+            items.append(item or len(items))
     if len(texts) < 2:
         raise InputError(
             f"Pairs need at least two sentences that are not left out. Got {len(texts)}; "
@@ -128,22 +124,26 @@ def read_pool(
         starts=np.arange(len(chosen) + 1),
         repeated=repeated,
     )
-    return Pool(collection, [items[place] for place in chosen], excluded, repeated)
+    return Pool(collection, [items[place] for place in chosen], excluded)
 
 
-def near_pairs(
+def _item(row: Row, column: str) -> object:
+    """What a sentence describes, in its file."""
+    name = row.cells[column]
+    if name is None or name == "":
+        raise InputError(f"{row.place(column)}: must not be empty. Name the item of the caption.")
+    return row.path, name
+
+
+def _vectors(
     pool: Pool, settings: WeakSettings, *, cache: Path, progress: Progress, device: str | None
-) -> tuple[Iterator[Candidate], str | None]:
-    """Gives near pairs that pass the filters, in random order, and the revision of the model."""
-    collection = pool.collection
+) -> tuple[FloatArray, str | None]:
+    """Gives vectors of the sentences, and the revision of the model that made them."""
     if settings.text_encoder == "words":
-        revision, vectors = None, _word_vectors(collection.captions, settings.seed, progress)
-    else:
-        encoder: TextEncoder = load_text_encoder(settings.text_encoder, device=device)
-        revision = encoder.revision
-        vectors = caption_vectors(collection, encoder, cache=cache, progress=progress)
-    near = _candidates(pool, vectors, settings, cache, progress)
-    return PairFilter(settings.filters).passing(near), revision
+        return _word_vectors(pool.collection.captions, settings.seed, progress), None
+    encoder = load_text_encoder(settings.text_encoder, device=device)
+    vectors = caption_vectors(pool.collection, encoder, cache=cache, progress=progress)
+    return vectors, encoder.revision
 
 
 def _word_vectors(texts: Sequence[str], seed: int, progress: Progress) -> FloatArray:
@@ -162,9 +162,10 @@ def _word_vectors(texts: Sequence[str], seed: int, progress: Progress) -> FloatA
     return unit_length(reduced, what="words")
 
 
-def _candidates(
+def _near_pairs(
     pool: Pool, vectors: FloatArray, settings: WeakSettings, cache: Path, progress: Progress
 ) -> Iterator[Candidate]:
+    """Gives near pairs in random order."""
     near = nearest_pairs(vectors, settings.k, cache=cache, progress=progress)
     random = np.random.default_rng(settings.seed)
     source, texts = pool.collection.source, pool.collection.captions
@@ -236,6 +237,10 @@ def build_weak(
         InputError: If a file cannot be read or written, or an option is out of its range.
         MissingExtraError: If an optional library is not installed.
     """
+    absent_output = absent_output or output
+    for made in (output, absent_output):
+        for path in filter(None, (*paths, *exclude, like)):
+            check_not_input(made, path)
     cache.mkdir(parents=True, exist_ok=True)
     weighted = _weighted(registry, like)
     drawing = Drawing(weighted, rows=settings.rows, seed=settings.seed)
@@ -247,7 +252,9 @@ def build_weak(
         sample=settings.sample,
         seed=settings.seed,
     )
-    pairs, revision = near_pairs(pool, settings, cache=cache, progress=progress, device=device)
+    vectors, revision = _vectors(pool, settings, cache=cache, progress=progress, device=device)
+    near = _near_pairs(pool, vectors, settings, cache, progress)
+    pairs = PairFilter(settings.filters).passing(near)
     written: Counter[tuple[str, int]] = Counter()
 
     def counted(rows: Iterator[AnsweredRow]) -> Iterator[WeakRow]:
@@ -260,7 +267,7 @@ def build_weak(
     labelled = counted(drawing.rows(pairs))
     absent = counted(absent_rows(pairs, weighted, rows=settings.absent, seed=settings.seed))
     kind = AnsweredRow if settings.answers else WeakRow
-    if absent_output is None:
+    if absent_output == output:
         write_rows(chain(labelled, absent), output, kind=kind)
     else:
         write_rows(labelled, output, kind=kind)
@@ -274,7 +281,7 @@ def build_weak(
         "text_encoder_revision": revision,
         "report": asdict(report),
     }
-    for path in filter(None, (output, absent_output)):
+    for path in {output, absent_output}:
         write_provenance(path, kind="weak labels", made_from=paths, facts=facts)
     return report
 
@@ -286,6 +293,11 @@ def _weighted(registry: Registry, like: Path | None) -> list[tuple[LabellingFunc
         found = (registry.find(row.condition) for row in iter_csts(like, labels=False))
         written = Counter(function.name for function in found if function is not None)
         drawn = [(f, float(written[f.name])) for f, _ in drawn if written[f.name]]
+        if not drawn:
+            raise InputError(
+                f"{like}: none of its conditions is understood by a function that is drawn. Give "
+                "another file of conditions, or functions for these."
+            )
     return drawn
 
 
@@ -302,7 +314,7 @@ def _report(
     return WeakReport(
         sentences=len(pool.collection.captions),
         excluded=pool.excluded,
-        repeated=pool.repeated,
+        repeated=pool.collection.repeated,
         pairs=pairs,
         rows=labels.total() - absent,
         absent=absent,

@@ -27,8 +27,6 @@ class Drawing:
     def __init__(
         self, weighted: Sequence[tuple[LabellingFunction, float]], *, rows: int, seed: int
     ) -> None:
-        if rows < 2:
-            raise InputError(f"Rows come two a pair, so there must be 2 or more. Got {rows}.")
         if not weighted:
             raise InputError("No labelling function has a weight above 0; none could be drawn.")
         total = sum(weight for _, weight in weighted)

@@ -16,27 +16,24 @@ from condsim.construction.rows import TrainingRow, revisions_of, write_provenanc
 from condsim.construction.weak.building import read_pool
 from condsim.construction.weak.functions import LabellingFunction, wordings_of
 from condsim.construction.weak.language import Sentence
-from condsim.construction.weak.quantities import Quantity, quantities, tokens_of
+from condsim.construction.weak.quantities import quantities, tokens_of
 from condsim.construction.weak.registry import Registry
-from condsim.construction.weak.texts import opposites, swapped, text_functions
+from condsim.construction.weak.texts import opposites, stands_alone, text_functions
 from condsim.errors import InputError
 from condsim.files import check_not_input
 from condsim.progress import Progress, silent
 from condsim.tasks import HeldOutTexts, held_out_texts
 
 _LENGTHS = range(4, 61)  # words of a text
-_ALIKE = 2  # rows with the label 5 for each edit, at most
 _NEGATION = "whether it is said to be so"
 _TOPIC = wordings_of("topic", ("what it is about",))
 _AUXILIARIES = "is are was were can could will would should has have had does do did".split()
 _NOT = {"can": "cannot", "will": "won't"}
-_NEGATED = re.compile(
-    rf"\b(?:(?P<plain>{'|'.join(_AUXILIARIES)}) not|(?P<short>{'|'.join(_AUXILIARIES)})n't"
-    r"|(?P<can>cannot|can't)|(?P<will>won't))\b(?! only)",
-    re.IGNORECASE,
-)
+_PLAIN = {negated: word for word in _AUXILIARIES for negated in (f"{word} not", f"{word}n't")}
+_PLAIN |= {"cannot": "can", "can't": "can", "won't": "will"}
+_NEGATED = re.compile(rf"\b(?:{'|'.join(_PLAIN)})\b(?! only)", re.IGNORECASE)
 _AFFIRMED = re.compile(
-    rf"(?<=\w )\b(?P<word>{'|'.join(_AUXILIARIES[:10])})\b"
+    rf"(?<=\w )\b(?:{'|'.join(_AUXILIARIES[:10])})\b"
     r"(?! not\b|n't|[^\w ]| (?:no|never|nothing|nobody|hardly)\b)"
 )
 _SPELLED = "two three four five six seven eight nine ten eleven twelve".split()
@@ -91,66 +88,60 @@ def counter_edits(text: str, *, seed: int = 0) -> list[CounterEdit]:
         >>> [edit.text for edit in counter_edits("The door is open.")]
         ['The door is not open.', 'The door is closed.']
     """
-    draw = random.Random(f"{seed} {text}")
-    found = [_with_number(text, one, draw) for one in quantities(text)]
-    return [edit for edit in (*found, *_negations(text), *_opposites(text)) if edit is not None]
+    return [*_numbers(text, random.Random(f"{seed} {text}")), *_negations(text), *_opposites(text)]
 
 
-def _with_number(text: str, one: Quantity, draw: random.Random) -> CounterEdit | None:
+def _numbers(text: str, draw: random.Random) -> Iterator[CounterEdit]:
     """Puts another number in the place of one, in the same notation."""
-    written = text[one.start : one.stop]
-    if _PART_AFTER.match(text[one.stop :]) or _PART_BEFORE.search(text[: one.start]):
-        return None
-    if written.isdigit() and written[0] != "0" and 2 <= int(written) < 100_000:
-        value = int(written)
-        if 1500 <= value < 2100:
-            new = str(value - draw.randint(1, 20))
+    for one in quantities(text):
+        written = text[one.start : one.stop]
+        if _PART_AFTER.match(text[one.stop :]) or _PART_BEFORE.search(text[: one.start]):
+            continue
+        if re.fullmatch(r"[2-9]|[1-9]\d{1,4}", written):
+            value = int(written)
+            if 1500 <= value < 2100:
+                new = str(value - draw.randint(1, 20))
+            else:
+                others = {value + 1, value * 2, value * 3, max(2, value // 2)} - {value}
+                new = str(draw.choice(sorted(others)))
+        elif written.lower() in _SPELLED:
+            new = draw.choice([word for word in _SPELLED if word != written.lower()])
         else:
-            others = {value + 1, value * 2, value * 3, max(2, value // 2)} - {value}
-            new = str(draw.choice(sorted(others)))
-    elif written.lower() in _SPELLED:
-        new = draw.choice([word for word in _SPELLED if word != written.lower()])
-        new = new.capitalize() if written[0].isupper() else new
-    else:
-        return None
-    things = one.nouns[0] if not one.kind and one.nouns and one.nouns[0].endswith("s") else ""
-    attribute = f"number of {things}" if things else ""
-    return CounterEdit(text[: one.start] + new + text[one.stop :], "number", attribute)
+            continue
+        counts = not one.kind and one.nouns and one.nouns[0].endswith("s")
+        attribute = f"number of {one.nouns[0]}" if counts else ""
+        yield CounterEdit(_with(text, one.start, one.stop, new), "number", attribute)
 
 
 def _negations(text: str) -> Iterator[CounterEdit]:
     """Takes a negation out, or puts one in where there is none."""
     if len(tokens_of(text)) > 30 or text.rstrip().endswith("?"):
         return
-    found, affirmed = list(_NEGATED.finditer(text)), _AFFIRMED.search(text)
-    if len(found) == 1:
-        match = found[0]
-        word = match["plain"] or match["short"] or ("can" if match["can"] else "will")
-        word = word.capitalize() if match[0][0].isupper() else word
-        if word.lower() not in ("do", "does", "did"):  # "did not go": "did go" is no English
-            yield CounterEdit(
-                text[: match.start()] + word + text[match.end() :], "negation", _NEGATION
-            )
-    elif affirmed and not found:
-        word = affirmed["word"]
-        negated = _NOT.get(word, f"{word} not")
-        copy = text[: affirmed.start()] + negated + text[affirmed.end() :]
-        yield CounterEdit(copy, "negation", _NEGATION)
+    negated, affirmed = list(_NEGATED.finditer(text)), _AFFIRMED.search(text)
+    if len(negated) == 1:
+        word = _PLAIN[negated[0][0].lower()]
+        if word not in ("do", "does", "did"):  # "did not go": "did go" is no English
+            yield CounterEdit(_with(text, *negated[0].span(), word), "negation", _NEGATION)
+    elif affirmed and not negated:
+        word = _NOT.get(affirmed[0], f"{affirmed[0]} not")
+        yield CounterEdit(_with(text, *affirmed.span(), word), "negation", _NEGATION)
 
 
 def _opposites(text: str) -> Iterator[CounterEdit]:
     """Puts the opposite of a word in its place."""
     tokens = tokens_of(text)
+    words = [token.word for token in tokens]
     for place, token in enumerate(tokens):
-        for known in opposites().values():
-            new = swapped(tokens, place, known)
-            if new is None or new == token.word:
-                continue
-            if text[token.start].isupper():
-                new = new[0].upper() + new[1:]
-            copy = text[: token.start] + new + text[token.stop :]
+        known = next((one for one in opposites() if token.word in one.swaps), None)
+        if known is not None and stands_alone(words, place):
+            copy = _with(text, token.start, token.stop, known.swaps[token.word])
             yield CounterEdit(_with_article(copy, token.start), "opposite", known.name)
-            break
+
+
+def _with(text: str, start: int, stop: int, word: str) -> str:
+    """Puts a word in the place of another, with a capital where that has one."""
+    word = word[0].upper() + word[1:] if text[start].isupper() else word
+    return text[:start] + word + text[stop:]
 
 
 def _with_article(text: str, place: int) -> str:
@@ -239,8 +230,7 @@ def _rows_of(
     texts: Iterable[str], registry: Registry, held_out: HeldOutTexts, kinds: Counter[str], seed: int
 ) -> Iterator[list[CounterEditRow]]:
     """Gives the rows of each text that can be changed."""
-    known = {function.name for function in text_functions()}
-    drawn = [one for one in registry if one.name in known or one.family == "own"]
+    drawn = [one for one in registry if one.name in text_functions() or one.family == "own"]
     for number, text in enumerate(texts):
         if len(text.split()) not in _LENGTHS:
             continue
@@ -275,18 +265,13 @@ def _rows(
         if counted is not None and label is not None and label < 5:
             changed = [(counted.wordings, label)]
     elif edit.attribute != "overall opinion":  # of which aspect only the functions say
-        changed = [
-            (wordings_of(edit.attribute), 1.0),
-            *(one for one in changed if edit.kind == "negation"),
-        ]
+        others = changed if edit.kind == "negation" else []
+        changed = [(wordings_of(edit.attribute), 1.0), *others]
         same = [wordings for wordings in same if edit.attribute not in wordings]
     if not changed:
         return []
     draw.shuffle(same)
-    conditions = [
-        draw.choice(changed),
-        *((wordings, 5.0) for wordings in [*same[: _ALIKE - 1], _TOPIC][:_ALIKE]),
-    ]
+    conditions = [draw.choice(changed), *((wordings, 5.0) for wordings in (*same[:1], _TOPIC))]
     pair = (text, edit.text) if draw.random() < 0.5 else (edit.text, text)
     return [
         CounterEditRow(*pair, draw.choice(wordings), label, f"counter-edit:{edit.kind}", group)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any, Literal, TypeAlias
 
 from condsim.construction.weak.language import (
@@ -68,7 +68,7 @@ def built_in_conditions() -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
     }
 
 
-@cache
+@lru_cache(maxsize=8192)
 def condition_key(condition: str) -> frozenset[str]:
     """Gives the words of a condition that carry its meaning.
 

@@ -133,14 +133,14 @@ def verb_forms(verb: str) -> Iterator[str]:
     double = first + first[-1] if first in _DOUBLED else first
     silent = first.endswith("e") and not first.endswith(("ee", "oe"))
     third = plural(first) if first not in _PLURALS else first + "s"
-    forms = {first, third, (first[:-1] if silent else double) + "ing"}
+    ing = (first[:-1] if silent else double) + "ing"
     if first in _VERBS:
-        forms.update(_VERBS[first])
+        past = _VERBS[first]
     elif re.search(r"[^aeiou]y$", first):
-        forms.add(first[:-1] + "ied")
+        past = (first[:-1] + "ied",)
     else:
-        forms.add(first + "d" if first.endswith("e") else double + "ed")
-    yield from (" ".join([form, *rest]) for form in forms)
+        past = (first + "d" if first.endswith("e") else double + "ed",)
+    yield from (" ".join([form, *rest]) for form in {first, third, ing, *past})
 
 
 _LONGEST = 4  # words of a phrase
@@ -241,8 +241,7 @@ class Taxonomy:
             parent.children.append(node)
         for phrases, hint in ((entry.words, False), (entry.hints, True)):
             for phrase in phrases:
-                forms = verb_forms(phrase) if self._verbs else [phrase]
-                for form in forms:
+                for form in verb_forms(phrase) if self._verbs else [phrase]:
                     self._phrases.setdefault(words_of(form), Found(node, 0, 0, hint=hint))
                 if not self._verbs:
                     many = Found(node, 0, 0, plural=True, hint=hint)
@@ -271,14 +270,14 @@ class Sentence:
     def __init__(self, text: str) -> None:
         self.text = text
         self.words = words_of(text)
-        self._found: dict[str, tuple[Found, ...]] = {}
+        self._found: dict[Taxonomy, tuple[Found, ...]] = {}
 
     def mentions(self, tree: str | Taxonomy, *, of: Node | None = None) -> tuple[Found, ...]:
         """Gives what the sentence mentions of a tree, or of the nodes below one."""
         tree = taxonomy(tree) if isinstance(tree, str) else tree
-        if tree.name not in self._found:
-            self._found[tree.name] = tree.find(self.words)
-        found = self._found[tree.name]
+        if tree not in self._found:
+            self._found[tree] = tree.find(self.words)
+        found = self._found[tree]
         return found if of is None else tuple(hit for hit in found if hit.node.within(of))
 
     def nodes(self, tree: str | Taxonomy, *, of: Node | None = None) -> frozenset[Node]:
@@ -300,7 +299,4 @@ class Sentence:
         return self.words[place] if 0 <= place < len(self.words) else ""
 
 
-@lru_cache(maxsize=1024)
-def cut_sentence(text: str) -> Sentence:
-    """Cuts a text; recent ones are kept."""
-    return Sentence(text)
+cut_sentence = lru_cache(maxsize=1024)(Sentence)  # a sentence is asked about several conditions

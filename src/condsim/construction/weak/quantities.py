@@ -26,7 +26,11 @@ _AT = re.compile(
     r"(?=\s*(?:$|[.,;!?]|(?:in|on|and|this|tonight|tomorrow|today|sharp|for|at|to|the|every)\b))"
 )
 _SPOKEN_MINUTES = {"half": 30, "quarter": 15}
-_UNITS = {word: entry.name.split(" ") for entry in listed("units", "units") for word in entry.words}
+_UNITS = {
+    word: (entry.name.split(" ")[0], float(entry.name.split(" ")[1]))
+    for entry in listed("units", "units")
+    for word in entry.words
+}  # what a unit measures, and how many of the base unit it is
 _OTHER_NUMBERS = {word: float(name) for word, name in names_by_word("units", "numbers").items()}
 _BOUNDS = sorted(names_by_word("units", "bounds").items(), key=lambda one: -len(one[0]))
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "k": 1e3, "million": 1e6, "billion": 1e9}
@@ -75,7 +79,8 @@ class Quantity:
 
 def tokens_of(text: str) -> list[Token]:
     """Cuts a text into words, numbers and marks with their places."""
-    return [Token(m.group().lower(), m.start(), m.end()) for m in _TOKEN.finditer(text)]
+    found = _TOKEN.finditer(text.replace("\u2019", "'"))  # the curly apostrophe
+    return [Token(match.group().lower(), match.start(), match.end()) for match in found]
 
 
 @lru_cache(maxsize=4096)
@@ -125,28 +130,20 @@ def _measured(tokens: list[Token], start: int, stop: int, number: float) -> Quan
     """Adds the unit of a number and what the words before it say of it."""
     after = [t.word for t in tokens[stop : stop + 5] if t.word not in _SKIPPED]
     before = tokens[start - 1].word if start else ""
-    unit = _UNITS.get(after[0], None) if after else None
+    kind, factor = _UNITS.get(after[0], ("", 1.0)) if after else ("", 1.0)
     if after[:2] == ["per", "cent"]:
-        unit = ["share", "1"]
-    elif before in "€$£" and before:
-        unit = ["money", "1"]
-    elif unit and unit[0] == "duration" and "old" in after[1:3]:
-        unit = ["age", unit[1]]
+        kind, factor = "share", 1.0
+    elif before in ("€", "$", "£"):
+        kind, factor = "money", 1.0
+    elif kind == "duration" and "old" in after[1:3]:
+        kind = "age"
     elif after[:1] in (["out"], ["/"]):
-        unit = ["rating", "1"]
+        kind, factor = "rating", 1.0
     leading = " ".join(t.word for t in tokens[max(0, start - 4) : start]).rstrip("€$£ ")
     bound = next((name for words, name in _BOUNDS if f" {leading}".endswith(f" {words}")), "")
-    kind, factor = unit or ("", "1")
     nouns = tuple(word for word in after[:3] if word.isalpha())
-    return Quantity(
-        number * float(factor),
-        kind,
-        bound,
-        tokens[start].start,
-        tokens[stop - 1].stop,
-        nouns,
-        number,
-    )
+    span = tokens[start].start, tokens[stop - 1].stop
+    return Quantity(number * factor, kind, bound, *span, nouns, number)
 
 
 def counted_of(text: str, things: frozenset[str]) -> tuple[Quantity, ...]:
@@ -164,11 +161,7 @@ def compare_quantities(one: Quantity, two: Quantity) -> float:
     if not one.kind and not two.kind and 1500 <= low and high < 2100:
         return compare_years(low, high)
     ratio = 1.0 if low == high else low / high if low > 0 else 0.0
-    label = 1.0
-    for least, found in ((1.0, 5.0), (0.9, 4.0), (0.7, 3.0), (0.4, 2.0)):
-        if ratio >= least:
-            label = found
-            break
+    label = 5.0 - sum(ratio < least for least in (1, 0.9, 0.7, 0.4))
     if one.bound == two.bound:
         return label
     sides = [next((i for i, s in enumerate(_OPPOSED) if q.bound in s), None) for q in (one, two)]
@@ -188,7 +181,6 @@ class Clock:
     part: tuple[int, int] | None
 
 
-@lru_cache(maxsize=4096)
 def read_clock(text: str) -> Clock | None:
     """Reads the first time of day of a text.
 
@@ -216,30 +208,36 @@ def read_clock(text: str) -> Clock | None:
 
 def _clock(hour: int, minutes: int, half: str | None, part: tuple[int, int] | None) -> Clock:
     known = half is not None or hour > 12 or hour == 0 or part is not None
-    late = half.strip().startswith("p") if half else part is not None and part[0] >= 12
-    if late and hour < 12 and not (part == (20, 29) and hour < 6):
+    after_midnight = part is not None and part[0] in (0, 20) and hour % 12 < 6  # in the night
+    if half:
+        late = half.strip().startswith("p")
+    else:
+        late = part is not None and part[0] >= 12 and not after_midnight
+    if late and hour < 12:
         hour += 12
+    elif hour == 12 and not late and (half or after_midnight):
+        hour = 0
     return Clock((hour * 60 + minutes) % 1440, known, part)
 
 
 def compare_clocks(one: Clock, two: Clock) -> float | None:
     """Compares two times of day."""
     if one.minute is None or two.minute is None:
-        parts = [
-            clock.part or ((clock.minute or 0) / 60, (clock.minute or 0) / 60 + 0.1)
-            for clock in (one, two)
-        ]
         if not (one.half and two.half):
             return None
-        (low1, high1), (low2, high2) = parts
-        return 5.0 if parts[0] == parts[1] else 3.5 if low1 < high2 and low2 < high1 else 1.0
+        (low1, high1), (low2, high2) = hours1, hours2 = _hours(one), _hours(two)
+        days = (-24, 0, 24)  # the night goes on after midnight
+        meet = any(low1 < high2 + day and low2 + day < high1 for day in days)
+        return 5.0 if hours1 == hours2 else 3.5 if meet else 1.0
     around = 1440 if one.half and two.half else 720
     apart = abs(one.minute - two.minute) % around
-    apart = min(apart, around - apart)
-    for most, label in ((0, 5.0), (30, 4.0), (90, 3.0), (180, 2.0)):
-        if apart <= most:
-            return label
-    return 1.0
+    return 5.0 - sum(min(apart, around - apart) > most for most in (0, 30, 90, 180))
+
+
+def _hours(clock: Clock) -> tuple[float, float]:
+    """From and to, in hours."""
+    hour = (clock.minute or 0) / 60
+    return clock.part or (hour, hour + 0.1)
 
 
 def say_clock(value: Clock) -> str:
@@ -249,14 +247,16 @@ def say_clock(value: Clock) -> str:
     return f"{value.minute // 60}:{value.minute % 60:02}"
 
 
-_CALENDAR = {
-    field: names_by_word("calendar", field) for field in ("weekday", "month", "season", "relative")
-}
-_DAY = re.compile(r"\b([12]?\d|3[01])(?:st|nd|rd|th)\b")
+_CALENDAR = {field: names_by_word("calendar", field) for field in ("weekday", "month", "relative")}
+_MONTHS = "|".join(_CALENDAR["month"])
+_DAYS = [
+    re.compile(r"\b([12]?\d|3[01])(?:st|nd|rd|th)\b"),
+    re.compile(rf"\b(?:{_MONTHS})\.? (\d{{1,2}})\b"),
+    re.compile(rf"\b(\d{{1,2}}) (?:of )?(?:{_MONTHS})\b"),
+]
 _NEXT = re.compile(r"\b(next|last|this|coming)\s+(week|month|year|weekend)\b")
 
 
-@lru_cache(maxsize=4096)
 def read_date(text: str) -> dict[str, str] | None:
     """Reads what a text says of dates: ``weekday``, ``month``, ``day``, ``year``, ``relative``.
 
@@ -264,18 +264,11 @@ def read_date(text: str) -> dict[str, str] | None:
         >>> read_date("See you on Friday, May 3rd.")
         {'weekday': 'friday', 'month': 'may', 'day': '3'}
     """
-    words = re.findall(r"[a-z]+", text.lower())
-    found: dict[str, str] = {}
-    for field, known in _CALENDAR.items():
-        for word in words:
-            if field != "season" and word in known and _is_date(word, text):
-                found.setdefault(field, known[word])
-    months = "|".join(_CALENDAR["month"])
     lower = text.lower()
-    if match := _DAY.search(lower) or re.search(rf"\b(?:{months})\.? (\d{{1,2}})\b", lower):
-        found["day"] = match[1]
-    elif match := re.search(rf"\b(\d{{1,2}}) (?:of )?(?:{months})\b", lower):
-        found["day"] = match[1]
+    read = {field: read_field(text, field) for field in _CALENDAR}
+    found = {field: value for field, value in read.items() if value is not None}
+    if match := next(filter(None, (day.search(lower) for day in _DAYS)), None):
+        found["day"] = str(int(match[1]))
     if match := _YEAR.search(lower):
         found["year"] = match[0]
     if match := _NEXT.search(lower):
@@ -285,7 +278,7 @@ def read_date(text: str) -> dict[str, str] | None:
 
 def _is_date(word: str, text: str) -> bool:
     """Whether a word that is a verb or another noun as well stands for a month or day."""
-    if word not in ("may", "march", "sun", "sat", "mon", "dec", "wed", "mar", "now", "fall"):
+    if word not in ("may", "march", "sun", "sat", "mon", "dec", "wed", "mar", "now"):
         return True
     return word.capitalize() in text or word == "now"
 
@@ -302,7 +295,7 @@ def compare_dates(one: dict[str, str], two: dict[str, str]) -> float:
 
 
 def read_field(text: str, field: str) -> str | None:
-    """Reads one field of the calendar, such as ``"season"``."""
+    """Reads one field of the calendar, such as ``"month"``."""
     known = _CALENDAR[field]
     words = re.findall(r"[a-z]+", text.lower())
     return next((known[w] for w in words if w in known and _is_date(w, text)), None)
@@ -310,8 +303,7 @@ def read_field(text: str, field: str) -> str | None:
 
 def compare_years(one: float, two: float) -> float:
     """Compares two years."""
-    apart = abs(one - two)
-    return next((5.0 - rank for rank, most in enumerate((0, 1, 5, 20)) if apart <= most), 1.0)
+    return 5.0 - sum(abs(one - two) > most for most in (0, 1, 5, 20))
 
 
 def read_year(text: str) -> float | None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -23,13 +22,7 @@ from condsim.construction.weak.functions import (
 )
 from condsim.construction.weak.language import Sentence, cut_sentence
 from condsim.construction.weak.scenes import doing_functions, people_functions, place_functions
-from condsim.construction.weak.texts import (
-    Pattern,
-    installed,
-    pattern_key,
-    text_functions,
-    text_patterns,
-)
+from condsim.construction.weak.texts import function_by_form, installed, text_functions
 from condsim.construction.weak.things import noun_functions, thing_functions
 from condsim.errors import CondSimError, InputError
 from condsim.evaluation import spearman
@@ -44,8 +37,8 @@ class Registry:
     def __init__(self, functions: Iterable[LabellingFunction] = ()) -> None:
         self._functions: dict[str, LabellingFunction] = {}
         self._keys: dict[frozenset[str], LabellingFunction] = {}
-        self._patterns: tuple[Pattern, ...] = ()
-        self._made: dict[str, LabellingFunction | None] = {}
+        # Makes a function for a condition that no function has for its own.
+        self.otherwise: Callable[[str], LabellingFunction | None] = lambda condition: None
         for function in functions:
             self.add(function)
 
@@ -68,24 +61,10 @@ class Registry:
         for condition in function.also:
             self._keys.setdefault(condition_key(condition), function)
 
-    def add_patterns(self, patterns: Iterable[Pattern]) -> None:
-        """Adds what makes a function for conditions that no function has for its own."""
-        self._patterns += tuple(patterns)
-        self._made.clear()
-
     def find(self, condition: str) -> LabellingFunction | None:
         """Finds the function that understands a condition."""
         found = self._keys.get(condition_key(condition))
-        return self._by_pattern(condition) if found is None else found
-
-    def _by_pattern(self, condition: str) -> LabellingFunction | None:
-        """Makes the function for a condition of a known form, once."""
-        key = pattern_key(condition)
-        if key not in self._made:
-            matches = ((one, one.form.fullmatch(key)) for one in self._patterns)
-            made = (one.make(_named_thing(m)) for one, m in matches if m is not None)
-            self._made[key] = next((one for one in made if one is not None), None)
-        return self._made[key]
+        return self.otherwise(condition) if found is None else found
 
 
 def _built_in() -> Registry:
@@ -97,15 +76,10 @@ def _built_in() -> Registry:
     for function in (*people_functions(), *place_functions()):
         registry.add(function)
     if installed():
-        for function in text_functions():
+        for function in text_functions().values():
             registry.add(function)
-        registry.add_patterns(text_patterns())
+        registry.otherwise = function_by_form
     return registry
-
-
-def _named_thing(match: re.Match[str]) -> str:
-    """What the condition is of: the words that stand for the dots of the form."""
-    return next((group for group in match.groups() if group), "")
 
 
 REGISTRY = _built_in()
@@ -243,8 +217,8 @@ def agreement(task: Task, registry: Registry, *, shown: int = 20) -> AgreementRe
     Returns:
         The report; rows without a label are left out.
     """
-    by_function: dict[str, list[tuple[float, float]]] = {}  # scores, NaN if not read, and labels
-    by_family: dict[str, list[tuple[float, float]]] = {}
+    by_function = defaultdict[str, _Rows](list)
+    by_family = defaultdict[str, _Rows](list)
     missed: Counter[str] = Counter()
     rows = zip(task.sentences1, task.sentences2, task.conditions or (), task.labels, strict=True)
     for one, two, condition, label in rows:
@@ -256,8 +230,8 @@ def agreement(task: Task, registry: Registry, *, shown: int = 20) -> AgreementRe
             continue
         score = function.score(cut_sentence(one), cut_sentence(two))
         row = math.nan if score is None else score, float(label)
-        by_function.setdefault(function.name, []).append(row)
-        by_family.setdefault(function.family, []).append(row)
+        by_function[function.name].append(row)
+        by_family[function.family].append(row)
     understood = [row for found in by_function.values() for row in found]
     labelled = len(understood) + missed.total()
     return AgreementReport(
@@ -270,12 +244,16 @@ def agreement(task: Task, registry: Registry, *, shown: int = 20) -> AgreementRe
     )
 
 
-def _agreements(groups: Mapping[str, Sequence[tuple[float, float]]]) -> tuple[Agreement, ...]:
+_Rows = list[tuple[float, float]]
+"""Scores, NaN where not both sentences are read, and labels."""
+
+
+def _agreements(groups: Mapping[str, _Rows]) -> tuple[Agreement, ...]:
     found = (_agreement(name, rows) for name, rows in groups.items())
     return tuple(sorted(found, key=lambda one: (-one.rows, one.name)))
 
 
-def _agreement(name: str, rows: Sequence[tuple[float, float]]) -> Agreement:
+def _agreement(name: str, rows: _Rows) -> Agreement:
     read = np.array([row for row in rows if not math.isnan(row[0])]).reshape(-1, 2)
     varied = len(read) >= _FEWEST and bool((np.ptp(read, axis=0) > 0).all())
     error = float(np.abs(read[:, 0] - read[:, 1]).mean()) if len(read) else math.nan

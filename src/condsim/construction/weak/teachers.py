@@ -27,29 +27,10 @@ from condsim.errors import InputError
 from condsim.files import check_not_input
 from condsim.progress import Progress
 from condsim.prompting import Asker
-from condsim.scorers import Scale
+from condsim.scorers import PairScorer
 from condsim.tasks import CstsRow, column_names, iter_csts, iter_rows
-from condsim.types import FloatArray
 
 _HIGHEST = 1.001  # a cosine, rounded
-
-
-class Teacher(Protocol):
-    """A scorer that labels; its name is kept with the rows."""
-
-    @property
-    def name(self) -> str:
-        """Short name."""
-
-    def score(
-        self,
-        sentences1: Sequence[str],
-        sentences2: Sequence[str],
-        conditions: Sequence[str] | None,
-        *,
-        scale: Scale,
-    ) -> FloatArray:
-        """Scores pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +44,7 @@ class TaughtPair(TableRow):
 
 
 def teach(
-    rows: Iterable[CstsRow], teachers: Sequence[Teacher], *, given: float = 0.0
+    rows: Iterable[CstsRow], teachers: Sequence[PairScorer], *, given: float = 0.0
 ) -> Iterator[TrainingRow]:
     """Labels rows by the mean score of teachers, in bounded memory; see `teach_file`."""
     if not 0 <= given < 1:
@@ -80,7 +61,7 @@ def teach(
 
 
 def teach_pairs(
-    pairs: Iterable[tuple[str, str]], teachers: Sequence[Teacher]
+    pairs: Iterable[tuple[str, str]], teachers: Sequence[PairScorer]
 ) -> Iterator[TaughtPair]:
     """Scores pairs without a condition by the mean of teachers, in bounded memory."""
     origin = _origin(teachers)
@@ -98,14 +79,14 @@ def teach_pairs(
             yield TaughtPair(one, two, score, origin)
 
 
-def _origin(teachers: Sequence[Teacher]) -> str:
+def _origin(teachers: Sequence[PairScorer]) -> str:
     if not teachers:
         raise InputError("Labels come from models: name at least one teacher.")
     return f"model:{'+'.join(teacher.name for teacher in teachers)}"
 
 
 def teach_file(
-    file: Path, output: Path, teachers: Sequence[Teacher], *, given: float, progress: Progress
+    file: Path, output: Path, teachers: Sequence[PairScorer], *, given: float, progress: Progress
 ) -> int:
     """Labels the rows of a file into another, with a manifest beside it.
 

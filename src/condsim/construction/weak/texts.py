@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from importlib.util import find_spec
@@ -15,10 +15,9 @@ from condsim.construction.weak.functions import (
     built_in,
     yes_or_no,
 )
-from condsim.construction.weak.language import Sentence, all_words, listed, words_of
+from condsim.construction.weak.language import Sentence, all_words, listed
 from condsim.construction.weak.quantities import (
     Quantity,
-    Token,
     compare_clocks,
     compare_dates,
     compare_quantities,
@@ -63,11 +62,6 @@ def words_of_aspect(aspect: str) -> frozenset[str]:
     """Gives the words that stand for an aspect: those listed, or its own."""
     own = frozenset(word for word in aspect.split(" ") if word not in ("the", "of", "and", "in"))
     return own.union(*(_ASPECTS.get(name, ()) for name in (aspect, *own)))
-
-
-def aspects() -> tuple[str, ...]:
-    """Names the aspects that words are listed for."""
-    return tuple(_ASPECTS)
 
 
 @lru_cache(maxsize=8192)
@@ -124,48 +118,45 @@ class Opposites:
     """An attribute with two sides."""
 
     name: str  # the attribute, in the words of a condition
-    sides: Mapping[tuple[str, ...], int]  # 1 or -1 by word or phrase
-    swaps: Mapping[str, str]  # the opposite of each word or phrase
+    sides: dict[tuple[str, ...], int]  # 1 or -1 by word or phrase
+    swaps: dict[str, str]  # the opposite of each word or phrase
 
 
 @cache
-def opposites() -> dict[str, Opposites]:
-    """Gives the attributes by their names."""
-    found: dict[str, Opposites] = {}
-    sides: dict[tuple[str, ...], int] = {}
-    swaps: dict[str, str] = {}
+def opposites() -> list[Opposites]:
+    """Gives the attributes."""
+    found: list[Opposites] = []
     for entry in listed("opposites", "opposites"):
         if entry.depth == 1:
-            sides, swaps = {}, {}
-            found[entry.name] = Opposites(entry.name, sides, swaps)
+            found.append(Opposites(entry.name, {}, {}))
             continue
+        sides, swaps = found[-1].sides, found[-1].swaps
         for one, two in zip(entry.words, entry.hints, strict=False):
             swaps.setdefault(one, two)
             swaps.setdefault(two, one)
-        for side, words in ((1, entry.words), (-1, entry.hints)):
-            for word in words:
-                sides.setdefault(words_of(word), side)
+        for side, phrases in ((1, entry.words), (-1, entry.hints)):
+            for phrase in phrases:
+                sides.setdefault(tuple(phrase.split(" ")), side)
     return found
 
 
-@cache
-def _neighbours(heading: str) -> dict[str, frozenset[str]]:
-    return {one.name: frozenset(one.words[1:]) for one in listed("opposites", heading)}
+_ONLY_AFTER = {entry.name: entry.words[1:] for entry in listed("opposites", "only after")}
+_NOT_BEFORE = {entry.name: entry.words[1:] for entry in listed("opposites", "not before")}
 
 
-def stands_alone(words: list[str], place: int) -> bool:
+def stands_alone(words: Sequence[str], place: int) -> bool:
     """Whether a word is the one that has an opposite there, and no part of another phrase."""
     word = words[place]
     before = words[place - 1] if place else ""
     following = words[place + 1] if place + 1 < len(words) else ""
-    wanted = _neighbours("only after").get(word)
-    barred = _neighbours("not before").get(word, frozenset())
-    return following not in barred and (wanted is None or before in wanted)
+    wanted = _ONLY_AFTER.get(word, (before,))
+    return before in wanted and following not in _NOT_BEFORE.get(word, ())
 
 
-def side_of(words: list[str], known: Mapping[tuple[str, ...], int]) -> int | None:
+def side_of(text: str, known: Mapping[tuple[str, ...], int]) -> int | None:
     """Says on which side of an attribute a text is; None if on neither or on both."""
     # A negation up to three words before a word turns it.
+    words = [token.word for token in tokens_of(text)]
     found: set[int] = set()
     at = 0
     while at < len(words):
@@ -181,13 +172,6 @@ def side_of(words: list[str], known: Mapping[tuple[str, ...], int]) -> int | Non
     return found.pop() if len(found) == 1 else None
 
 
-def swapped(tokens: list[Token], place: int, known: Opposites) -> str | None:
-    """Gives the opposite of the word at a place."""
-    words = [token.word for token in tokens]
-    return known.swaps.get(words[place]) if stands_alone(words, place) else None
-
-
-_PACKAGES = ("text_to_num", "vaderSentiment")
 _WEIGHT = 0.3  # captions seldom say such things
 _FORMS = {
     entry.name: re.compile(
@@ -201,27 +185,31 @@ _RATED = re.compile(r"\b(?:rate|rating|rated|points?|score|mark)\b", re.IGNORECA
 _GUESTS = frozenset("people person guest traveler traveller rider passenger seat ticket".split())
 
 
-@dataclass(frozen=True)
-class Pattern:
-    """Makes a function for each condition of a form; None for one that it does not understand."""
-
-    form: re.Pattern[str]
-    make: Callable[[str], LabellingFunction | None]
-
-
 def installed() -> bool:
     """Whether the packages that these functions need are there; the extra ``build`` brings them."""
-    return all(find_spec(name) is not None for name in _PACKAGES)
+    return all(find_spec(name) is not None for name in ("text_to_num", "vaderSentiment"))
 
 
-def pattern_key(condition: str) -> str:
-    """Gives a condition in the form that patterns look at."""
-    return re.sub(r"^the ", "", condition.lower().strip(" .?!"))
+@lru_cache(maxsize=4096)
+def function_by_form(condition: str) -> LabellingFunction | None:
+    """Gives the function for a condition of a known form, such as "the opinion about the room"."""
+    key = re.sub(r"^the ", "", condition.lower().strip(" .?!"))
+    for name, form in _FORMS.items():
+        if match := form.fullmatch(key):
+            thing = next(filter(None, match.groups()), "")  # what the dots of the form stand for
+            make = _MADE.get(name)
+            return text_functions()[name] if make is None else make(thing)
+    return None
 
 
-def text_functions() -> Iterator[LabellingFunction]:
-    """Gives those that have a name of their own, which are drawn."""
-    yield from (_opinion(aspect) for aspect in ("", *aspects()))
+@cache
+def text_functions() -> dict[str, LabellingFunction]:
+    """Gives those that have a name of their own, by name; these are drawn."""
+    return {function.name: function for function in _named()}
+
+
+def _named() -> Iterator[LabellingFunction]:
+    yield from (_opinion(aspect) for aspect in ("", *_ASPECTS))
     for name, kind in _MEASURED.items():
         yield _function(name, partial(_of_kind, kind=kind), compare_quantities, _say_quantity)
     yield _function("number", _any, compare_quantities, _say_quantity)
@@ -230,22 +218,9 @@ def text_functions() -> Iterator[LabellingFunction]:
     yield _function("year", _of_text(read_year), compare_years, "{:.0f}".format, family="date")
     for field in ("weekday", "month"):
         yield _function(field, _of_text(partial(read_field, field=field)), yes_or_no, family="date")
-    for known in opposites().values():
+    for known in opposites():
         if known.name in _FORMS and known.name != "overall opinion":
             yield _side(known)
-
-
-def text_patterns() -> Iterator[Pattern]:
-    """Gives those for the conditions of a form, such as "the opinion about the room"."""
-    for function in text_functions():
-        if function.name in _FORMS:
-            yield Pattern(_FORMS[function.name], partial(_itself, function))
-    yield Pattern(_FORMS["opinion about"], _opinion)
-    yield Pattern(_FORMS["number of"], _number_of)
-
-
-def _itself(function: LabellingFunction, _: str) -> LabellingFunction:
-    return function
 
 
 _MEASURED = {
@@ -317,5 +292,9 @@ def _say_date(value: dict[str, str]) -> str:
 
 def _side(known: Opposites) -> LabellingFunction:
     first = {side: " ".join(words) for words, side in reversed(list(known.sides.items()))}
-    read = _of_text(lambda text: side_of(list(words_of(text)), known.sides))
+    read = _of_text(partial(side_of, known=known.sides))
     return _function(known.name, read, answer=lambda side: first[side])
+
+
+_MADE = {"opinion about": _opinion, "number of": _number_of}
+"""What makes the function of a thing, by form."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 from condsim.construction.weak.functions import (
     ABSENT,
     Absent,
     LabellingFunction,
-    Reader,
     built_in,
     node_function,
     read_nodes,
@@ -136,12 +136,11 @@ def _count_one(sentence: Sentence, hit: Found) -> Count:
 
 def _another(sentence: Sentence) -> bool:
     """Whether a second one is called "another" or "the other" alone: "as another looks on"."""
-    for place, word in enumerate(sentence.words):
-        following = sentence.words[place + 1 : place + 2]
-        if word in ("another", "other") and following:
-            if following[0] == "is" or taxonomy("actions").find(following):
-                return True
-    return False
+    return any(
+        word in ("another", "other")
+        and (following == "is" or bool(taxonomy("actions").find((following,))))
+        for word, following in pairwise(sentence.words)
+    )
 
 
 def _number(before: Sequence[str]) -> float | None:
@@ -189,8 +188,8 @@ _JOINS = frozenset(("and", ",", "&", "or"))
 
 def thing_functions() -> Iterator[LabellingFunction]:
     """Gives those on no single noun."""
-    yield _colour_function("color of clothing", _worn_colour)
-    yield _colour_function("color of object", _any_colour)
+    yield built_in("color of clothing", _worn_colour, _compare_colours, _say_colours)
+    yield built_in("color of object", _any_colour, _compare_colours, _say_colours)
     for name, tree, node, weight in _KINDS:
         yield _kind_function(name, tree, taxonomy(tree)[node], weight=weight)
 
@@ -222,9 +221,11 @@ def _functions_of(tree: str, node: Node, noun: str) -> Iterator[LabellingFunctio
         weight=weight if told else 0.0,
         none_is_a_value=True,
     )
-    yield _colour_function(
+    yield built_in(
         f"color of {noun}",
         partial(_colour, tree=tree, of=node),
+        _compare_colours,
+        _say_colours,
         family=f"color of {family}",
         also=[f"color of {word}" for word in others],
         weight=weight,
@@ -239,14 +240,6 @@ def _functions_of(tree: str, node: Node, noun: str) -> Iterator[LabellingFunctio
         family="presence",
         also=[noun, *(f"presence of {word}" for word in others)],
         weight=_FEW if told else 0.0,
-    )
-
-
-def _colour_function(
-    name: str, read: Reader, *, family: str = "", also: Sequence[str] = (), weight: float = 1.0
-) -> LabellingFunction:
-    return built_in(
-        name, read, _compare_colours, _say_colours, family=family, also=also, weight=weight
     )
 
 
@@ -305,15 +298,14 @@ def _colours_of(sentence: Sentence, found: Sequence[Found]) -> frozenset[str]:
     """Reads the colours of things that a sentence mentions."""
     colours: set[str] = set()
     for hit in found:
-        at = hit.start - 1
-        while at >= 0 and hit.start - at <= 8:
+        before = sentence.before(hit)
+        for at in range(hit.start - 1, max(hit.start - 9, -1), -1):
             word = sentence.words[at]
             joined = word in _JOINS and sentence.word(at - 1) in _COLOURS
             if word in _COLOURS:
                 colours.add(_COLOURS[word])
-            elif not joined and word not in sentence.before(hit):
+            elif not joined and word not in before:
                 break
-            at -= 1
         if sentence.word(hit.stop) in _LINKS and sentence.word(hit.stop + 1) in _COLOURS:
             colours.add(_COLOURS[sentence.word(hit.stop + 1)])
     return frozenset(colours)
@@ -323,15 +315,11 @@ def _worn_colours(sentence: Sentence) -> frozenset[str]:
     """Reads what is worn from "a man in red" and "dressed in black and white"."""
     colours: set[str] = set()
     for at, word in enumerate(sentence.words):
-        following = at + 1
-        while word in _WEARS and (
-            sentence.word(following) in _COLOURS
-            or (following > at + 1 and sentence.word(following) in _JOINS)
-            or sentence.word(following) in ("all", "a")
-        ):
-            if sentence.word(following) in _COLOURS:
-                colours.add(_COLOURS[sentence.word(following)])
-            following += 1
+        for place, following in enumerate(sentence.words[at + 1 :] if word in _WEARS else ()):
+            if following in _COLOURS:
+                colours.add(_COLOURS[following])
+            elif following not in ("all", "a") and not (place and following in _JOINS):
+                break
     return frozenset(colours)
 
 
