@@ -135,6 +135,8 @@ def test_head_read_back_the_same(with_head, tmp_path):
         (lambda content: content.pop("weights"), "is damaged .*weights"),
         (lambda content: content["weights"].pop(), r"must be 3 d \+ 8 finite weights"),
         (lambda content: content.update(weights=["a"]), "is damaged"),
+        (lambda content: content.update(bias=float("nan")), "and a finite bias"),
+        (lambda content: content["probe"].__setitem__(0, float("inf")), "is damaged"),
         (lambda content: content.update(format=2), "of format 1; a newer condsim"),
     ],
 )

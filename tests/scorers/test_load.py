@@ -107,8 +107,10 @@ def test_load_folder_with_settings_alone_refused(tmp_path):
         load_scorer(tmp_path)
 
 
-def test_load_damaged_module_list_refused(tmp_path):
-    (tmp_path / "modules.json").write_text("[{")
+@pytest.mark.parametrize(("modules", "configuration"), [("[{", "{}"), ("[]", "[]")])
+def test_load_damaged_module_list_refused(tmp_path, modules, configuration):
+    (tmp_path / "modules.json").write_text(modules)
+    (tmp_path / "config_sentence_transformers.json").write_text(configuration)
     with pytest.raises(ModelError, match=r"modules.json is damaged"):
         load_scorer(tmp_path)
 

@@ -6,7 +6,13 @@ import pytest
 
 from condsim.errors import InputError, ModelError
 from condsim.loading import named_scorer, open_scorer
-from condsim.scorers import CrossEncoderScorer, EncoderScorer, OnnxScorer, revision_of
+from condsim.scorers import (
+    DEFAULT_FOLDER,
+    CrossEncoderScorer,
+    EncoderScorer,
+    OnnxScorer,
+    revision_of,
+)
 from condsim.scorers.baselines import WordOverlapScorer
 
 
@@ -31,6 +37,13 @@ def test_named_scorer_reads_label_and_source(given, name, source):
 def test_named_scorer_nothing_after_a_prefix_is_an_error(given):
     with pytest.raises(InputError, match="names no model"):
         named_scorer(given)
+
+
+def test_named_scorer_in_the_home_folder_says_what_it_was_trained_on(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "model").symlink_to(DEFAULT_FOLDER)
+    found = named_scorer("ours=~/model").trained_on()
+    assert found == named_scorer(str(DEFAULT_FOLDER)).trained_on() != ()
 
 
 def test_open_scorer_of_every_kind(tiny_backbone, trained):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -70,6 +71,26 @@ def test_tfidf_cosine_idf_from_corpus_counts_its_sentences(tmp_path, monkeypatch
     scores = scorer.score(["red lamp"], ["red oak"], None)
     np.testing.assert_allclose(scores, [0.409183], atol=1e-5)
     assert scorer.fitted_on == f"idf of corpus {corpus.revision[:12]}"
+
+
+def test_tfidf_cosine_counting_that_was_stopped_begins_anew():
+    class Corpus:
+        folder, revision, stopped = Path("corpus"), "0" * 12, False
+
+        def __len__(self):
+            return 3
+
+        def sentences(self, ids):
+            if not self.stopped:
+                self.stopped = True
+                raise KeyboardInterrupt
+            return [TEXT.replace("\n\n", "\n").splitlines()[number] for number in ids]
+
+    scorer = TfIdfCosineScorer(idf_from=Corpus())
+    with pytest.raises(KeyboardInterrupt):
+        scorer.score(["red lamp"], ["red oak"], None)
+    scores = scorer.score(["red lamp"], ["red oak"], None)
+    np.testing.assert_allclose(scores, [0.409183], atol=1e-5)
 
 
 def test_tfidf_cosine_sentences_without_words_score_zero():

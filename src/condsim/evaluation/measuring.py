@@ -7,6 +7,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -23,6 +24,7 @@ from condsim.evaluation.statistics import (
     check_pairs,
     count_over_estimation,
     triplet_wins,
+    weighted_mean,
 )
 from condsim.prompting import PromptScorer, likert_range
 from condsim.scorers import FittedBaseline, baseline, out_of_fold, rescaled
@@ -117,8 +119,7 @@ def evaluate(
             is unknown, or over-estimation is asked for and no sentence pair has two labels.
         ModelError: If a scorer returns another number of scores than rows, or NaN or infinity.
     """
-    valid = labelled_rows(task, over_estimation=over_estimation)
-    _check(baselines, resamples)
+    valid = _checked(task, baselines, resamples, over_estimation=over_estimation)
     return measure(
         score_rows(scorer, valid),
         task,
@@ -157,8 +158,7 @@ def measure(
         InputError: See `evaluate`.
         ModelError: If there is another number of scores than rows, or NaN or infinity among them.
     """
-    valid = labelled_rows(task, over_estimation=over_estimation)
-    _check(baselines, resamples)
+    valid = _checked(task, baselines, resamples, over_estimation=over_estimation)
     pairing = _pairing(valid)
     further: list[Scorer | str] = [entry for entry in baselines if entry != CONDITION_ONLY]
     if task.conditions is not None:
@@ -245,14 +245,9 @@ def triplet_accuracy(
         raise InputError(f"{triplets.name}: has no triplets. Give at least one.")
     raw = np.asarray(score_rows(scorer, triplets.pairs()).raw)
     check_scores(scorer.name, raw, 2 * len(triplets))
-    right = triplet_wins(raw)  # (n,)
-    draws = bootstrap(
-        lambda weights: weights @ right / right.size,
-        np.arange(right.size),
-        resamples=resamples,
-        seed=seed,
-    )
-    return Metric.of(100 * float(right.mean()), 100 * draws)
+    right = 100 * triplet_wins(raw)  # (n,)
+    accuracy = partial(weighted_mean, right)
+    return Metric.bootstrapped(accuracy, np.arange(right.size), resamples=resamples, seed=seed)
 
 
 def labelled_rows(task: Task, *, over_estimation: bool = False) -> Task:
@@ -280,16 +275,20 @@ def _pairing(valid: Task) -> Pairing:
     pairing = pair_rows(valid)
     if valid.conditions is not None:
         return pairing
-    none: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-    return replace(pairing, high=none, low=none)
+    return replace(pairing, high=pairing.high[:0], low=pairing.low[:0])
 
 
-def _check(baselines: Sequence[Scorer | str], resamples: int) -> None:
+def _checked(
+    task: Task, baselines: Sequence[Scorer | str], resamples: int, *, over_estimation: bool
+) -> Task:
+    """The labelled rows, if all that was asked for can be done."""
+    valid = labelled_rows(task, over_estimation=over_estimation)
     if resamples < 1:
         raise InputError(f"The number of resamples must be at least 1. Got {resamples}.")
     for entry in baselines:
         if isinstance(entry, str):
             baseline(entry)
+    return valid
 
 
 def _baseline_scores(entry: Scorer | str, task: Task, *, seed: int) -> Scores:

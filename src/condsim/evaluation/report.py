@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import ValidationError
+from pydantic import SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from condsim.errors import InputError
 from condsim.evaluation.statistics import Difference, Metric, OverEstimation
@@ -34,7 +33,8 @@ class ResultFile(Settings):
 
     def to_dict(self) -> dict[str, Any]:
         """Gives the report as plain values, NaN as None; `from_dict` reads them back."""
-        return cast(dict[str, Any], _plain(self.model_dump()))
+        values: dict[str, Any] = json.loads(self.model_dump_json())
+        return values
 
     @classmethod
     def from_json(cls, path: str | Path) -> Self:
@@ -89,6 +89,14 @@ class ModelResult:
     fitted_on: str | None = None
     over_estimation: OverEstimation | None = None
     scored_by: Mapping[str, Any] | None = None
+
+    @model_serializer(mode="wrap")
+    def _plain(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {
+            key: value
+            for key, value in handler(self).items()
+            if value is not None or key not in _ONLY_IF_GIVEN
+        }
 
 
 class Report(ResultFile):
@@ -149,18 +157,3 @@ def loaded_versions(*libraries: str, modules: Mapping[str, str] | None = None) -
             except metadata.PackageNotFoundError:  # run from a source tree
                 versions[library] = "not installed"
     return versions
-
-
-def _plain(value: object) -> object:
-    """None for NaN, lists for tuples; fields that few results have are left out where empty."""
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    if isinstance(value, Mapping):
-        return {
-            key: _plain(item)
-            for key, item in value.items()
-            if item is not None or key not in _ONLY_IF_GIVEN
-        }
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from condsim.evaluation.measuring import check_scores
-from condsim.evaluation.statistics import Metric, bootstrap
+from condsim.evaluation.statistics import Metric, weighted_mean
 from condsim.tasks import Rewordings
 from condsim.types import IntArray, Scorer
 
@@ -99,16 +100,9 @@ def robustness(
     kinds = np.array([rewordings.condition_groups[row] for row in first])
     pairs = _pairs(rewordings, first)
 
-    def measured(statistic: str, rows: IntArray) -> Metric:
-        values = deviations[rows]
-        drawn = bootstrap(
-            lambda weights: _statistic(statistic, values, weights),
-            pairs[rows],
-            resamples=resamples,
-            seed=seed,
-        )
-        point = _statistic(statistic, values, np.ones((1, len(rows))))[0]
-        return Metric.of(point, drawn)
+    def measured(statistic: Callable[..., Float64Array], rows: IntArray) -> Metric:
+        of_rows = partial(statistic, deviations[rows])
+        return Metric.bootstrapped(of_rows, pairs[rows], resamples=resamples, seed=seed)
 
     everything = np.arange(len(first))
     return Robustness(
@@ -117,10 +111,10 @@ def robustness(
         data_revision=rewordings.revision,
         rows=len(rewordings),
         groups=len(first),
-        mean=measured("mean", everything),
-        p95=measured("p95", everything),
+        mean=measured(weighted_mean, everything),
+        p95=measured(_p95, everything),
         kinds={
-            kind: measured("mean", np.flatnonzero(kinds == kind))
+            kind: measured(weighted_mean, np.flatnonzero(kinds == kind))
             for kind in dict.fromkeys(rewordings.condition_groups)
         },
         wordings=_wordings(rewordings, shifts),
@@ -136,10 +130,8 @@ def _pairs(rewordings: Rewordings, rows: IntArray) -> IntArray:
     return np.array([numbers.setdefault(pair, len(numbers)) for pair in pairs], np.int64)
 
 
-def _statistic(name: str, values: Float64Array, weights: Float64Array) -> Float64Array:
-    """Mean or 95th percentile of values ``(n,)`` on each resample ``(b, n)``; ``(b,)``."""
-    if name == "mean":
-        return np.asarray(weights @ values / weights.sum(axis=1))
+def _p95(values: Float64Array, weights: Float64Array) -> Float64Array:
+    """The 95th percentile of values ``(n,)`` on each resample, ``(b, n)``; ``(b,)``."""
     counts = weights.astype(np.int64)
     return np.array([np.quantile(np.repeat(values, row), 0.95) for row in counts])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,15 +74,11 @@ def to_markdown(report: Report) -> str:
         ending in a newline.
     """
     rows = [
-        [_bold(report, result), *(_with_interval(name, result.metrics[name]) for name in METRICS)]
+        [_bold(report, result), *(_markdown_cell(name, result.metrics[name]) for name in METRICS)]
         for result in _results(report)
     ]
     if report.against is not None:
-        cells = [
-            f"{_with_interval(name, report.comparison[name], sign='+')}, "
-            f"p = {_number(report.comparison[name].p_value, '.3f')}"
-            for name in METRICS
-        ]
+        cells = [_markdown_cell(name, report.comparison[name]) for name in METRICS]
         rows.append([f"difference from {report.against.name}", *cells])
     lines = markdown_table(["", *METRICS.values()], rows)
     lines += ["", f"{_escape(report.task)} ({report.task_revision}).", ""]
@@ -153,33 +150,29 @@ def _notes(report: Report) -> Iterator[str]:
 
 
 def _cell(name: str, metric: Metric | Difference) -> Text:
-    """A value with its interval, and the p-value of a difference, on the next lines."""
-    if math.isnan(metric.value):
-        return Text("-")
-    sign = "+" if isinstance(metric, Difference) else ""
-    ends = (_number(end, _format(name)) for end in (metric.low, metric.high))
-    cell = Text(_number(metric.value, sign + _format(name)))
-    cell.append(f"\n{'…'.join(ends)}", style="dim")
-    if isinstance(metric, Difference):
-        cell.append(f"\np = {_number(metric.p_value, '.3f')}")
-    return cell
+    """A value, its interval and the p-value of a difference on a line each."""
+    value, low, high, *p_value = _numbers(name, metric)
+    if value == "-":
+        return Text(value)
+    return Text.assemble(value, (f"\n{low}…{high}", "dim"), *(f"\np = {one}" for one in p_value))
 
 
-def _with_interval(name: str, metric: Metric | Difference, *, sign: str = "") -> str:
-    """A value and its interval on one line."""
-    if math.isnan(metric.value):
-        return "-"
-    low, high = (_number(end, _format(name)) for end in (metric.low, metric.high))
-    return f"{_number(metric.value, sign + _format(name))} [{low}, {high}]"
+def _markdown_cell(name: str, metric: Metric | Difference) -> str:
+    """The same on one line."""
+    value, low, high, *p_value = _numbers(name, metric)
+    if value == "-":
+        return value
+    return f"{value} [{low}, {high}]" + "".join(f", p = {one}" for one in p_value)
 
 
-def _format(name: str) -> str:
-    """How a metric is written: one decimal, three for the error."""
-    return ".3f" if name == "mse" else ".1f"
-
-
-def _number(value: float, form: str) -> str:
-    return "-" if math.isnan(value) else format(value, form)
+def _numbers(name: str, metric: Metric | Difference) -> list[str]:
+    """The numbers of a metric in their order, "-" for NaN."""
+    form = ".3f" if name == "mse" else ".1f"
+    forms = [form] * 3 if isinstance(metric, Metric) else [f"+{form}", form, form, ".3f"]
+    return [
+        "-" if math.isnan(value) else format(value, form)
+        for value, form in zip(astuple(metric), forms, strict=True)
+    ]
 
 
 def _over_estimation_cells(result: ModelResult) -> list[str]:

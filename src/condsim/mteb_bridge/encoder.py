@@ -7,7 +7,7 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mteb.models.model_meta import FRAMEWORKS, ModelMeta, ScoringFunction
+from mteb.models.model_meta import ModelMeta, ScoringFunction
 from mteb.similarity_functions import cos_sim, pairwise_cos_sim
 
 from condsim.errors import InputError
@@ -142,26 +142,19 @@ class MtebEncoder:
 
 
 def _model_meta(scorer: EmbeddingScorer, revision: str, condition: str | None) -> ModelMeta:
-    torch: list[FRAMEWORKS] = ["Sentence Transformers", "PyTorch"]
+    torch = ["Sentence Transformers", "PyTorch"]
     settings = getattr(scorer, "settings", None)
     name = re.sub(r"[^\w.-]+", "-", scorer.name)
-    return ModelMeta(
-        loader=None,
-        name=f"{_NAMESPACE}/{name}",
-        revision=revision,
-        release_date=None,
-        languages=["eng-Latn"],
-        n_parameters=None,
-        memory_usage_mb=None,
-        max_tokens=getattr(settings, "max_seq_length", None),
-        embed_dim=scorer.dimension,
-        license=None,
-        open_weights=None,
-        public_training_code=None,
-        public_training_data=None,
-        framework=["ONNX"] if isinstance(scorer, OnnxScorer) else torch,
-        similarity_fn_name=ScoringFunction.COSINE,
-        use_instructions=True,
-        training_datasets=None,
-        experiment_kwargs=None if condition is None else {"condition": condition},
+    return ModelMeta.create_empty(
+        {
+            "name": f"{_NAMESPACE}/{name}",
+            "revision": revision,
+            "languages": ["eng-Latn"],
+            "max_tokens": getattr(settings, "max_seq_length", None),
+            "embed_dim": scorer.dimension,
+            "framework": ["ONNX"] if isinstance(scorer, OnnxScorer) else torch,
+            "similarity_fn_name": ScoringFunction.COSINE,
+            "use_instructions": True,
+            "experiment_kwargs": None if condition is None else {"condition": condition},
+        }
     )

@@ -159,10 +159,12 @@ class ApplicabilityHead:
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ModelError(f"{path}: is damaged ({error!r}); fit or get it anew.") from None
         sizes = (head.weights.shape, head.probe.ndim)
-        if sizes != ((3 * head.dimension + 8,), 1) or not np.isfinite(head.weights).all():
+        finite = np.isfinite([head.bias, head.weights.sum(), head.probe.sum()]).all()
+        if sizes != ((3 * head.dimension + 8,), 1) or not finite:
             raise ModelError(
-                f"{path}: is damaged: there must be 3 d + 8 finite weights for a probe of length d."
-                f" Got {head.weights.size} and {head.probe.size}; fit or get it anew."
+                f"{path}: is damaged: there must be 3 d + 8 finite weights for a probe of length "
+                f"d, and a finite bias. Got {head.weights.size} and {head.probe.size}; fit or get "
+                "it anew."
             )
         return head
 

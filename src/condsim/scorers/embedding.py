@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -34,8 +34,6 @@ _LEAST = 16  # tokens of a piece's text, where a condition takes the rest
 
 _LANGUAGE = "en"  # whose abbreviations end no sentence; marks of other scripts are known as well
 _LINE, _SPACE = re.compile(r"\n"), re.compile(r"\s")
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -131,40 +129,12 @@ def _ends(text: str) -> tuple[list[int], list[int], list[int]]:
 
 
 @dataclass(frozen=True)
-class Tokenised(Generic[T]):
+class Tokenised:
     """What a model reads of inputs."""
 
-    inputs: Sequence[T]  # the inputs as the model takes them, length n; what is too long is cut
+    inputs: Sequence[Any]  # the inputs as the model takes them, length n; what is too long is cut
     longer: Sequence[int] = ()  # which of them are too long, ascending
     limit: int = 0  # most tokens that the model reads
-
-
-def read_all(
-    inputs: Sequence[Input],
-    tokenise: Callable[[Sequence[Input]], Tokenised[T]],
-    read: Callable[[Sequence[T]], FloatArray],
-    *,
-    splitter: Callable[[], Splitter | None],
-    name: str,
-) -> FloatArray:
-    """Embeds n inputs, those in pieces that are longer than the model reads, ``(n, d)``."""
-    # ``read`` gives vectors of length 1 and ``splitter`` the splitter, where the model can have
-    # one; ``name`` is that of the model, for the warning that something was cut in spite of all.
-    whole = tokenise(inputs)
-    if not whole.longer:
-        return read(whole.inputs)
-    if (split := splitter()) is None:
-        count_cut(name, whole.limit, len(whole.longer))
-        return read(whole.inputs)
-    found = split.split([inputs[number] for number in whole.longer], limit=whole.limit)
-    pieces = tokenise(found.pieces)
-    count_cut(name, whole.limit, len({int(found.owner[number]) for number in pieces.longer}))
-    pooled = found.pooled(read(pieces.inputs))
-    vectors = np.empty((len(inputs), pooled.shape[1]), np.float32)
-    vectors[whole.longer] = pooled
-    if rest := sorted(set(range(len(inputs))).difference(whole.longer)):
-        vectors[rest] = read([whole.inputs[number] for number in rest])
-    return vectors
 
 
 _ROWS = 4096  # scored at a time: bounds the memory, whatever the number of rows
@@ -204,6 +174,24 @@ class EmbeddingScorer(PairScorer):
     @abstractmethod
     def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
         """Embeds texts, or pairs of texts in the model's order."""
+
+    def _in_pieces(
+        self, inputs: Sequence[Input], read: Callable[[Sequence[Any]], FloatArray]
+    ) -> FloatArray:
+        """Embeds n inputs, those in pieces that are longer than the model reads, ``(n, d)``."""
+        whole = self._tokenised(inputs)
+        if not whole.longer or self._splitter is None:
+            count_cut(self.name, whole.limit, len(whole.longer))
+            return read(whole.inputs)
+        found = self._splitter.split([inputs[row] for row in whole.longer], limit=whole.limit)
+        pieces = self._tokenised(found.pieces)
+        cut = len({int(found.owner[piece]) for piece in pieces.longer})  # in spite of all
+        count_cut(self.name, whole.limit, cut)
+        vectors = np.empty((len(inputs), self.dimension), np.float32)
+        vectors[whole.longer] = found.pooled(read(pieces.inputs))
+        if rest := sorted(set(range(len(inputs))).difference(whole.longer)):
+            vectors[rest] = read([whole.inputs[row] for row in rest])
+        return vectors
 
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
         raw = np.empty(len(rows), dtype=np.float32)
@@ -286,7 +274,7 @@ class EmbeddingScorer(PairScorer):
             return [sentence]
         return self._splitter.texts(self._splitter.split([one], limit=whole.limit).pieces)
 
-    def _tokenised(self, inputs: Sequence[Input]) -> Tokenised[Any]:
+    def _tokenised(self, inputs: Sequence[Input]) -> Tokenised:
         """Prepares inputs as the model reads them; this one has no limit."""
         return Tokenised(inputs)
 

@@ -18,7 +18,7 @@ from condsim.cutting import count_cut
 from condsim.encoders import Inputs, Layout, Order, check_order, cross_encoder_inputs
 from condsim.errors import ModelError, unknown_name
 from condsim.scorers.calibration import Calibration
-from condsim.scorers.embedding import EmbeddingScorer, Input, Splitter, Tokenised, read_all
+from condsim.scorers.embedding import EmbeddingScorer, Input, Splitter, Tokenised
 from condsim.scorers.inputs import PairScorer, Rows, Scale, rescaled, token_batches
 from condsim.types import FloatArray, IntArray
 
@@ -156,13 +156,7 @@ class EncoderScorer(EmbeddingScorer):
     def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
         """Embeds texts or pairs, long ones in pieces; returns (m, dimension)."""
         with self._autocast():  # around all batches, so that weights are rounded once
-            return read_all(
-                texts,
-                self._tokenised,
-                self._vectors,
-                splitter=lambda: self._splitter,
-                name=self.name,
-            )
+            return self._in_pieces(texts, self._vectors)
 
     @cached_property
     def _splitter(self) -> Splitter | None:
@@ -177,14 +171,14 @@ class EncoderScorer(EmbeddingScorer):
 
         return not isinstance(self.model[0], TriEncoder)
 
-    def _tokenised(self, inputs: Sequence[Input]) -> Tokenised[tuple[Input, int]]:
+    def _tokenised(self, inputs: Sequence[Input]) -> Tokenised:
         """Gives each input its number of tokens, 0 where that cannot be told."""
         lengths = _token_lengths(self.model, inputs)
         if lengths is None:
             return Tokenised([(one, 0) for one in inputs])
         limit = getattr(self.model, "max_seq_length", None) or int(lengths.max(initial=0))
         longer = np.flatnonzero(lengths > limit).tolist()
-        if longer and not self._joint:
+        if longer and not self._joint:  # text and condition have the limit each
             longer = [row for row in longer if self._longest(inputs[row]) > limit]
         sizes = np.minimum(lengths, limit).tolist()
         return Tokenised(list(zip(inputs, sizes, strict=True)), longer, limit)
@@ -295,8 +289,18 @@ class CrossEncoderScorer(PairScorer):
             )
 
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
-        texts = self._texts(rows)
-        self._count_cut(texts)
+        texts = cross_encoder_inputs(
+            rows.sentences[0],
+            rows.sentences[1],
+            rows.conditions,
+            separator=self._separator,
+            order=self.order,
+            layout=self.layout,
+            inputs=self.inputs,
+        )
+        limit, lengths = self.model.max_seq_length, _token_lengths(self.model, texts)
+        if limit and lengths is not None:
+            count_cut(self.name, limit, int((lengths > limit).sum()))
         return rescaled(self._outputs(texts), self.calibration, scale)
 
     def _outputs(self, texts: list[Input]) -> FloatArray:
@@ -319,19 +323,3 @@ class CrossEncoderScorer(PairScorer):
                     scores = scores.softmax(dim=1) @ levels
             raw[rows] = scores.reshape(-1).cpu().numpy()
         return raw
-
-    def _count_cut(self, texts: list[Input]) -> None:
-        limit, lengths = self.model.max_seq_length, _token_lengths(self.model, texts)
-        if limit and lengths is not None:
-            count_cut(self.name, limit, int((lengths > limit).sum()))
-
-    def _texts(self, rows: Rows) -> list[Input]:
-        return cross_encoder_inputs(
-            rows.sentences[0],
-            rows.sentences[1],
-            rows.conditions,
-            separator=self._separator,
-            order=self.order,
-            layout=self.layout,
-            inputs=self.inputs,
-        )

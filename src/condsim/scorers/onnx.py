@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 from condsim.errors import InputError, ModelError
 from condsim.scorers.applicability import head_of
 from condsim.scorers.calibration import UNCALIBRATED
-from condsim.scorers.embedding import EmbeddingScorer, Input, Splitter, Tokenised, read_all
+from condsim.scorers.embedding import EmbeddingScorer, Input, Splitter, Tokenised
 from condsim.scorers.inputs import token_batches
 from condsim.scorers.settings import FILE_NAME, Settings
 from condsim.types import FloatArray, IntArray
@@ -85,24 +85,17 @@ class OnnxScorer(EmbeddingScorer):
 
     def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
         """Embeds texts or pairs, long ones in pieces; returns (m, dimension)."""
-        return read_all(
-            texts, self._tokenised, self._vectors, splitter=lambda: self._splitter, name=self.name
-        )
+        return self._in_pieces(texts, self._vectors)
 
     @cached_property
     def _splitter(self) -> Splitter | None:
         return Splitter(self._tokenizer, order=self.order, joint=True)
 
-    def _tokenised(self, inputs: Sequence[Input]) -> Tokenised[Encoding]:
+    def _tokenised(self, inputs: Sequence[Input]) -> Tokenised:
         pairs = [one if isinstance(one, str) else tuple(one) for one in inputs]
         encodings = self._tokenizer.encode_batch_fast(pairs)
-        limit = self._limit
-        longer = [
-            number
-            for number, encoding in enumerate(encodings)
-            if len(encoding) >= limit and encoding.overflowing
-        ]
-        return Tokenised(encodings, longer, limit)
+        longer = [row for row, encoding in enumerate(encodings) if encoding.overflowing]
+        return Tokenised(encodings, longer, self._limit)
 
     def _vectors(self, encodings: Sequence[Encoding]) -> FloatArray:
         """Embeds in batches of similar length; returns (m, dimension)."""

@@ -45,14 +45,14 @@ def load_trained(
     if not has_modules:
         raise ModelError(f"{folder} has a {FILE_NAME} and no weights; get the model anew.")
     check_not_pickled(path)
-    library = _library(f"The model {str(folder)!r} needs torch")
+    _check_library(f"The model {str(folder)!r} needs torch")
     if has_settings:
         settings = Settings.load(path)
     else:
         kind = kind_of(path)
         order: Order = "sentence-first" if kind == "cross-encoder" else "condition-first"
         settings = Settings(kind=kind, name=path.name, order=order)
-    scorer = _scorer(library, str(path), settings, device=device)
+    scorer = _scorer(str(path), settings, device=device)
     if has_settings:
         check_loaded(scorer.model, path)
     if isinstance(scorer, EmbeddingScorer):
@@ -123,26 +123,22 @@ def _check_tokens(model: Any) -> None:  # noqa: ANN401  (a module)
 
 def load_hub_model(name: str, *, device: str | None = None) -> EncoderScorer | CrossEncoderScorer:
     """Loads a model of the Hub as a bi-encoder scorer without calibration; see `load_trained`."""
-    library = _library(f"There is no folder {name!r}; a Hub name needs more than the core")
+    _check_library(f"There is no folder {name!r}; a Hub name needs more than the core")
     settings = Settings(kind="bi-encoder", name=Path(name).name, order="condition-first")
-    return _scorer(library, name, settings, device=device)
+    return _scorer(name, settings, device=device)
 
 
-def _library(what: str) -> Any:  # noqa: ANN401  (sentence_transformers, imported late)
+def _check_library(what: str) -> None:
     try:
-        return require("sentence_transformers", extra="train")
+        require("sentence_transformers", extra="train")
     except MissingExtraError as error:
         raise MissingExtraError(f"{what}. {error}") from error
 
 
 def _scorer(
-    library: Any,  # noqa: ANN401  (as above)
-    model: str,
-    settings: Settings,
-    *,
-    device: str | None,
+    model: str, settings: Settings, *, device: str | None
 ) -> EncoderScorer | CrossEncoderScorer:
-    loaded = _load(library, model, settings.kind, device=device)
+    loaded = _load(model, settings.kind, device=device)
     name, order, calibration = settings.name, settings.order, settings.calibration
     if settings.kind == "cross-encoder":
         return CrossEncoderScorer(
@@ -160,18 +156,20 @@ def kind_of(folder: Path) -> Kind:
     """Detects the kind of a sentence-transformers folder without ``condsim.json``.
 
     Raises:
-        ModelError: If its ``modules.json`` is damaged.
+        ModelError: If its ``modules.json`` or its configuration is damaged.
     """
     config = folder / "config_sentence_transformers.json"
     try:
         modules = json.loads((folder / _MODULES).read_text(encoding="utf-8"))
         written = json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
-        types = [str(module["type"]) for module in modules]
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise ModelError(f"{folder}: its {_MODULES} is damaged ({error!r}); get it anew.") from None
+        types, model_type = [str(one["type"]) for one in modules], written.get("model_type")
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ModelError(
+            f"{folder}: {config.name} or its {_MODULES} is damaged ({error!r}); get it anew."
+        ) from None
     if any(name.startswith("condsim.") for name in types):
         return "tri-encoder"
-    return "cross-encoder" if written.get("model_type") == "CrossEncoder" else "bi-encoder"
+    return "cross-encoder" if model_type == "CrossEncoder" else "bi-encoder"
 
 
 def loading_reason(error: Exception) -> str:
@@ -182,16 +180,17 @@ def loading_reason(error: Exception) -> str:
     return reason
 
 
-def _load(library: Any, model: str, kind: Kind, *, device: str | None) -> Any:  # noqa: ANN401
-    """Loads the model itself; ``library`` is sentence_transformers, imported late."""
+def _load(model: str, kind: Kind, *, device: str | None) -> Any:  # noqa: ANN401  (two classes)
+    from sentence_transformers import CrossEncoder, SentenceTransformer
+
     from condsim.encoders import load_tri_encoder, quiet_loading
 
-    loader = library.CrossEncoder if kind == "cross-encoder" else library.SentenceTransformer
     try:
         with quiet_loading():
             if kind == "tri-encoder":
                 encoder = load_tri_encoder(model)
                 return encoder if device is None else encoder.to(device)
+            loader = CrossEncoder if kind == "cross-encoder" else SentenceTransformer
             return loader(model, device=device)
     except ModelError:
         raise

@@ -157,6 +157,7 @@ def test_evaluate_suite_json_and_csv_hold_every_figure(data_sets, letters, tmp_p
         ({"against": "letter"}, "Unknown scorer to compare with 'letter'"),
         ({"resamples": -1}, "must be 0 or more"),
         ({"tasks": []}, "at least one data set"),
+        ({"scorers": [], "baselines": []}, "at least one scorer or baseline"),
     ],
 )
 def test_evaluate_suite_bad_request_is_one_line(data_sets, letters, options, message):

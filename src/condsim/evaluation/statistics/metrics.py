@@ -14,7 +14,6 @@ from condsim.evaluation.statistics.correlation import partial_correlation
 from condsim.evaluation.statistics.resampling import (
     Metric,
     ResampledRanks,
-    bootstrap,
     weighted_correlation,
     weighted_mean,
 )
@@ -95,8 +94,7 @@ def auroc(
         above = np.einsum("bn,bn->b", drawn, ranks(weights))
         return np.where(both > 0, 0.5 + above / np.where(both > 0, both, 1.0), np.nan)
 
-    value = statistic(np.ones((1, positive.size)))[0]
-    return Metric.of(value, bootstrap(statistic, clusters, resamples=resamples, seed=seed))
+    return Metric.bootstrapped(statistic, clusters, resamples=resamples, seed=seed)
 
 
 def calibration_error(scores: ArrayLike, gold: ArrayLike, *, bins: int = 10) -> float:

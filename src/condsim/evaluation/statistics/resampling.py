@@ -138,9 +138,17 @@ class Metric:
     high: Number
 
     @classmethod
-    def of(cls, value: float, draws: Float64Array | None) -> Self:
-        """A value with the interval of its resamples, ``(resamples,)``, if there are any."""
-        return cls(float(value), *_interval(draws))
+    def of(cls, value: float, draws: Float64Array) -> Self:
+        """A value with the interval of those on the resamples, ``(resamples,)``, if any."""
+        return cls(float(value), *percentile_interval(draws))
+
+    @classmethod
+    def bootstrapped(
+        cls, statistic: Statistic, clusters: NDArray[np.int64], *, resamples: int, seed: int
+    ) -> Self:
+        """A statistic, on the rows as they are and on resamples; see `bootstrap`."""
+        draws = bootstrap(statistic, clusters, resamples=resamples, seed=seed)
+        return cls.of(statistic(np.ones((1, clusters.size)))[0], draws)
 
 
 @dataclass(frozen=True)
@@ -162,11 +170,7 @@ class Difference:
     @classmethod
     def of(cls, value: float, draws: Float64Array) -> Self:
         """A difference with interval and p-value, from those on the resamples, ``(resamples,)``."""
-        return cls(float(value), *_interval(draws), p_value(draws))
-
-
-def _interval(draws: Float64Array | None) -> tuple[float, float]:
-    return (math.nan, math.nan) if draws is None else percentile_interval(draws)
+        return cls(float(value), *percentile_interval(draws), p_value(draws))
 
 
 class ResampledRanks:

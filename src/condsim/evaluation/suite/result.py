@@ -147,25 +147,3 @@ class SuiteReport(ResultFile):
                         numbers += [compared.value, compared.p_value]
                     cells = ["" if math.isnan(value) else f"{value:.4f}" for value in numbers]
                     yield [row.name, key, name, *cells, *[""] * (5 - len(cells))]
-
-
-SIGNIFICANT = 0.05
-"""A mark is set where the p-value of the difference is below it."""
-
-MARK = "*"
-
-
-def figure_text(
-    metric: Metric | None, compared: Difference | None, *, digits: int, interval: str
-) -> str:
-    """A metric with its mark and its interval, which ``interval`` formats; empty if None."""
-    if metric is None:
-        return ""
-    mark = MARK if compared is not None and compared.p_value < SIGNIFICANT else ""
-    value = "-" if math.isnan(metric.value) else f"{metric.value:.{digits}f}"
-    return value + mark + ("" if math.isnan(metric.low) else interval.format(metric))
-
-
-def escaped(text: str) -> str:
-    """Text that is no emphasis in Markdown."""
-    return text.replace("*", "\\*").replace("\n", " ")

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from condsim.scorers import Precision
 
 _SEVEN = 7  # columns that SSBC Table 2 averages
-_ByKey = Mapping[str, NDArray[np.float64]]  # metrics first, by key of the data set
+# By key of the data set: a line for each metric, its value and then that of each resample.
+_ByKey = dict[str, NDArray[np.float64]]
 
 
 def evaluate_suite(
@@ -76,9 +77,9 @@ def evaluate_suite(
         progress: Called with the stage, what is done and what there is.
 
     Raises:
-        InputError: If there is no data set, two scorers have one name, ``against`` is none of
-            them, ``resamples`` is negative, a baseline or the precision is unknown, or a scorer
-            refuses the rows.
+        InputError: If there is no data set or nothing that scores, two scorers have one name,
+            ``against`` is none of them, ``resamples`` is negative, a baseline or the precision is
+            unknown, or a scorer refuses the rows.
         ModelError: If a model cannot be loaded or gives no finite score.
         MissingExtraError: If a model needs a library that is not installed.
     """
@@ -91,6 +92,8 @@ def evaluate_suite(
         if name not in BASELINES:
             raise unknown_name("baseline", name, BASELINES)
     names = _names(scorers, tasks, baselines)
+    if not names:
+        raise InputError("A suite needs at least one scorer or baseline. Got none.")
     if against is not None and against not in names:
         raise unknown_name("scorer to compare with", against, names)
     work = SuiteWork(
@@ -127,7 +130,7 @@ def evaluate_suite(
 def _rows(
     entrants: Sequence[Entrant],
     tasks: Sequence[SuiteTask],
-    drawn: Mapping[str, _ByKey],
+    drawn: Mapping[str, Mapping[str, NDArray[np.float64]]],
     *,
     how: Aggregation,
     reference: str | None,
@@ -137,14 +140,17 @@ def _rows(
     names = {task.key: metric_names(task) for task in tasks}
     shown = 1 if tasks[0].group is None else None  # of STS the mean Spearman alone is reported
     names |= {mean: names[keys[0]][:shown] for mean, keys in means.items()}
-    values: dict[str, _ByKey] = {}
-    draws: dict[str, _ByKey] = {}
+    found: dict[str, _ByKey] = {}
     for entrant in entrants:
-        there = [task for task in tasks if task.key in entrant.scores]
-        found = {task.key: metric_values(entrant.scores[task.key], task, how=how) for task in there}
-        kept = {key: one[entrant.name] for key, one in drawn.items() if entrant.name in one}
-        values[entrant.name] = _with_means(found, means, names)
-        draws[entrant.name] = _with_means(kept, means, names)
+        own = found[entrant.name] = {}
+        for task in tasks:
+            if task.key in entrant.scores:
+                values = metric_values(entrant.scores[task.key], task, how=how)
+                draws = drawn[task.key][entrant.name] if drawn else np.empty((len(values), 0))
+                own[task.key] = np.column_stack([values, draws])
+        for mean, keys in means.items():
+            if all(key in own for key in keys):
+                own[mean] = np.mean([own[key][: len(names[mean])] for key in keys], axis=0)
     return tuple(
         SuiteRow(
             name=entrant.name,
@@ -152,13 +158,12 @@ def _rows(
             revision=entrant.revision,
             figures={
                 key: {
-                    name: Metric.of(value, None if drawn is None else drawn[number])
-                    for number, (name, value) in enumerate(zip(names[key], found, strict=True))
+                    name: Metric.of(one[0], one[1:])
+                    for name, one in zip(names[key], metrics, strict=True)
                 }
-                for key, found in values[entrant.name].items()
-                for drawn in (draws[entrant.name].get(key),)
+                for key, metrics in found[entrant.name].items()
             },
-            comparison=_comparison(entrant.name, values, draws, reference),
+            comparison=_comparison(entrant.name, found, reference),
             seconds=entrant.seconds,
             versions=entrant.facts.get("versions", {}),
             numbers=entrant.facts.get("numbers"),
@@ -177,33 +182,18 @@ def _means(tasks: Sequence[SuiteTask]) -> dict[str, list[str]]:
     return means if len(means) > 1 or len(averaged) >= _SEVEN else {}
 
 
-def _with_means(
-    found: _ByKey, means: Mapping[str, Sequence[str]], names: Mapping[str, Sequence[str]]
-) -> _ByKey:
-    """Adds the means whose data sets are all there, of the metrics in ``names``."""
-    return {
-        **found,
-        **{
-            mean: np.mean([found[key][: len(names[mean])] for key in of], axis=0)
-            for mean, of in means.items()
-            if all(key in found for key in of)
-        },
-    }
-
-
 def _comparison(
-    name: str, values: Mapping[str, _ByKey], draws: Mapping[str, _ByKey], reference: str | None
+    name: str, found: Mapping[str, _ByKey], reference: str | None
 ) -> dict[str, Difference]:
     """The main metric less that of the reference, on the same resamples."""
     if reference is None or name == reference:
         return {}
-    return {
-        key: Difference.of(
-            values[name][key][0] - values[reference][key][0], drawn[0] - draws[reference][key][0]
-        )
-        for key, drawn in draws[name].items()
-        if key in draws[reference]
+    gaps = {
+        key: metrics[0] - found[reference][key][0]
+        for key, metrics in found[name].items()
+        if key in found[reference]
     }
+    return {key: Difference.of(gap[0], gap[1:]) for key, gap in gaps.items()}
 
 
 def _names(

@@ -17,15 +17,11 @@ from rich.text import Text
 from condsim.errors import require
 from condsim.evaluation.suite.result import (
     AVERAGE,
-    MARK,
     PUBLISHED,
-    SIGNIFICANT,
     Column,
     PublishedRow,
     SuiteReport,
     SuiteRow,
-    escaped,
-    figure_text,
     group_average,
 )
 from condsim.evaluation.tables import markdown_table
@@ -34,6 +30,9 @@ from condsim.files import replacing
 METRICS = {"spearman": "Spearman", "pair_accuracy": "pair acc."}
 """The metrics of a set with a group, and their heads."""
 
+_SIGNIFICANT = 0.05  # a mark is set where the p-value of the difference is below it
+_MARK = "*"
+_BELOW, _BESIDE = "\n{0.low:.1f}…{0.high:.1f}", " [{0.low:.1f}, {0.high:.1f}]"  # intervals
 _TITLE_WIDTH = 17
 _FACTS_WIDTH = 14  # of the columns with rows and conditions
 _FIGURE_WIDTH = 12
@@ -53,10 +52,14 @@ def by_set_lines(report: SuiteReport) -> list[str]:
     heads = [f"{row.name}: {head}" for row in report.rows for head in METRICS.values()]
     rows = []
     for title, column, key in _places(report):
-        cells = [_figure(row, key, name) for row in report.rows for name in METRICS]
+        cells = [
+            _cell(row, key, _BESIDE, metric=metric, digits=1)
+            for row in report.rows
+            for metric in METRICS
+        ]
         facts = ["", ""] if column is None else [f"{column.rows:,}", str(column.conditions)]
-        rows.append([title if column else f"**{title}**", *facts, *map(escaped, cells)])
-    return markdown_table(["Set", "rows", "conditions", *map(escaped, heads)], rows)
+        rows.append([title if column else f"**{title}**", *facts, *map(_escaped, cells)])
+    return markdown_table(["Set", "rows", "conditions", *map(_escaped, heads)], rows)
 
 
 def by_set_notes(report: SuiteReport) -> Iterator[str]:
@@ -88,8 +91,9 @@ def _table_by_set(report: SuiteReport, rows: Sequence[SuiteRow]) -> Table:
         if column is None and key is None:
             table.add_section()
         facts = ["", ""] if column is None else [f"{column.rows:,}", str(column.conditions)]
-        interval = "\n{0.low:.1f}…{0.high:.1f}"
-        cells = [_figure(row, key, name, interval) for row in rows for name in METRICS]
+        cells = [
+            _cell(row, key, _BELOW, metric=metric, digits=1) for row in rows for metric in METRICS
+        ]
         table.add_row(Text(title), *facts, *cells, style="" if column else "bold")
     return table
 
@@ -108,14 +112,6 @@ def _places(report: SuiteReport) -> Iterator[tuple[str, Column | None, str | Non
     averaged = sum(group_average(column.group or "") in figures for column in report.columns)
     if len([group for group in groups if group_average(group) in figures]) > 1:
         yield f"mean of all {averaged}", None, AVERAGE
-
-
-def _figure(
-    row: SuiteRow, key: str | None, name: str, interval: str = " [{0.low:.1f}, {0.high:.1f}]"
-) -> str:
-    metric = row.figures.get(key or "", {}).get(name)
-    compared = row.comparison.get(key or "") if name == "spearman" else None
-    return figure_text(metric, compared, digits=1, interval=interval)
 
 
 _GREY = "bright_black"
@@ -149,18 +145,18 @@ def suite_markdown(report: SuiteReport) -> str:
     Returns:
         A pipe table, published rows in italics, and the notes below it, ending in a newline.
     """
-    notes = ["", *(f"- {escaped(note)}" for note in suite_notes(report))]
+    notes = ["", *(f"- {_escaped(note)}" for note in suite_notes(report))]
     if report.by_set:
         return "\n".join([*by_set_lines(report), *notes]) + "\n"
     rows = []
     for row in report.rows:
-        name = escaped(row.name) if row.baseline else f"**{escaped(row.name)}**"
-        cells = (_cell(report, row, key, " [{0.low:.1f}, {0.high:.1f}]") for key in report.keys)
-        rows.append([name, *map(escaped, cells)])
+        name = _escaped(row.name) if row.baseline else f"**{_escaped(row.name)}**"
+        cells = (_cell(row, key, _BESIDE) for key in report.keys)
+        rows.append([name, *map(_escaped, cells)])
     for line, figures in _published(report, report.keys):
-        name = f"*{escaped(line.name)} ({line.source})*"
+        name = f"*{_escaped(line.name)} ({line.source})*"
         rows.append([name, *_shown(figures, "*{:.2f}*")])
-    heads = (escaped(report.title(key)) for key in report.keys)
+    heads = (_escaped(report.title(key)) for key in report.keys)
     return "\n".join([*markdown_table(["Model", *heads], rows), *notes]) + "\n"
 
 
@@ -169,7 +165,7 @@ def _packed(report: SuiteReport, room: int) -> list[list[str]]:
     tables: list[list[str]] = [[]]
     used = 0
     for key in report.keys:
-        texts = [report.title(key), *(_cell(report, row, key) for row in report.rows)]
+        texts = [report.title(key), *(_cell(row, key, _BELOW) for row in report.rows)]
         texts += [text for _, figures in _published(report, [key]) for text in _shown(figures)]
         wide = _SPACE + max(len(line) for text in texts for line in text.split("\n"))
         if tables[-1] and used + wide > room:
@@ -190,7 +186,7 @@ def _table(report: SuiteReport, keys: Sequence[str]) -> Table:
         for row in report.rows:
             if row.baseline is baseline and any(key in row.figures for key in keys):
                 style = "" if baseline else "bold"
-                ours = (_cell(report, row, key) for key in keys)
+                ours = (_cell(row, key, _BELOW) for key in keys)
                 table.add_row(Text(row.name, style=style), *ours)
         table.add_section()
     source = ""
@@ -204,11 +200,17 @@ def _table(report: SuiteReport, keys: Sequence[str]) -> Table:
 
 
 def _cell(
-    report: SuiteReport, row: SuiteRow, key: str, interval: str = "\n{0.low:.1f}…{0.high:.1f}"
+    row: SuiteRow, key: str | None, interval: str, *, metric: str = "", digits: int = 2
 ) -> str:
-    """The metric of a row with its mark and its interval."""
-    metric = report.main_metric(row, key)
-    return figure_text(metric, row.comparison.get(key), digits=2, interval=interval)
+    """A metric, by default that in tables, with its mark and its interval; empty if it has none."""
+    found = row.figures.get(key or "", {})
+    main = next(iter(found), "")
+    if (figure := found.get(metric or main)) is None:
+        return ""
+    compared = row.comparison.get(key or "") if metric in ("", main) else None
+    mark = _MARK if compared is not None and compared.p_value < _SIGNIFICANT else ""
+    value = "-" if math.isnan(figure.value) else f"{figure.value:.{digits}f}"
+    return value + mark + ("" if math.isnan(figure.low) else interval.format(figure))
 
 
 def _published(
@@ -249,8 +251,8 @@ def suite_notes(report: SuiteReport) -> Iterator[str]:
         yield f"Pairs without a condition are compared under {report.condition!r}"
     if report.resamples:
         yield (
-            f"95 % intervals from {report.resamples} resamples of the sentence pairs; {MARK} "
-            f"differs from {report.against}, p < {SIGNIFICANT:g} (paired, for each cell alone)"
+            f"95 % intervals from {report.resamples} resamples of the sentence pairs; {_MARK} "
+            f"differs from {report.against}, p < {_SIGNIFICANT:g} (paired, for each cell alone)"
         )
     for kind in ("bfloat16", "float16"):
         if halved := [row.name for row in report.rows if row.numbers == kind]:
@@ -265,6 +267,11 @@ def suite_notes(report: SuiteReport) -> Iterator[str]:
     yield "Data: " + ", ".join(
         f"{column.title} {column.revision} ({column.rows:,} rows)" for column in report.columns
     )
+
+
+def _escaped(text: str) -> str:
+    """Text that is no emphasis in Markdown."""
+    return text.replace("*", "\\*").replace("\n", " ")
 
 
 _DARK = 0.45  # share of the colour scale from which on text is black

@@ -24,9 +24,7 @@ from condsim.evaluation.report import loaded_versions
 from condsim.evaluation.statistics import (
     Aggregation,
     Metrics,
-    aggregate_spearman,
     bootstrap,
-    pearson,
     triplet_wins,
 )
 from condsim.evaluation.suite.sets import SuiteTask
@@ -55,17 +53,9 @@ def metric_values(scores: FloatArray, task: SuiteTask, *, how: Aggregation) -> F
     """Computes the metrics of a data set, x 100, from raw similarities ``(n,)``; ``(metrics,)``."""
     if task.triplets:
         return np.array([100 * triplet_wins(scores).mean()])
-    if task.group is not None:
-        return np.asarray(_statistic([scores], task.task, metric_names(task)).point()[0])
-    parts = [np.asarray(scores[part], np.float64) for part in task.bounds()]
-    gold = [task.task.gold[part].astype(np.float64) for part in task.bounds()]
-    spearman = aggregate_spearman(parts, gold, how=how)
-    if how == "all":
-        linear = pearson(np.concatenate(parts), np.concatenate(gold))
-    else:
-        each = [pearson(*subset) for subset in zip(parts, gold, strict=True)]
-        linear = float(np.average(each, weights=_weights(parts, how)))
-    return 100 * np.array([spearman, linear])
+    parts, weights = _parts(task, how)
+    each = [_statistic([scores], task, part)[0].point()[0] for part in parts]
+    return np.asarray(np.average(each, axis=0, weights=weights))
 
 
 def metric_draws(
@@ -81,31 +71,34 @@ def metric_draws(
             seed=seed,
         )
     # Pairs are drawn with all their rows; for a mean of the subsets each is drawn on its own.
-    parts = [slice(None)] if how == "all" else task.bounds()
-    rows = [np.arange(len(task.task))[part] for part in parts]
-    drawn = []
-    for number, part in enumerate(parts):
-        subset = task.task.take(rows[number])
-        statistic = _statistic([values[part] for values in scores], subset, metric_names(task))
-        clusters = pair_rows(subset).pair_ids
-        drawn.append(bootstrap(statistic, clusters, resamples=resamples, seed=seed + number))
-    return np.asarray(np.average(np.stack(drawn), axis=0, weights=_weights(rows, how)))
+    parts, weights = _parts(task, how)
+    drawn = [
+        bootstrap(*_statistic(scores, task, part), resamples=resamples, seed=seed + number)
+        for number, part in enumerate(parts)
+    ]
+    return np.asarray(np.average(drawn, axis=0, weights=weights))
 
 
-def _statistic(scores: Sequence[FloatArray], task: Task, names: Sequence[str]) -> Metrics:
-    """Metrics of the rows of a task, for the bootstrap."""
-    pairing = pair_rows(task)
-    return Metrics(
-        [np.asarray(values, np.float64) for values in scores],
-        gold=task.gold.astype(np.float64),
+def _parts(task: SuiteTask, how: Aggregation) -> tuple[list[slice], list[int] | None]:
+    """The rows that are measured together, and the weights in the mean of several such parts."""
+    parts = [slice(0, len(task.task))] if how == "all" else task.bounds()
+    return parts, [part.stop - part.start for part in parts] if how == "wmean" else None
+
+
+def _statistic(
+    scores: Sequence[FloatArray], task: SuiteTask, part: slice
+) -> tuple[Metrics, IntArray]:
+    """Metrics of some rows of a data set for the bootstrap, and the sentence pair of each row."""
+    rows = task.task.take(np.arange(part.start, part.stop))
+    pairing = pair_rows(rows)
+    metrics = Metrics(
+        [np.asarray(values[part], np.float64) for values in scores],
+        gold=rows.gold.astype(np.float64),
         high=pairing.high,
         low=pairing.low,
-        names=names,
+        names=metric_names(task),
     )
-
-
-def _weights(subsets: Sequence[NDArray[np.generic]], how: Aggregation) -> list[int] | None:
-    return [subset.size for subset in subsets] if how == "wmean" else None
+    return metrics, pairing.pair_ids
 
 
 LEARNT = ("condition-only", "sentences-only")
@@ -132,14 +125,6 @@ def score_tasks(
     for key, found in scores.items():
         check_scores(f"{scorer.name} on {tasks[key].name}", found, len(tasks[key]))
     return scores
-
-
-def learnt_scores(name: str, task: Task, *, train: Task | None, seed: int) -> FloatArray:
-    """Predicts a task with a baseline that learns from labels, ``(n,)``."""
-    if train is None:
-        return out_of_fold(task, name=name, seed=seed)
-    fitted = baseline(name, train=train)
-    return fitted.score(task.sentences1, task.sentences2, task.conditions)
 
 
 def _by_row(scorer: Scorer, tasks: Mapping[str, Task], report: _Progress) -> dict[str, FloatArray]:
@@ -371,7 +356,12 @@ class SuiteWork:
             kept = self.store.get(key)
             if kept is None:
                 self.progress(f"{name} on {task.title}", 0, 0)
-                values = learnt_scores(name, task.task, train=task.train, seed=self.seed)
+                rows = task.task
+                if task.train is None:
+                    values = out_of_fold(rows, name=name, seed=self.seed)
+                else:
+                    fitted = baseline(name, train=task.train)
+                    values = fitted.score(rows.sentences1, rows.sentences2, rows.conditions)
                 kept = Kept(values, {})
                 self.store.put(key, kept)
             scores[task.key] = kept.values

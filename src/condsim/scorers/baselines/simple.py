@@ -7,12 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Generic, Self, TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 
 from condsim.errors import InputError, unknown_name
-from condsim.scorers.baselines.tfidf import Document, TfIdfCosineScorer, TfIdfRidge
+from condsim.scorers.baselines.tfidf import TfIdfCosineScorer, TfIdfRidge
 from condsim.tasks import draw_folds
 from condsim.types import FloatArray, Task
 
@@ -35,7 +35,7 @@ class WordOverlapScorer:
         return np.asarray(overlaps, dtype=np.float32)
 
 
-class _RidgeScorer(ABC, Generic[Document]):
+class _RidgeScorer(ABC):
     """Ridge regression on the TF-IDF of a part of each row."""
 
     name: str
@@ -43,25 +43,20 @@ class _RidgeScorer(ABC, Generic[Document]):
     def __init__(self, *, alpha: float = 8.0, max_features: int = 100_000) -> None:
         """Sets the regression up."""
         self.fitted_on: str | None = None
-        self._ridge = TfIdfRidge(self._terms, alpha=alpha, max_features=max_features)
+        self._ridge = TfIdfRidge(alpha=alpha, max_features=max_features)
 
     @staticmethod
     @abstractmethod
-    def _terms(document: Document) -> list[str]:
-        """The terms of a document."""
-
-    @staticmethod
-    @abstractmethod
-    def _documents(
+    def _terms(
         sentences1: Sequence[str], sentences2: Sequence[str], conditions: Sequence[str] | None
-    ) -> Iterable[Document]:
-        """The part of each row that the regression sees."""
+    ) -> Iterable[list[str]]:
+        """The terms of each row, of the part that the regression sees."""
 
     def fit_task(self, task: Task) -> Self:
         """Fits on the rows of a task that have a label."""
         rows = task.labelled()
-        documents = self._documents(rows.sentences1, rows.sentences2, rows.conditions)
-        self._ridge.fit(documents, np.asarray(rows.gold, dtype=np.float64))
+        terms = self._terms(rows.sentences1, rows.sentences2, rows.conditions)
+        self._ridge.fit(terms, np.asarray(rows.gold, dtype=np.float64))
         self.fitted_on = f"{task.name} {task.revision}"
         return self
 
@@ -69,11 +64,11 @@ class _RidgeScorer(ABC, Generic[Document]):
         self, sentences1: Sequence[str], sentences2: Sequence[str], conditions: Sequence[str] | None
     ) -> FloatArray:
         """Predicts the gold similarity of each row, cut to [0, 1], ``(n,)``."""
-        documents = self._documents(sentences1, sentences2, conditions)
-        return np.clip(self._ridge.predict(documents), 0, 1).astype(np.float32)
+        terms = self._terms(sentences1, sentences2, conditions)
+        return np.clip(self._ridge.predict(terms), 0, 1).astype(np.float32)
 
 
-class ConditionOnlyScorer(_RidgeScorer[str]):
+class ConditionOnlyScorer(_RidgeScorer):
     """Ridge regression on the TF-IDF of the condition; never sees the sentences.
 
     Words and pairs of adjacent words, as ``TfidfVectorizer(ngram_range=(1, 2))``. Sublinear term
@@ -85,17 +80,14 @@ class ConditionOnlyScorer(_RidgeScorer[str]):
     name = "condition-only"
 
     @staticmethod
-    def _terms(document: str) -> list[str]:
-        return _words_and_bigrams(document)
-
-    @staticmethod
-    def _documents(
+    def _terms(
         sentences1: Sequence[str], sentences2: Sequence[str], conditions: Sequence[str] | None
-    ) -> Sequence[str]:
-        return conditions if conditions is not None else ("",) * len(sentences1)
+    ) -> Iterable[list[str]]:
+        given = conditions if conditions is not None else ("",) * len(sentences1)
+        return map(_words_and_bigrams, given)
 
 
-class SentencesOnlyScorer(_RidgeScorer[tuple[str, str]]):
+class SentencesOnlyScorer(_RidgeScorer):
     """Ridge regression on the TF-IDF of the two sentences; never sees the condition.
 
     The terms are the words and pairs of adjacent words of both sentences in either order, those
@@ -105,17 +97,14 @@ class SentencesOnlyScorer(_RidgeScorer[tuple[str, str]]):
     name = "sentences-only"
 
     @staticmethod
-    def _terms(document: tuple[str, str]) -> list[str]:
-        terms1, terms2 = map(_words_and_bigrams, document)
-        shared = set(terms1) & set(terms2)
-        own = [term for term in terms1 + terms2 if term not in shared]
-        return own + [f"both: {term}" for term in sorted(shared)]
-
-    @staticmethod
-    def _documents(
+    def _terms(
         sentences1: Sequence[str], sentences2: Sequence[str], conditions: Sequence[str] | None
-    ) -> Iterable[tuple[str, str]]:
-        return zip(sentences1, sentences2, strict=True)
+    ) -> Iterable[list[str]]:
+        for pair in zip(sentences1, sentences2, strict=True):
+            terms1, terms2 = map(_words_and_bigrams, pair)
+            shared = set(terms1) & set(terms2)
+            own = [term for term in terms1 + terms2 if term not in shared]
+            yield own + [f"both: {term}" for term in sorted(shared)]
 
 
 FittedBaseline: TypeAlias = ConditionOnlyScorer | SentencesOnlyScorer  # those that learn from gold
@@ -157,7 +146,6 @@ def tokens_of(text: str) -> list[str]:
 
 
 def _words_and_bigrams(text: str) -> list[str]:
-    """The lower-cased words of a text and its pairs of adjacent words."""
     words = tokens_of(text)
     return words + [f"{first} {second}" for first, second in pairwise(words)]
 

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from condsim.errors import InputError, require
 from condsim.files import sha256_of
+from condsim.tasks import text_lines
 from condsim.types import FloatArray, IntArray
 
 _BLOCK = 8192  # sentences of a corpus read at once
@@ -56,20 +57,13 @@ class TfIdfCosineScorer:
             InputError: If there is no such file or corpus.
         """
         self.fitted_on: str | None = None
-        self._documents: Iterable[str] | None = None
+        self._idf_from = Path(idf_from) if isinstance(idf_from, str) else idf_from
         self._counted: tuple[int, Counter[str]] | None = None
-        if idf_from is None:
-            return
-        if isinstance(idf_from, str | Path):
-            from condsim.tasks import text_lines
-
-            path = Path(idf_from)
-            self._documents = (line for line in text_lines(path) if line.strip())
-            revision = sha256_of(path)
-        else:
-            path, revision = idf_from.folder, idf_from.revision
-            self._documents = _sentences(idf_from)
-        self.fitted_on = f"idf of {path.name} {revision[:12]}"
+        if isinstance(self._idf_from, Path):
+            text_lines(self._idf_from)  # refuses what is no file
+            self.fitted_on = f"idf of {self._idf_from.name} {sha256_of(self._idf_from)[:12]}"
+        elif self._idf_from is not None:
+            self.fitted_on = f"idf of {self._idf_from.folder.name} {self._idf_from.revision[:12]}"
 
     def score(
         self, sentences1: Sequence[str], sentences2: Sequence[str], conditions: Sequence[str] | None
@@ -84,8 +78,8 @@ class TfIdfCosineScorer:
         distinct = list(dict.fromkeys([*sentences1, *sentences2]))
         vectorizer = text.TfidfVectorizer()
         analyze: Callable[[str], list[str]] = vectorizer.build_analyzer()
-        if self._documents is not None and self._counted is None:
-            self._counted = _count(self._documents, self.fitted_on, analyze)
+        if self._idf_from is not None and self._counted is None:
+            self._counted = _count(_documents(self._idf_from), self.fitted_on, analyze)
         if not any(analyze(sentence) for sentence in distinct):
             return np.zeros(len(sentences1), dtype=np.float32)
         vectorizer.fit(distinct)
@@ -115,12 +109,15 @@ def _count(
     return number, frequencies
 
 
-def _sentences(corpus: StoredTexts) -> Iterator[str]:
-    for start in range(0, len(corpus), _BLOCK):
-        yield from corpus.sentences(np.arange(start, min(start + _BLOCK, len(corpus))))
+def _documents(source: Path | StoredTexts) -> Iterator[str]:
+    """The lines of a file that are not blank, or the sentences of a corpus."""
+    if isinstance(source, Path):
+        yield from filter(str.strip, text_lines(source))
+        return
+    for start in range(0, len(source), _BLOCK):
+        yield from source.sentences(np.arange(start, min(start + _BLOCK, len(source))))
 
 
-Document = TypeVar("Document")
 Float64Array = NDArray[np.float64]
 
 BLOCK = 8192  # documents turned into features at once when predicting
@@ -148,7 +145,7 @@ class _SparseRows:
         return np.asarray(np.bincount(self.columns, products, minlength=self.shape[1]), np.float64)
 
 
-class TfIdfRidge(Generic[Document]):
+class TfIdfRidge:
     """Linear ridge regression with an intercept on L2-normalised TF-IDF features."""
 
     # The features are those of scikit-learn's ``TfidfVectorizer`` at its defaults (smoothed idf,
@@ -156,18 +153,11 @@ class TfIdfRidge(Generic[Document]):
     # tests hold both against it. The normal equations are solved by conjugate gradients, which only
     # multiply by the sparse matrix: memory grows with the number of words, not its square.
 
-    def __init__(
-        self,
-        terms: Callable[[Document], Iterable[str]],
-        *,
-        alpha: float = 8.0,
-        max_features: int = 100_000,
-    ) -> None:
+    def __init__(self, *, alpha: float = 8.0, max_features: int = 100_000) -> None:
         if alpha <= 0:
             raise InputError(f"The 'alpha' of a ridge regression must be above 0. Got {alpha}.")
         if max_features < 1:
             raise InputError(f"'max_features' must be at least 1. Got {max_features}.")
-        self._terms = terms
         self._alpha = alpha
         self._max_features = max_features
         self._vocabulary: dict[str, int] = {}
@@ -175,14 +165,10 @@ class TfIdfRidge(Generic[Document]):
         self._coefficients = np.zeros(0)  # (d,)
         self._intercept: float | None = None
 
-    def fit(self, documents: Iterable[Document], targets: Float64Array) -> None:
-        """Learns vocabulary, idf and coefficients from finite targets ``(n,)``."""
-        targets = np.asarray(targets, dtype=np.float64)
-        if targets.size == 0 or not np.isfinite(targets).all():
-            raise InputError(
-                "A baseline is fitted on at least one row, all of them with a label. "
-                f"Got {targets.size} rows, {int(np.isnan(targets).sum())} of them without a label."
-            )
+    def fit(self, documents: Iterable[list[str]], targets: Float64Array) -> None:
+        """Learns from the terms of n documents and their finite targets, ``(n,)``."""
+        if not targets.size:
+            raise InputError("A baseline is fitted on at least one row with a label. Got none.")
         self._vocabulary = {}
         counts = self._keep_frequent(self._count(documents, grow=True))
         if counts.shape[0] != targets.size:
@@ -196,8 +182,8 @@ class TfIdfRidge(Generic[Document]):
         self._coefficients = _solve(features, means, targets - targets.mean(), self._alpha)
         self._intercept = float(targets.mean()) - _dot(means, self._coefficients)
 
-    def predict(self, documents: Iterable[Document]) -> Float64Array:
-        """Predicts the target of each document, ``(n,)``."""
+    def predict(self, documents: Iterable[list[str]]) -> Float64Array:
+        """Predicts the target of each document from its terms, ``(n,)``."""
         if self._intercept is None:
             raise InputError("This baseline has not been fitted; call fit first.")
         blocks = [np.zeros(0)]
@@ -207,13 +193,13 @@ class TfIdfRidge(Generic[Document]):
             blocks.append(features.times(self._coefficients) + self._intercept)
         return np.concatenate(blocks)
 
-    def _count(self, documents: Iterable[Document], *, grow: bool) -> _SparseRows:
+    def _count(self, documents: Iterable[list[str]], *, grow: bool) -> _SparseRows:
         """Counts the terms of each document; ``grow`` adds unknown terms to the vocabulary."""
         vocabulary = self._vocabulary
         columns, lengths = array("q"), array("q")
         for document in documents:
             before = len(columns)
-            for term in self._terms(document):
+            for term in document:
                 column = (
                     vocabulary.setdefault(term, len(vocabulary)) if grow else vocabulary.get(term)
                 )
