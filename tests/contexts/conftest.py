@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+pytest.importorskip("pyarrow")
+
 from condsim.contexts import CorpusSettings
 from condsim.contexts.corpus import Corpus, prepare_corpus
 

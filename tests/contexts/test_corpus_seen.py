@@ -1,33 +1,23 @@
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
-from condsim.contexts.corpus import SeenKeys, near_duplicate_key
+from condsim.contexts.corpus import near_duplicate_key, prepare_corpus
 
 
-def test_seen_keys_agree_with_a_set() -> None:
-    random = np.random.default_rng(0)
-    seen, known = SeenKeys(), set[int]()
-    for _ in range(200):
-        keys = random.integers(2000, size=int(random.integers(40))).astype(np.uint64)
-        expected = []
-        for key in keys.tolist():
-            expected.append(key not in known)
-            known.add(key)
-        assert seen.add(keys).tolist() == expected
-    assert len(seen) == len(known)
-
-
-def test_seen_keys_cost_eight_bytes_each() -> None:
-    seen = SeenKeys()
-    for begin in range(0, 300_000, 30_000):
-        seen.add(np.arange(begin, begin + 30_000, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
-    runs = seen._runs
-    assert sum(run.nbytes for run in runs) == 8 * 300_000
-    assert all(len(one) >= 2 * len(two) for one, two in pairwise(runs))
+def test_prepare_corpus_keeps_the_first_of_near_duplicates_in_whichever_block(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("condsim.contexts.corpus.reading._AT_ONCE", 7)
+    words = [
+        f"word {chr(97 + number)} here"
+        for number in np.random.default_rng(0).integers(20, size=200)
+    ]
+    (tmp_path / "a.txt").write_text("\n\n".join(words))
+    corpus = prepare_corpus([tmp_path / "a.txt"], tmp_path / "corpus")
+    assert corpus.sentences(np.arange(len(corpus))) == list(dict.fromkeys(words))
+    assert corpus.counts.dropped["near_duplicate"] == 200 - len(set(words))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -97,9 +99,11 @@ def test_scores_of_all_tasks_repeat_in_any_order(fitted, small_corpus):
 def test_a_given_sentence_is_read_once(fitted, small_corpus, monkeypatch):
     folder, _, _, _ = fitted
     scorer = GeneratorScorer.open(folder, small_corpus, kind="translation")
-    reader, read = scorer._models["left"]._reader, []
-    vectors = reader.vectors
-    monkeypatch.setattr(reader, "vectors", lambda texts: read.extend(texts) or vectors(texts))
+    translation = sys.modules[TranslationGenerator.__module__]
+    read, vectors = [], translation._vectors
+    monkeypatch.setattr(
+        translation, "_vectors", lambda name, texts: read.extend(texts) or vectors(name, texts)
+    )
     given, contexts = ["A sentence of no corpus."], [np.array([7, 150])]
     first = scorer.scores(("left",), given, contexts)
     assert len(read) == 1

@@ -146,7 +146,7 @@ def test_origin_scorer_computes_nothing_twice():
 def test_origin_scorer_logs_the_cost_first_and_then_how_far_it_is(caplog, monkeypatch):
     monkeypatch.setattr("condsim.contexts.scoring.origin._QUIET", -1.0)
     with caplog.at_level("INFO", logger="condsim.contexts"):
-        origin(name="small origin", center="none").score(["a", "b"], ["c", "d"])
+        origin(name="small origin", center="none", batch_size=1).score(["a", "b"], ["c", "d"])
     # 4 sentences in 24 candidates each, and 2 x 2 sentences in the other's 6 contexts; four terms,
     # of which generators compute three.
     assert [record.getMessage() for record in caplog.records] == [

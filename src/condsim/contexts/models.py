@@ -9,13 +9,11 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
-from pydantic import BeforeValidator
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
@@ -25,7 +23,7 @@ from condsim.contexts.settings import CoherenceSettings, GeneratorSettings
 from condsim.errors import InputError, ModelError
 from condsim.files import check_folder, replacing, write_text
 from condsim.precision import uses_bfloat16
-from condsim.settings import Settings, validated
+from condsim.settings import Settings, validated, validated_json
 from condsim.types import IntArray
 
 RECORD = "settings.json"  # written first
@@ -36,10 +34,6 @@ CHECKPOINT = "checkpoint.safetensors"
 BEST = "best.safetensors"
 
 ModelSettings = TypeVar("ModelSettings", bound=Settings)
-Evaluations = Annotated[
-    tuple[tuple[int, float], ...], BeforeValidator(lambda rows: tuple(map(tuple, rows)))
-]
-"""Step and quality of each evaluation; lists in a file."""
 
 
 def best_device() -> torch.device:
@@ -153,10 +147,10 @@ def open_finished(
 def read_report(kind: type[ModelSettings], folder: Path) -> ModelSettings:
     """Reads the report of a finished training."""
     try:
-        values = json.loads((folder / REPORT).read_bytes())
-    except (OSError, ValueError) as error:
+        content = (folder / REPORT).read_bytes()
+    except OSError as error:
         raise InputError(f"Cannot read the report in {folder}: {error}.") from error
-    return validated(kind, values, what="report", source=str(folder))
+    return validated_json(kind, content, what="report", source=str(folder / REPORT))
 
 
 def _read_record(folder: Path) -> dict[str, Any]:
@@ -192,14 +186,13 @@ class TrainingWork(Protocol):
         """Quality on the held-out part; higher is better, equal at each call for equal weights."""
 
 
-@dataclass(frozen=True)
-class TrainingSummary:
+class TrainingSummary(Settings, allow_inf_nan=True):
     """How a training went."""
 
     steps: int
     seconds: float  # of earlier processes too
     tokens_per_second: float  # of this process, evaluations included
-    evaluations: Evaluations
+    evaluations: tuple[tuple[int, float], ...]  # step and quality of each
 
 
 def train_model(
@@ -275,7 +268,12 @@ class _Training:
             load_weights(self.model, self.folder / BEST)
         self.model.eval()
         rate = self.work.tokens_seen / max(self.seconds - before, 1e-9)
-        return TrainingSummary(self.step, self.seconds, rate, tuple(self.evaluations))
+        return TrainingSummary(
+            steps=self.step,
+            seconds=self.seconds,
+            tokens_per_second=rate,
+            evaluations=tuple(self.evaluations),
+        )
 
     def _take_step(self) -> None:
         epoch = int(np.searchsorted(self.starts, self.step, side="right")) - 1

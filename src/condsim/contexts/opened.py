@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from functools import cached_property, partial
 from pathlib import Path
@@ -23,7 +21,7 @@ from condsim.contexts.scoring import ContextTerms, FittedWeights, OriginScorer, 
 from condsim.contexts.settings import CoherenceSettings, GeneratorSettings
 from condsim.errors import InputError, ModelError
 from condsim.files import sha256_of
-from condsim.kept import KeptScores
+from condsim.kept import KeptScores, digest
 from condsim.precision import uses_bfloat16
 from condsim.progress import Progress, silent
 from condsim.scorers import CONTEXTS_FILE
@@ -162,8 +160,7 @@ class OpenedRun:
     def _revision(self) -> str:
         """A hash of the identity, of the version of condsim and of the number format here."""
         here = {"condsim": __version__, "format": FORMAT, "bfloat16": uses_bfloat16("auto")}
-        content = json.dumps({**self.identity, **here}, sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()[:12]
+        return digest({**self.identity, **here})[:12]
 
     def _check_finished(self, stage: str) -> None:
         if not (self.folder / stage / REPORT).is_file():

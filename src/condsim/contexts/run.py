@@ -45,7 +45,8 @@ from condsim.contexts.opened import (
 from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe, save_contexts_recipe
 from condsim.contexts.scoring import Cost, expected_distinct
 from condsim.contexts.surrogate import new_backbone, surrogate_recipe, write_training_pairs
-from condsim.errors import InputError, require
+from condsim.encoders import resolve_backbone
+from condsim.errors import InputError
 from condsim.files import check_folder, sha256_of, write_text
 from condsim.kept import sole_process
 from condsim.progress import Progress, silent
@@ -102,7 +103,8 @@ class Pipeline:
         if (folder / RECIPE).is_file():
             _check_unchanged(folder, recipe, until=until)
         find_inputs(self._inputs)
-        _check_backbone(recipe.generators.backbone)
+        if recipe.generators.backbone is not None:
+            resolve_backbone(recipe.generators.backbone)  # may be a folder that does not exist
         if until == "surrogate":
             self._check_surrogate()
 
@@ -257,7 +259,8 @@ class Pipeline:
                 f"in a hundred is a dev pair. Got {self.recipe.harvest.pairs}; --until harvest "
                 "stops before the surrogate."
             )
-        _check_backbone(self.recipe.surrogate.backbone)
+        if self.recipe.surrogate.backbone is not None:
+            resolve_backbone(self.recipe.surrogate.backbone)
         surrogate_recipe(
             self.recipe.surrogate,
             name=self.recipe.name,
@@ -301,12 +304,3 @@ def _check_unchanged(folder: Path, wanted: ContextsRecipe, *, until: Stage) -> N
             f"{folder} holds a run of another recipe: {', '.join(map(repr, changed))} changed. "
             "Give another folder, or that recipe."
         )
-
-
-def _check_backbone(name: str | None) -> None:
-    """Refuses a folder that does not exist, before hours are spent on earlier stages."""
-    if name is not None:
-        require("sentence_transformers", extra="train")
-        from condsim.encoders import resolve_backbone
-
-        resolve_backbone(name)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+from scipy import sparse
+from sklearn.utils.extmath import randomized_svd
+from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from condsim.contexts.corpus import CorpusTokens, Vocabulary
-from condsim.contexts.harvest import SPLITS, Harvest, Pairs
+from condsim.contexts.harvest import SPLITS, Harvest
 from condsim.contexts.recipe import SurrogateSettings
 from condsim.encoders import without_progress_bars
-from condsim.errors import InputError, require
+from condsim.errors import InputError
 from condsim.files import replacing
 from condsim.settings import validated
 from condsim.training import Recipe
@@ -31,6 +36,7 @@ _LEAST_JUDGED = 3  # pairs that a dev file needs for a correlation
 _TAILS = (0.01, 0.99)  # quantiles of the harvested scores that become 0 and 1
 _LENGTH = 5.0  # of a token vector on average, in lengths of those of places, which are added to it
 _OWN_KEYS = ("name", "train", "dev", "encoder", "backbone")
+_SCHEMA = pa.schema({"sentence1": pa.string(), "sentence2": pa.string(), "score": pa.float32()})
 
 
 def token_vectors(tokens: CorpusTokens, *, entries: int, size: int) -> FloatArray:
@@ -43,10 +49,9 @@ def token_vectors(tokens: CorpusTokens, *, entries: int, size: int) -> FloatArra
         The vectors, ``(entries, size)``, of mean length 1 among those that are not 0; tokens that
         say nothing of others have 0, as do columns beyond the rank of the counts.
     """
-    linear_algebra = require("sklearn.utils.extmath", extra="contexts")
     information = _information(_counts(tokens, entries))
     most = min(size, entries)
-    left, values, _ = linear_algebra.randomized_svd(information, most, n_iter=4, random_state=0)
+    left, values, _ = randomized_svd(information, most, n_iter=4, random_state=0)
     values[values < _ROUNDING * values[0]] = 0
     known = np.diff(information.indptr) > 0
     vectors = np.zeros((entries, size))
@@ -56,10 +61,8 @@ def token_vectors(tokens: CorpusTokens, *, entries: int, size: int) -> FloatArra
     return vectors.astype(np.float32)
 
 
-def _counts(tokens: CorpusTokens, entries: int) -> Any:  # noqa: ANN401  (scipy has no types)
+def _counts(tokens: CorpusTokens, entries: int) -> sparse.csr_matrix:
     """How often two tokens are near each other, sparse ``(entries, entries)``."""
-    from scipy import sparse
-
     starts = np.arange(0, len(tokens), _BLOCK)
     read = np.linspace(0, len(starts) - 1, min(len(starts), max(1, _MOST // _BLOCK)))
     counts = sparse.csr_matrix((entries, entries))
@@ -76,7 +79,7 @@ def _counts(tokens: CorpusTokens, entries: int) -> Any:  # noqa: ANN401  (scipy 
     return counts + counts.T
 
 
-def _information(counts: Any) -> Any:  # noqa: ANN401
+def _information(counts: sparse.csr_matrix) -> sparse.csr_matrix:
     """Positive pointwise mutual information of counts, sparse."""
     total = np.asarray(counts.sum(axis=1)).ravel()
     shares = total**_SMOOTHING / max(float((total**_SMOOTHING).sum()), 1.0)
@@ -102,17 +105,18 @@ def write_training_pairs(made: Harvest, folder: Path) -> dict[str, Path]:
         InputError: If there are fewer than three dev pairs, no training or test pair, or all scores
             are equal.
     """
-    scores = [pairs.scores for pairs in made.pairs("train")]
+    scores = [table["score"].to_numpy() for table in made.tables("train")]
     if not scores:
         raise _too_few(made, "train", 0)
     low, high = np.quantile(np.concatenate(scores), _TAILS).tolist()
     if high <= low:
         raise InputError(f"All scores of the harvest in {made.folder} are {low:g}.")
     folder.mkdir(parents=True, exist_ok=True)
-    files: dict[str, Path] = {split: folder / f"{split}.parquet" for split in SPLITS}
+    files = {split: folder / f"{split}.parquet" for split in SPLITS}
     for split, file in files.items():
-        pairs = made.pairs(split)
-        written = _write(pairs if split == "train" else _distinct(pairs), file, low=low, high=high)
+        tables = made.tables(split)
+        tables = tables if split == "train" else _distinct(tables)
+        written = _write(tables, file, low=low, high=high)
         if written < (_LEAST_JUDGED if split == "dev" else 1):
             raise _too_few(made, split, written)
     return files
@@ -134,9 +138,7 @@ def new_backbone(
     """
     if folder.is_dir():
         return folder
-    transformers = require("transformers", extra="contexts")
-    torch = require("torch", extra="contexts")
-    tokenizer = transformers.PreTrainedTokenizerFast(
+    tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_file=str(vocabulary.folder / "tokenizer.json"),
         pad_token="<pad>",
         cls_token="<s>",
@@ -147,7 +149,7 @@ def new_backbone(
         model_max_length=MAX_TOKENS,
         model_input_names=["input_ids", "attention_mask"],
     )
-    config = transformers.BertConfig(
+    config = BertConfig(
         vocab_size=len(tokenizer),
         hidden_size=settings.width,
         num_hidden_layers=settings.layers,
@@ -160,11 +162,11 @@ def new_backbone(
     )
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        model = transformers.BertModel(config)
+        model = BertModel(config)
     if settings.embeddings == "corpus":
         vectors = token_vectors(tokens(), entries=len(tokenizer), size=settings.width)
         known = torch.from_numpy(vectors).any(dim=1)
-        weights = model.get_input_embeddings().weight.data
+        weights = model.embeddings.word_embeddings.weight.data
         length = _LENGTH * config.initializer_range * math.sqrt(settings.width)
         weights[known] = length * torch.from_numpy(vectors)[known]
     partial = folder.with_name(f"{folder.name}.partial")
@@ -219,37 +221,29 @@ def surrogate_recipe(
     return recipe
 
 
-def _write(blocks: Iterator[Pairs], file: Path, *, low: float, high: float) -> int:
+def _write(tables: Iterable[pa.Table], file: Path, *, low: float, high: float) -> int:
     """Writes pairs with stretched scores, a shard at a time; returns their number."""
-    arrow = require("pyarrow", extra="contexts")
-    parquet = require("pyarrow.parquet", extra="contexts")
-    columns = {"sentence1": arrow.string(), "sentence2": arrow.string(), "score": arrow.float32()}
-    schema = arrow.schema(list(columns.items()))
     written = 0
-    with replacing(file) as partial, parquet.ParquetWriter(partial, schema) as writer:
-        for pairs in blocks:
-            stretched = np.clip((pairs.scores - low) / (high - low), 0, 1).astype(np.float32)
-            values = [pairs.sentences1, pairs.sentences2, stretched]
-            writer.write_table(arrow.table(values, schema=schema))
-            written += len(stretched)
+    with replacing(file) as partial, pq.ParquetWriter(partial, _SCHEMA) as writer:
+        for table in tables:
+            stretched = np.clip((table["score"].to_numpy() - low) / (high - low), 0, 1)
+            values = [table["sentence1"], table["sentence2"], stretched.astype(np.float32)]
+            writer.write_table(pa.table(values, schema=_SCHEMA))
+            written += len(table)
     return written
 
 
-def _distinct(blocks: Iterator[Pairs]) -> Iterator[Pairs]:
-    """Leaves out pairs seen before."""
-    seen: set[tuple[int, ...]] = set()
-    for pairs in blocks:
+def _distinct(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Leaves out pairs seen before, in whichever order."""
+    seen: set[frozenset[int]] = set()
+    for table in tables:
         new = []
-        for row, pair in enumerate(map(tuple, pairs.ids.tolist())):
+        ids = zip(table["id1"].to_pylist(), table["id2"].to_pylist(), strict=True)
+        for row, pair in enumerate(map(frozenset, ids)):
             if pair not in seen:
                 seen.add(pair)
                 new.append(row)
-        yield Pairs(
-            sentences1=[pairs.sentences1[row] for row in new],
-            sentences2=[pairs.sentences2[row] for row in new],
-            scores=pairs.scores[new],
-            ids=pairs.ids[new],
-        )
+        yield table.take(new)
 
 
 def _too_few(made: Harvest, split: str, found: int) -> InputError:

@@ -21,8 +21,8 @@ from condsim.contexts.corpus import (
 from condsim.contexts.models import (
     REPORT,
     VOCABULARY,
-    Evaluations,
     StepProgress,
+    TrainingSummary,
     best_device,
     finish_folder,
     prepare_folder,
@@ -30,8 +30,6 @@ from condsim.contexts.models import (
     train_model,
 )
 from condsim.contexts.settings import CoherenceSettings, Head
-from condsim.errors import InputError
-from condsim.settings import Settings
 from condsim.types import BoolArray, IntArray
 
 
@@ -116,10 +114,10 @@ def batch_of(
     return Batch(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-class CoherenceReport(Settings, allow_inf_nan=True):
+class CoherenceReport(TrainingSummary, allow_inf_nan=True):
     """How well the model tells sentences from their replacements, on held-out documents.
 
-    As many replacements as sentences are judged, so chance is 0.5.
+    As many replacements as sentences are judged, so chance is 0.5. The evaluations are accuracies.
     """
 
     head: Head  # the head trained
@@ -129,10 +127,6 @@ class CoherenceReport(Settings, allow_inf_nan=True):
     examples: int  # examples judged
     documents: int  # documents trained on
     held_out_documents: int
-    steps: int  # training steps
-    seconds: float  # time of the training
-    tokens_per_second: float  # tokens trained on in a second, evaluations included
-    evaluations: Evaluations  # step and accuracy of each evaluation
 
     @classmethod
     def read(cls, folder: Path) -> CoherenceReport:
@@ -230,14 +224,11 @@ def train_coherence(
     corpus: Corpus,
     vocabulary: Vocabulary,
     folder: Path,
-    settings: CoherenceSettings | None = None,
+    settings: CoherenceSettings,
     *,
     progress: StepProgress | None = None,
 ) -> CoherenceReport:
     """Trains the coherence model, goes on with a killed training, or reads a finished one."""
-    settings = settings or CoherenceSettings()
-    if vocabulary.corpus_revision != corpus.revision:
-        raise InputError("The vocabulary was learned from another corpus; learn it from this one.")
     prepare_folder(
         folder, "coherence", settings, corpus=corpus.revision, vocabulary=vocabulary.revision
     )
@@ -262,7 +253,7 @@ def train_coherence(
         examples=examples,
         documents=work.documents,
         held_out_documents=work.held_out_documents,
-        **vars(summary),
+        **dict(summary),
     )
     finish_folder(folder, model, report)
     return report

@@ -1,6 +1,5 @@
 from .preparing import prepare_corpus as prepare_corpus
 from .reading import (
-    SeenKeys as SeenKeys,
     find_inputs as find_inputs,
     near_duplicate_key as near_duplicate_key,
     read_paragraphs as read_paragraphs,

@@ -93,7 +93,7 @@ def _build(
     taken = _taken_documents(files, settings, counts)
     every = read_paragraphs(files, settings)
     if progress is not None:
-        every = count_bytes(every, progress, unpacked_bytes(files))
+        every = count_bytes(every, progress, sum(map(unpacked_bytes, files)))
     paragraphs = _counted(every, taken, counts)
     with ExitStack() as stack:
         writer = CorpusWriter(

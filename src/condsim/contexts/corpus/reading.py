@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from condsim.contexts.settings import CorpusCounts, CorpusSettings
 from condsim.errors import InputError
 from condsim.tasks import iter_rows, shown, text_lines
-from condsim.types import BoolArray
 
 SUFFIXES = (".txt", ".txt.gz", ".jsonl", ".jsonl.gz", ".tsv", ".tsv.gz", ".parquet")
 """Names of input files end in one of these."""
@@ -67,18 +67,14 @@ def find_inputs(inputs: Sequence[Path]) -> list[Path]:
             raise InputError(f"{path} must end in {known}.")
         else:
             files.append(path)
-    for file in files:
-        if files.count(file) > 1:
+    for file, times in Counter(files).items():
+        if times > 1:
             raise InputError(f"{file} is given twice.")
     return files
 
 
-def unpacked_bytes(files: Sequence[Path]) -> int:
-    """Adds up the sizes of the text in files without reading them, about."""
-    return sum(map(_unpacked, files))
-
-
-def _unpacked(file: Path) -> int:
+def unpacked_bytes(file: Path) -> int:
+    """The size of the text in a file without reading it, about."""
     size = file.stat().st_size
     if file.suffix.lower() == ".parquet":
         return _PARQUET_RATIO * size
@@ -159,44 +155,6 @@ def _read_rows(path: Path, settings: CorpusSettings) -> Iterator[_Part]:
             yield row.number - 1, None if name is None else str(name), line
 
 
-Keys = NDArray[np.uint64]
-
-
-class SeenKeys:
-    """Keys seen so far, as sorted runs, each at least twice as long as the next."""
-
-    # Ten million keys take 80 MB, and as much again while runs are merged; in a set some 800 MB.
-
-    def __init__(self) -> None:
-        self._runs: list[Keys] = []
-
-    def __len__(self) -> int:
-        return sum(len(run) for run in self._runs)
-
-    def add(self, keys: Keys) -> BoolArray:
-        """Adds keys, ``(n,)``; gives which were new, of equal ones the first only, ``(n,)``."""
-        distinct, first = np.unique(keys, return_index=True)
-        known = np.zeros(len(distinct), dtype=np.bool_)
-        for run in self._runs:
-            place = np.searchsorted(run, distinct)
-            np.minimum(place, len(run) - 1, out=place)
-            known |= run[place] == distinct
-        new = np.zeros(len(keys), dtype=np.bool_)
-        new[first[~known]] = True
-        self._append(distinct[~known])
-        return new
-
-    def _append(self, run: Keys) -> None:
-        if not len(run):
-            return
-        self._runs.append(run)
-        while len(self._runs) > 1 and len(self._runs[-2]) < 2 * len(self._runs[-1]):
-            last = self._runs.pop()
-            merged = np.concatenate([self._runs.pop(), last])
-            merged.sort()
-            self._runs.append(merged)
-
-
 _NO_LETTER = re.compile(r"[\W_]+")
 _DIGITS = re.compile(r"\d+")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ufffd\ud800-\udfff]")
@@ -210,6 +168,7 @@ class Sentence(NamedTuple):
     name: str  # of the document
     text: str  # runs of white space made one space
     words: int  # their number
+    key: bytes  # see `near_duplicate_key`
 
 
 def near_duplicate_key(sentence: str) -> bytes:
@@ -222,49 +181,44 @@ def split_sentences(
     paragraphs: Iterable[Paragraph], settings: CorpusSettings, counts: CorpusCounts
 ) -> Iterator[list[Sentence]]:
     """Splits paragraphs; drops what is not a sentence and sentences seen before."""
-    seen = SeenKeys()
-    waiting: list[Sentence] = []
-    keys: list[bytes] = []
-    for sentence in _candidates(paragraphs, settings):
-        reason, key = _judge(sentence, settings)
-        if reason:
-            counts.dropped[reason] += 1
-            continue
-        waiting.append(sentence)
-        keys.append(key)
-        if len(waiting) == _AT_ONCE:
-            yield _unseen(waiting, keys, seen, counts)
-            waiting, keys = [], []
-    yield _unseen(waiting, keys, seen, counts)
+    seen = np.zeros(0, np.uint64)  # keys in order: 80 MB for ten million, in a set some 800 MB
+    sentences = _sentences(paragraphs, settings, counts)
+    while block := list(islice(sentences, _AT_ONCE)):
+        keys = np.frombuffer(b"".join(sentence.key for sentence in block), np.uint64)
+        distinct, first = np.unique(keys, return_index=True)
+        place = np.searchsorted(seen, distinct)
+        new = np.searchsorted(seen, distinct, side="right") == place
+        seen = np.insert(seen, place[new], distinct[new])
+        counts.dropped["near_duplicate"] += int(len(block) - new.sum())
+        yield [block[row] for row in np.sort(first[new])]
 
 
-def _candidates(paragraphs: Iterable[Paragraph], settings: CorpusSettings) -> Iterator[Sentence]:
+def _sentences(
+    paragraphs: Iterable[Paragraph], settings: CorpusSettings, counts: CorpusCounts
+) -> Iterator[Sentence]:
+    """The sentences that break no rule by themselves; counts the others."""
     from sentencex import segment
 
-    language = settings.language
-    for document, name, text, is_sentence in paragraphs:
-        for part in [text] if is_sentence else segment(language, text):
+    for document, name, paragraph, is_sentence in paragraphs:
+        for part in [paragraph] if is_sentence else segment(settings.language, paragraph):
             words = part.split()
-            if words:
-                yield Sentence(document, name, " ".join(words), len(words))
+            if not words:
+                continue
+            text = " ".join(words)
+            reason, key = _judge(text, len(words), settings)
+            if reason:
+                counts.dropped[reason] += 1
+            else:
+                yield Sentence(document, name, text, len(words), key)
 
 
-def _judge(sentence: Sentence, settings: CorpusSettings) -> tuple[str, bytes]:
+def _judge(text: str, words: int, settings: CorpusSettings) -> tuple[str, bytes]:
     """The reason to drop a sentence, empty for none, and its key."""
-    if _CONTROL.search(sentence.text):
+    if _CONTROL.search(text):
         return "not_text", b""
-    if sentence.words < settings.min_words:
+    if words < settings.min_words:
         return "too_short", b""
-    if sentence.words > settings.max_words:
+    if words > settings.max_words:
         return "too_long", b""
-    key = near_duplicate_key(sentence.text)
+    key = near_duplicate_key(text)
     return ("", key) if key else ("not_text", b"")
-
-
-def _unseen(
-    sentences: list[Sentence], keys: list[bytes], seen: SeenKeys, counts: CorpusCounts
-) -> list[Sentence]:
-    new = seen.add(np.frombuffer(b"".join(keys), dtype="<u8").astype(np.uint64))
-    kept = [sentence for sentence, first in zip(sentences, new.tolist(), strict=True) if first]
-    counts.dropped["near_duplicate"] += len(sentences) - len(kept)
-    return kept

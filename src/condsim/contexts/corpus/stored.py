@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import DTypeLike, NDArray
 
 from condsim.contexts.corpus.reading import Sentence
 from condsim.contexts.settings import HOW_TO_SPLIT, CorpusCounts, CorpusSettings
-from condsim.errors import InputError, require
+from condsim.errors import InputError
+from condsim.files import Closing
 from condsim.kept import need_manifest
 from condsim.types import BoolArray, IntArray
 
@@ -27,7 +29,7 @@ def spans(starts: IntArray, lengths: IntArray) -> IntArray:
     return rows
 
 
-class ArrayWriter:
+class ArrayWriter(Closing):
     """Writes a one-dimensional ``.npy`` file of a length that is not known before."""
 
     # NumPy pads the header of such a file so that the length can grow in place: it is written again
@@ -44,10 +46,8 @@ class ArrayWriter:
         self._stream.write(np.ascontiguousarray(values, dtype=self._dtype).data)
         self.length += len(values)
 
-    def __enter__(self) -> ArrayWriter:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Writes the length."""
         with self._stream:
             self._stream.seek(0)
             self._header(self.length)
@@ -77,13 +77,12 @@ BATCH = 1 << 15
 """Rows of each record batch but the last, so that the batch of a row is known."""
 
 
-class TextWriter:
+class TextWriter(Closing):
     """Writes texts to an Arrow file of one column ``text``, in batches of :data:`BATCH` rows."""
 
     def __init__(self, path: Path) -> None:
-        self._pyarrow: Any = require("pyarrow", extra="contexts")
-        self._schema = self._pyarrow.schema([("text", self._pyarrow.string())])
-        self._writer = self._pyarrow.ipc.new_file(str(path), self._schema)
+        self._schema = pa.schema([("text", pa.string())])
+        self._writer = pa.ipc.new_file(str(path), self._schema)
         self._waiting: list[str] = []
 
     def append(self, text: str) -> None:
@@ -92,64 +91,53 @@ class TextWriter:
         if len(self._waiting) == BATCH:
             self._flush()
 
-    def __enter__(self) -> TextWriter:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def close(self) -> None:
+        """Writes the last batch."""
         try:
-            if kind is None:
-                self._flush()
+            self._flush()
         finally:
             self._writer.close()
 
     def _flush(self) -> None:
         if self._waiting:
-            column = self._pyarrow.array(self._waiting, self._pyarrow.string())
-            self._writer.write_batch(self._pyarrow.record_batch([column], schema=self._schema))
+            column = pa.array(self._waiting, pa.string())
+            self._writer.write_batch(pa.record_batch([column], schema=self._schema))
             self._waiting = []
 
 
 class TextReader:
-    """Texts of a file of :class:`TextWriter`; batches are mapped when they are asked for."""
+    """Texts of a file of :class:`TextWriter`, memory-mapped."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._pyarrow: Any = require("pyarrow", extra="contexts")
         try:
-            self._source = self._pyarrow.memory_map(str(path))
-            self._reader = self._pyarrow.ipc.open_file(self._source)
-        except (OSError, self._pyarrow.ArrowException) as error:
+            column = pa.ipc.open_file(pa.memory_map(str(path))).read_all().column(0)
+        except (OSError, pa.ArrowException) as error:
             raise _unreadable(path, error) from error
-        self._batches: dict[int, Any] = {}
+        self._batches = column.chunks
 
     def take(self, ids: NDArray[np.integer[Any]]) -> list[str]:
         """Reads the texts of some rows, ``(k,)``, in any order."""
         rows = np.asarray(ids, dtype=np.int64)
         if not rows.size:
             return []
+        if rows.min() < 0:
+            raise IndexError(f"There is no row {rows.min()} in {self._path}.")
         order = np.argsort(rows, kind="stable")
         found: list[str] = []
         batches, starts = np.unique(rows[order] // BATCH, return_index=True)
         for batch, part in zip(batches.tolist(), np.split(order, starts[1:]), strict=True):
-            places = self._pyarrow.array(rows[part] - batch * BATCH)
-            found += self._batch(batch).take(places).to_pylist()
+            found += self._batches[batch].take(pa.array(rows[part] - batch * BATCH)).to_pylist()
         texts = np.empty(len(rows), dtype=object)
         texts[order] = found
         return list(texts)
 
     def stream(self) -> Iterator[list[str]]:
         """Reads all texts without mapping: mapped pages would stay in memory."""
-        with self._pyarrow.OSFile(str(self._path)) as source:
-            reader = self._pyarrow.ipc.open_file(source)
+        with pa.OSFile(str(self._path)) as source:
+            reader = pa.ipc.open_file(source)
             for number in range(reader.num_record_batches):
                 yield reader.get_batch(number).column(0).to_pylist()
-
-    def _batch(self, number: int) -> Any:  # noqa: ANN401  (pyarrow has no types)
-        if number not in self._batches:
-            if not 0 <= number < self._reader.num_record_batches:
-                raise IndexError(f"There is no row in batch {number} of {self._path}.")
-            self._batches[number] = self._reader.get_batch(number).column(0)
-        return self._batches[number]
 
 
 SENTENCES = "sentences.arrow"
@@ -188,7 +176,7 @@ class CorpusWriter:
         documents: list[int] = []
         starts: list[int] = []
         content: list[str] = []
-        for document, name, text, words in sentences:
+        for document, name, text, words, _ in sentences:
             if document != self._document:
                 self._end_document()
                 self._document = document
@@ -371,9 +359,6 @@ def document_starts(corpus: Corpus) -> IntArray:
 
 def held_out_documents(starts: IntArray, *, share: float, seed: int) -> BoolArray:
     """Draws the documents no model is trained on, ``(documents,)``; never those of one sentence."""
-    # Documents of one sentence have no context.
-    if not 0 < share < 1:
-        raise InputError(f"The held-out share must be above 0 and below 1. Got {share}.")
     usable = np.flatnonzero(np.diff(starts) >= 2)
     if len(usable) < 2:
         raise InputError(

@@ -8,18 +8,17 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers, processors
+from tokenizers.models import BPE
+from tokenizers.trainers import BpeTrainer
 
 from condsim.contexts.corpus.stored import Corpus
-from condsim.errors import InputError, ModelError, require
+from condsim.errors import InputError, ModelError
 from condsim.files import replacing, write_text
 from condsim.types import IntArray
-
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
 
 SPECIAL_TOKENS = ("<pad>", "<s>", "</s>", "<mask>", "<sep>")
 TOKENIZER = "tokenizer.json"
@@ -49,11 +48,10 @@ class Vocabulary:
     @classmethod
     def open(cls, folder: Path) -> Vocabulary:
         """Opens a learned vocabulary."""
-        tokenizers = require("tokenizers", extra="contexts")
         try:
             record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
             text = (folder / TOKENIZER).read_text(encoding="utf-8")
-            tokenizer = tokenizers.Tokenizer.from_str(text)
+            tokenizer = Tokenizer.from_str(text)
             tokenizer.encode_special_tokens = True  # "<sep>" in a text is plain text
         except Exception as error:  # `tokenizers` raises bare Exception
             why = f"{folder} holds no vocabulary: {error}. Learn it anew."
@@ -66,6 +64,16 @@ class Vocabulary:
         pad, start, end, sep = (record[name] for name in ("pad", "start", "end", "separator"))
         revision, corpus = record["revision"], record["corpus"]
         return cls(tokenizer, revision, corpus, pad, start, end, sep, folder)
+
+    @classmethod
+    def new(
+        cls, tokenizer: Tokenizer, folder: Path, *, corpus: str, ids: tuple[int, int, int, int]
+    ) -> Vocabulary:
+        """Writes a tokenizer to a folder; ``ids`` are those of padding, start, end, separator."""
+        tokenizer.encode_special_tokens = True
+        vocabulary = cls(tokenizer, _revision(tokenizer.to_str()), corpus, *ids, folder)
+        vocabulary.save(folder)
+        return vocabulary
 
     def encode(self, sentences: Sequence[str]) -> list[IntArray]:
         """Splits sentences into tokens, with no special tokens and none cut off."""
@@ -130,44 +138,36 @@ def learn_vocabulary(
     if settings.is_file() and json.loads(settings.read_text(encoding="utf-8")) == wanted:
         return Vocabulary.open(folder)
     settings.unlink(missing_ok=True)
-    text = _learn(_blocks(corpus, progress), size, lowercase=lowercase)
-    tokenizers = require("tokenizers", extra="contexts")
-    tokenizer = tokenizers.Tokenizer.from_str(text)
-    tokenizer.encode_special_tokens = True
-    pad, start, end, _, separator = (tokenizer.token_to_id(token) for token in SPECIAL_TOKENS)
-    revision = _revision(text)
-    vocabulary = Vocabulary(
-        tokenizer, revision, corpus.revision, pad, start, end, separator, folder
+    tokenizer = _learned(_blocks(corpus, progress), size, lowercase=lowercase)
+    pad, start, end, _, separator = range(len(SPECIAL_TOKENS))  # they come first
+    vocabulary = Vocabulary.new(
+        tokenizer, folder, corpus=corpus.revision, ids=(pad, start, end, separator)
     )
-    vocabulary.save(folder)
     write_text(settings, json.dumps(wanted))  # last: a folder without it is learned anew
     return vocabulary
 
 
-def _learn(texts: Iterable[list[str]], size: int, *, lowercase: bool) -> str:
-    """Trains byte-level BPE; gives the tokenizer as JSON."""
-    tokenizers = require("tokenizers", extra="contexts")
-    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
-    forms = [tokenizers.normalizers.NFC()]
-    if lowercase:
-        forms.append(tokenizers.normalizers.Lowercase())
-    tokenizer.normalizer = tokenizers.normalizers.Sequence(forms)
-    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
-    tokenizer.decoder = tokenizers.decoders.ByteLevel()
-    trainer = tokenizers.trainers.BpeTrainer(
+def _learned(texts: Iterable[list[str]], size: int, *, lowercase: bool) -> Tokenizer:
+    """Trains byte-level BPE."""
+    tokenizer = Tokenizer(BPE())
+    forms = [normalizers.NFC(), *([normalizers.Lowercase()] if lowercase else [])]
+    tokenizer.normalizer = normalizers.Sequence(forms)
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = BpeTrainer(
         vocab_size=size,
         special_tokens=list(SPECIAL_TOKENS),
-        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
     # For a surrogate: one sentence, or two, as its encoder reads them.
-    tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
+    tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>",
         pair="<s> $A <sep> $B </s>",
         special_tokens=[(token, tokenizer.token_to_id(token)) for token in SPECIAL_TOKENS],
     )
-    return str(tokenizer.to_str())
+    return tokenizer
 
 
 def _blocks(

@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -327,21 +326,10 @@ def backbone_vocabulary(settings: GeneratorSettings, folder: Path) -> Vocabulary
         )
     fast.no_truncation()
     fast.no_padding()
-    fast.encode_special_tokens = True
-    start = config.decoder_start_token_id
-    pad, end, separator = tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.sep_token_id
-    vocabulary = Vocabulary(
-        tokenizer=fast,
-        revision=hashlib.sha256(fast.to_str().encode()).hexdigest()[:12],
-        corpus_revision="",
-        pad_id=end if pad is None else pad,
-        start_id=end if start is None else start,
-        end_id=end,
-        separator_id=end if separator is None else separator,
-        folder=folder,
-    )
-    vocabulary.save(folder)
-    return vocabulary
+    end, start = tokenizer.eos_token_id, config.decoder_start_token_id
+    known = (tokenizer.pad_token_id, start, end, tokenizer.sep_token_id)
+    pad, start, end, separator = (end if number is None else number for number in known)
+    return Vocabulary.new(fast, folder, corpus="", ids=(pad, start, end, separator))
 
 
 def _scratch(settings: GeneratorSettings, vocabulary: Vocabulary) -> PreTrainedModel:

@@ -19,7 +19,6 @@ from condsim.contexts.generator.model import ContextGenerator, StateStore, saved
 from condsim.contexts.generator.translation import TranslationGenerator
 from condsim.contexts.models import MODEL, REPORT, best_device, load_weights, open_finished
 from condsim.contexts.settings import (
-    ALL,
     GENERATOR_TASKS,
     GeneratorKind,
     GeneratorSettings,
@@ -90,26 +89,25 @@ class GeneratorScorer:
         settings, vocabulary = open_finished(
             folder, FOLDER_KINDS[kind], GeneratorSettings, corpus=corpus.revision
         )
+        settings = settings.replaced(kind=kind)  # the folder's record has a name in its place
         models: dict[GeneratorTask, AnyGenerator] = {}
-        if kind != "trained":
-            counted: CountsGenerator
-            if kind == "counts":
-                counted = CountsGenerator(settings, vocabulary)
-                load_weights(counted, folder / ALL / MODEL)
-            else:
-                counted = TranslationGenerator.open(settings, vocabulary, corpus, folder / ALL)
-            models = dict.fromkeys(GENERATOR_TASKS, counted)
-            return cls(models, vocabulary, corpus, settings, memory_gb=memory_gb)
         for name, of_one in settings.models_for(tasks).items():
             if not (folder / name / REPORT).is_file():
                 raise ModelError(
                     f"The generators in {folder} were trained without '{name}', which the recipe's "
                     "weights ask for. Run 'condsim contexts run' with it again; the rest stays."
                 )
-            model = saved_generator(settings, vocabulary, folder / name)
-            load_weights(model, folder / name / MODEL)
-            number = torch.bfloat16 if uses_bfloat16(precision) else torch.float32
-            model.to(best_device(), number).eval()
+            model: AnyGenerator
+            if kind == "translation":
+                model = TranslationGenerator.open(settings, vocabulary, corpus, folder / name)
+            elif kind == "counts":
+                model = CountsGenerator(settings, vocabulary)
+                load_weights(model, folder / name / MODEL)
+            else:
+                model = saved_generator(settings, vocabulary, folder / name)
+                load_weights(model, folder / name / MODEL)
+                number = torch.bfloat16 if uses_bfloat16(precision) else torch.float32
+                model.to(best_device(), number).eval()
             models.update(dict.fromkeys(of_one, model))
         return cls(models, vocabulary, corpus, settings, memory_gb=memory_gb)
 

@@ -24,7 +24,6 @@ from condsim.contexts.generator.translation import TranslationGenerator
 from condsim.contexts.models import (
     REPORT,
     VOCABULARY,
-    Evaluations,
     StepProgress,
     TrainingSummary,
     best_device,
@@ -35,7 +34,6 @@ from condsim.contexts.models import (
     write_json,
 )
 from condsim.contexts.settings import ALL, GENERATOR_TASKS, GeneratorSettings, GeneratorTask
-from condsim.errors import InputError
 from condsim.settings import Settings
 from condsim.types import BoolArray, IntArray
 
@@ -183,15 +181,11 @@ class TaskReport(Settings, allow_inf_nan=True):
     other_context_loss: float  # of the generator, given the sentences of another example
 
 
-class ModelReport(Settings, allow_inf_nan=True):
-    """How one model was trained, and how good it is."""
+class ModelReport(TrainingSummary, allow_inf_nan=True):
+    """How one model was trained, and how good it is; evaluations are mean log-probabilities."""
 
     tasks: dict[GeneratorTask, TaskReport]
     parameters: int
-    steps: int
-    seconds: float
-    tokens_per_second: float  # given and generated
-    evaluations: Evaluations  # by mean held-out log-probability
 
 
 class _DocumentCounts(Settings):
@@ -238,16 +232,13 @@ def train_generators(
     corpus: Corpus,
     vocabulary: Vocabulary,
     folder: Path,
-    settings: GeneratorSettings | None = None,
+    settings: GeneratorSettings,
     *,
     tasks: Collection[str] = GENERATOR_TASKS,
     progress: StepProgress | None = None,
 ) -> GeneratorReport:
     """Trains or counts the generators, goes on with a killed training, or reads a finished one."""
-    settings = settings or GeneratorSettings()
     own = settings.backbone is None or settings.kind == "translation"  # vocabulary
-    if own and vocabulary.corpus_revision != corpus.revision:
-        raise InputError("The vocabulary was learned from another corpus; learn it from this one.")
     revision = vocabulary.revision if own else ""
     kind = FOLDER_KINDS[settings.kind]
     prepare_folder(folder, kind, settings, corpus=corpus.revision, vocabulary=revision)
@@ -279,8 +270,10 @@ def _train_model(
         return read_report(ModelReport, folder)
     settings = data.settings
     model = _new_model(folder, data, progress)
-    work, summary = GeneratorWork(model, data, tasks), TrainingSummary(0, 0.0, 0.0, ())
-    if settings.kind != "counts":
+    work = GeneratorWork(model, data, tasks)
+    if settings.kind == "counts":
+        summary = TrainingSummary(steps=0, seconds=0.0, tokens_per_second=0.0, evaluations=())
+    else:
         summary = train_model(
             model, work, folder, settings, learning_rate=settings.peak, progress=progress
         )
@@ -296,7 +289,7 @@ def _train_model(
             for task in tasks
         }
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    report = ModelReport(tasks=quality, parameters=parameters, **vars(summary))
+    report = ModelReport(tasks=quality, parameters=parameters, **dict(summary))
     finish_folder(folder, model, report)
     if isinstance(model, TranslationGenerator):
         model.keep_normalisers(folder, progress=progress)

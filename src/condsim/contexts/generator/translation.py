@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +63,7 @@ class TranslationGenerator(CountsGenerator):
         self.numbers = nn.ParameterDict(
             {name: nn.Parameter(torch.tensor(values)) for name, values in _START.items()}
         )
-        self._tokenizer, self._reader = vocabulary.tokenizer, _Reader(str(settings.backbone))
+        self._tokenizer, self._backbone = vocabulary.tokenizer, str(settings.backbone)
         self._corpus: NDArray[Any] = np.zeros((0, width), np.float16)
         self._recent = RecentVectors(_RECENT, width)
         self._kept: dict[int, Tensor] = {}  # log Z of all tokens, and of all sentences
@@ -72,7 +73,7 @@ class TranslationGenerator(CountsGenerator):
         """Reads each entry of the vocabulary by itself."""
         texts = [vocabulary.tokenizer.decode([entry]).strip() for entry in range(len(vocabulary))]
         special = [not text for text in texts]
-        vectors = _Reader(str(settings.backbone)).vectors(texts)
+        vectors = _vectors(str(settings.backbone), texts)
         vectors[special] = 0.0
         model = cls(settings, vocabulary, width=vectors.shape[1])
         model.vectors.copy_(torch.from_numpy(vectors))
@@ -95,9 +96,9 @@ class TranslationGenerator(CountsGenerator):
 
         def read(first: int, last: int) -> NDArray[np.float16]:
             sentences = corpus.sentences(np.arange(first, last, dtype=np.int64))
-            return self._reader.vectors(sentences).astype(np.float16)
+            return _vectors(self._backbone, sentences).astype(np.float16)
 
-        inputs = {"corpus": corpus.revision, "backbone": self._reader.name}
+        inputs = {"corpus": corpus.revision, "backbone": self._backbone}
         path = folder / "sentences.npy"
         self._corpus = kept_rows(
             path, read, rows=len(corpus), block=1_024, inputs=inputs, progress=progress
@@ -193,7 +194,7 @@ class TranslationGenerator(CountsGenerator):
         if not known.all():
             tokens = [units.tokens[unit].tolist() for unit in np.flatnonzero(~known)]
             texts = self._tokenizer.decode_batch(tokens)
-            found[~known] = self._recent.embed(texts, self._reader.vectors)
+            found[~known] = self._recent.embed(texts, partial(_vectors, self._backbone))
         return torch.from_numpy(found)
 
     def _chances(
@@ -249,21 +250,18 @@ class _Read:
     sentence_norms: Tensor  # (u,)
 
 
-class _Reader:
-    """The frozen encoder, opened when it is first asked; no part of the model's weights."""
+@lru_cache(maxsize=1)
+def _encoder(name: str) -> SentenceTransformer:
+    """The frozen encoder, which is no part of the model's weights."""
+    from condsim.encoders import build_bi_encoder, without_progress_bars
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self._encoder: SentenceTransformer | None = None
+    with without_progress_bars():
+        return build_bi_encoder(name).to(best_device()).eval()
 
-    def vectors(self, texts: Sequence[str]) -> FloatArray:
-        """Unit vectors of texts, ``(n, d)``."""
-        if self._encoder is None:
-            from condsim.encoders import build_bi_encoder, without_progress_bars
 
-            with without_progress_bars():
-                self._encoder = build_bi_encoder(self.name).to(best_device()).eval()
-        found: FloatArray = self._encoder.encode(
-            list(texts), normalize_embeddings=True, show_progress_bar=False
-        )
-        return found
+def _vectors(backbone: str, texts: Sequence[str]) -> FloatArray:
+    """Unit vectors of texts, ``(n, d)``."""
+    found: FloatArray = _encoder(backbone).encode(
+        list(texts), normalize_embeddings=True, show_progress_bar=False
+    )
+    return found

@@ -16,5 +16,4 @@ from .stored import (
     Harvest as Harvest,
     HarvestSettings as HarvestSettings,
     PairMix as PairMix,
-    Pairs as Pairs,
 )

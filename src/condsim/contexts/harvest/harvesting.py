@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from condsim.contexts.corpus import Corpus
@@ -30,7 +32,7 @@ from condsim.contexts.harvest.stored import (
 )
 from condsim.contexts.index import TfidfIndex
 from condsim.contexts.scoring import OriginScorer, chunk_rows
-from condsim.errors import InputError, require
+from condsim.errors import InputError
 from condsim.files import replacing, write_text
 from condsim.kept import sole_process
 from condsim.ray_workers import RayWorkers
@@ -213,34 +215,71 @@ def _hash(sentence: str) -> int:
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "big")
 
 
-class Origin(Protocol):
-    """What a worker needs: the corpus, its index and the scorer, opened where it runs."""
+class _Origin(Protocol):
+    """What a worker needs, opened where it runs: a `condsim.contexts.OpenedRun`."""
 
     @property
-    def corpus(self) -> Corpus:
-        """The corpus."""
-
+    def corpus(self) -> Corpus: ...
     @property
-    def index(self) -> TfidfIndex:
-        """Its index."""
-
+    def index(self) -> TfidfIndex: ...
     @property
-    def single_index(self) -> TfidfIndex | None:
-        """The index of its single-sentence documents, if there are any."""
-
+    def single_index(self) -> TfidfIndex | None: ...
     @property
-    def scorer(self) -> OriginScorer:
-        """The origin model."""
+    def scorer(self) -> OriginScorer: ...
 
 
-Engine = Callable[[Harvest, Callable[[], Origin], list[int]], Iterable[int]]
+Engine = Callable[[Harvest, Callable[[], _Origin], list[int]], Iterable[int]]
 """Writes the shards of those numbers and yields each number when its shard is there."""
+
+
+class _Worker:
+    """Holds what scores pairs, and writes shards."""
+
+    def __init__(self, made: Harvest, opener: Callable[[], _Origin]) -> None:
+        self._made, self._origin = made, opener()
+        self._drawer = PairDrawer(
+            self._origin.corpus,
+            self._origin.index,
+            self._origin.single_index,
+            mix=made.settings.mix,
+            seed=made.settings.seed,
+        )
+
+    def work(self, number: int) -> int:
+        """Writes a shard, unless it is there already: a call may come twice after a failure."""
+        if number in self._made.missing([number]):
+            self._write(number)
+        return number
+
+    def _write(self, number: int) -> None:
+        """Draws, scores and writes one shard."""
+        settings, corpus, scorer = self._made.settings, self._origin.corpus, self._origin.scorer
+        drawn = self._drawer.draw(number * settings.shard_pairs, settings.pairs_of(number))
+        first, second = corpus.sentences(drawn.first), corpus.sentences(drawn.second)
+        before = scorer.without_contexts
+        columns = {
+            "sentence1": first,
+            "sentence2": second,
+            "score": scorer.cosines(first, second),
+            "id1": drawn.first,
+            "id2": drawn.second,
+            "kind": [KINDS[kind] for kind in drawn.kinds],
+            "split": [SPLITS[split] for split in drawn.splits],
+        }
+        metadata = {LOST: str(scorer.without_contexts - before)}
+        try:
+            with replacing(self._made.shard(number)) as partial:
+                pq.write_table(pa.table(columns, metadata=metadata), partial, compression="zstd")
+        except InputError as error:  # a full disk, or no right to write
+            raise InputError(
+                f"{error} The shards before it are whole; make room and run the same command again."
+            ) from error
 
 
 def harvest(
     folder: Path,
     settings: HarvestSettings,
-    opener: Callable[[], Origin],
+    opener: Callable[[], _Origin],
     *,
     identity: Mapping[str, Any],
     engine: Engine | None = None,
@@ -260,50 +299,9 @@ def harvest(
     return made
 
 
-def _here(made: Harvest, opener: Callable[[], Origin], numbers: list[int]) -> Iterator[int]:
+def _here(made: Harvest, opener: Callable[[], _Origin], numbers: list[int]) -> Iterator[int]:
     """The engine of one process."""
-    origin = opener()
-    drawer = drawer_of(origin, made.settings)
-    for number in numbers:
-        write_shard(made, origin, drawer, number)
-        yield number
-
-
-def drawer_of(origin: Origin, settings: HarvestSettings) -> PairDrawer:
-    """Makes what draws the pairs of a harvest."""
-    return PairDrawer(
-        origin.corpus, origin.index, origin.single_index, mix=settings.mix, seed=settings.seed
-    )
-
-
-def write_shard(made: Harvest, origin: Origin, drawer: PairDrawer, number: int) -> None:
-    """Draws, scores and writes one shard."""
-    arrow = require("pyarrow", extra="contexts")
-    parquet = require("pyarrow.parquet", extra="contexts")
-    settings, scorer = made.settings, origin.scorer
-    drawn = drawer.draw(number * settings.shard_pairs, settings.pairs_of(number))
-    first = origin.corpus.sentences(drawn.first)
-    second = origin.corpus.sentences(drawn.second)
-    before = scorer.without_contexts
-    scores = scorer.cosines(first, second)
-    table = arrow.table(
-        {
-            "sentence1": first,
-            "sentence2": second,
-            "score": scores,
-            "id1": drawn.first,
-            "id2": drawn.second,
-            "kind": [KINDS[kind] for kind in drawn.kinds],
-            "split": [SPLITS[split] for split in drawn.splits],
-        }
-    ).replace_schema_metadata({LOST: str(scorer.without_contexts - before)})
-    try:
-        with replacing(made.shard(number)) as partial:
-            parquet.write_table(table, partial, compression="zstd")
-    except InputError as error:  # a full disk, or no right to write
-        raise InputError(
-            f"{error} The shards before it are whole; make room and run the same command again."
-        ) from error
+    return map(_Worker(made, opener).work, numbers)
 
 
 def _begin(folder: Path, settings: HarvestSettings, identity: Mapping[str, Any]) -> Harvest:
@@ -334,23 +332,8 @@ class RayEngine(RayWorkers):
     """Writes shards on a Ray cluster; the folder must be one that all machines share."""
 
     def __call__(
-        self, made: Harvest, opener: Callable[[], Origin], numbers: list[int]
+        self, made: Harvest, opener: Callable[[], _Origin], numbers: list[int]
     ) -> Iterator[int]:
         """Writes shards and yields their numbers, in any order; a worker that dies is replaced."""
         made = replace(made, folder=made.folder.resolve())  # workers have directories of their own
         yield from self.map(_Worker, (made, opener), numbers, most=len(numbers), what=_FAILED)
-
-
-class _Worker:
-    """Holds the models and writes shards."""
-
-    def __init__(self, made: Harvest, opener: Callable[[], Origin]) -> None:
-        self._made = made
-        self._origin = opener()
-        self._drawer = drawer_of(self._origin, made.settings)
-
-    def work(self, number: int) -> int:
-        """Writes a shard, unless it is there already: a call may come twice after a failure."""
-        if number in self._made.missing([number]):
-            write_shard(self._made, self._origin, self._drawer, number)
-        return number

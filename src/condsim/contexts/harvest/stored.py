@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pydantic import Field, model_validator
 
-from condsim.errors import InputError, require
+from condsim.errors import InputError
 from condsim.files import sha256_of
 from condsim.settings import Settings
-from condsim.types import FloatArray, IntArray
 
 MANIFEST = "harvest.json"
 SPLITS = ("train", "dev", "test")
+COLUMNS = ["sentence1", "sentence2", "score", "id1", "id2"]  # of a pair, in a shard
 KINDS = ("tfidf", "document", "random")
 FORMAT = 3  # changes when the same settings and models draw other pairs, or score them otherwise
 LOST = b"sentences_without_contexts"  # key in the metadata of a shard
@@ -76,16 +77,6 @@ class HarvestSettings(Settings):
         return min(self.shard_pairs, self.pairs - shard * self.shard_pairs)
 
 
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """n pairs of a shard."""
-
-    sentences1: list[str]
-    sentences2: list[str]
-    scores: FloatArray  # (n,), cosines of Eq. 4
-    ids: IntArray  # (n, 2), of both sentences, the lower one first
-
-
 @dataclass(frozen=True)
 class Harvest:
     """A finished or unfinished harvest on disk."""
@@ -118,11 +109,10 @@ class Harvest:
 
     def summary(self) -> str:
         """Says in one line what there is."""
-        parquet = require("pyarrow.parquet", extra="contexts")
         missing = set(self.missing())
         pairs = lost = 0
         for number in set(range(self.settings.shards)) - missing:
-            metadata = parquet.read_metadata(self.shard(number))
+            metadata = pq.read_metadata(self.shard(number))
             pairs += metadata.num_rows
             lost += int((metadata.metadata or {}).get(LOST, b"0"))
         whole = self.settings.shards - len(missing)
@@ -145,31 +135,21 @@ class Harvest:
         looked_at = range(self.settings.shards) if numbers is None else numbers
         return [number for number in looked_at if not _whole(self.shard(number))]
 
-    def pairs(self, split: str) -> Iterator[Pairs]:
-        """Reads the pairs of a split, a shard at a time."""
-        arrow = require("pyarrow", extra="contexts")
-        parquet = require("pyarrow.parquet", extra="contexts")
+    def tables(self, split: str) -> Iterator[pa.Table]:
+        """Reads the pairs of a split with their columns, a shard at a time."""
         for number in range(self.settings.shards):
             path = self.shard(number)
             if not path.exists():
                 continue
             try:
-                table = parquet.read_table(path, filters=[("split", "==", split)])
-                if not len(table):
-                    continue
-                names = ("sentence1", "sentence2", "score", "id1", "id2")
-                first, second, scores, id1, id2 = (table.column(name) for name in names)
-            except (OSError, ValueError, KeyError, arrow.ArrowException) as error:
+                table = pq.read_table(path, columns=COLUMNS, filters=[("split", "==", split)])
+            except (OSError, ValueError, KeyError, pa.ArrowException) as error:
                 raise InputError(
                     f"{path} is damaged ({one_line(error)}). Delete it and run the same command "
                     "again: it alone is made anew."
                 ) from error
-            yield Pairs(
-                sentences1=first.to_pylist(),
-                sentences2=second.to_pylist(),
-                scores=scores.to_numpy().astype(np.float32),
-                ids=np.sort(np.stack([id1.to_numpy(), id2.to_numpy()], axis=1), axis=1),
-            )
+            if len(table):
+                yield table
 
 
 def _whole(path: Path) -> bool:

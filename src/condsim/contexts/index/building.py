@@ -4,34 +4,26 @@
 
 from __future__ import annotations
 
-import os
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.linalg import norm
 
 from condsim.contexts.corpus import ArrayWriter, open_array
 from condsim.errors import InputError
 from condsim.scorers import tokens_of
-from condsim.types import FloatArray, IntArray
+from condsim.types import IntArray
 
 WORDS = "words.txt"
 BIGRAMS = "bigrams.npy"
 FREQUENCIES = "document_frequencies.npy"
-
-
-@dataclass(frozen=True)
-class Vectors:
-    """Sparse vectors of m sentences, each of length 1, or empty where no term is known."""
-
-    starts: IntArray  # (m + 1,), first term of each sentence, then their number
-    terms: IntArray  # (k,), of one sentence after the other
-    weights: FloatArray  # (k,)
 
 
 class Terms:
@@ -52,27 +44,23 @@ class Terms:
     def __len__(self) -> int:
         return len(self._frequencies)
 
-    def vectors(self, sentences: Sequence[str]) -> Vectors:
-        """TF-IDF vectors of sentences, as scikit-learn's ``TfidfVectorizer`` has them."""
+    def vectors(self, sentences: Sequence[str]) -> sparse.csr_array:
+        """TF-IDF vectors of sentences, ``(m, terms)``; of length 1, or 0 where no term is known."""
         rows, terms = self._occurrences(sentences)
-        pairs, counts = np.unique(rows * len(self) + terms, return_counts=True)
-        rows, terms = np.divmod(pairs, max(len(self), 1))
-        frequencies = self._frequencies[terms].astype(np.float64)
-        weights = counts * (np.log((1 + self._texts) / (1 + frequencies)) + 1)
-        norms = np.sqrt(np.bincount(rows, weights**2, minlength=len(sentences)))
-        starts = np.searchsorted(rows, np.arange(len(sentences) + 1))
-        return Vectors(
-            starts=starts.astype(np.int64),
-            terms=terms,
-            weights=(weights / norms[rows]).astype(np.float32),
-        )
+        shape = (len(sentences), len(self))
+        found = sparse.csr_array((np.ones(len(rows)), (rows, terms)), shape=shape)  # of counts
+        frequencies = self._frequencies[found.indices].astype(np.float64)
+        found.data *= np.log((1 + self._texts) / (1 + frequencies)) + 1
+        found.data /= np.repeat(norm(found, axis=1), np.diff(found.indptr))
+        return found.astype(np.float32)
 
     def _occurrences(self, sentences: Sequence[str]) -> tuple[IntArray, IntArray]:
         """Sentence and term of each word and bigram that is known."""
-        words = array("q")
-        lengths = [_extend(words, tokens_of(sentence), self._words) for sentence in sentences]
-        unigrams = np.frombuffer(words, dtype=np.int64)
-        rows = np.repeat(np.arange(len(sentences)), lengths)
+        numbers = [
+            [self._words.get(token, -1) for token in tokens_of(sentence)] for sentence in sentences
+        ]
+        unigrams = np.array([*chain.from_iterable(numbers)], dtype=np.int64)
+        rows = np.repeat(np.arange(len(sentences)), [*map(len, numbers)])
         left, right = unigrams[:-1], unigrams[1:]
         known = (rows[:-1] == rows[1:]) & (left >= 0) & (right >= 0)
         keys = left[known].astype(np.uint64) * np.uint64(len(self._words))
@@ -85,13 +73,6 @@ class Terms:
             np.concatenate([rows[unigrams >= 0], rows[:-1][known][inside]]),
             np.concatenate([unigrams[unigrams >= 0], bigrams]),
         )
-
-
-def _extend(numbers: array[int], tokens: Iterable[str], words: dict[str, int]) -> int:
-    """Appends the numbers of words, -1 for those not known; returns how many."""
-    before = len(numbers)
-    numbers.extend(words.get(token, -1) for token in tokens)
-    return len(numbers) - before
 
 
 WORD_BITS = 24
@@ -110,7 +91,6 @@ class Run:
     first_chunk: int  # that its entries count from
     length: int
     offset: int  # among the entries of all runs
-    sample: NDArray[np.uint64]  # every 4,096th entry
 
 
 @dataclass(frozen=True)
@@ -125,10 +105,11 @@ class SortedRuns:
     texts: int  # chunks that are not empty
     words_left_out: int  # occurrences of words that came after the first 16.7 million
 
-    @property
-    def length(self) -> int:
-        """Number of entries."""
-        return sum(run.length for run in self.runs)
+    def mapped(self, run: Run) -> NDArray[np.uint64]:
+        """The entries of a run; mapped pages count as memory, so drop it soon."""
+        if not run.length:  # nothing cannot be mapped
+            return np.zeros(0, np.uint64)
+        return np.memmap(self.entries, np.uint64, "r", run.offset * 8, (run.length,))
 
 
 class _Numbers(dict[str, int]):
@@ -158,7 +139,7 @@ def write_runs(texts: Iterable[str], folder: Path) -> SortedRuns:
             entries_file.write(entries.data)
             counts_file.write(counts.data)
             offset = runs[-1].offset + runs[-1].length if runs else 0
-            runs.append(Run(chunks, len(entries), offset, entries[::_SAMPLED].copy()))
+            runs.append(Run(chunks, len(entries), offset))
             chunks += len(lengths)
             left_out += int((flat == 0).sum())
 
@@ -303,60 +284,36 @@ class _Merge:
 def _parts(runs: SortedRuns) -> Iterator[tuple[_Keys, IntArray, NDArray[np.uint16]]]:
     """Entries of all runs by ranges of terms: terms, chunks and counts, sorted by term, chunk."""
     bounds = _bounds(runs)
-    cuts = [_cuts(runs, run, bounds) for run in runs.runs]
-    with runs.entries.open("rb") as entries_file, runs.counts.open("rb") as counts_file:
-        for number in range(len(bounds) + 1):
-            parts, counts = [], []
-            for run, cut in zip(runs.runs, cuts, strict=True):
-                length = cut[number + 1] - cut[number]
-                entries_file.seek((run.offset + cut[number]) * 8)
-                counts_file.seek((run.offset + cut[number]) * 2)
-                parts.append(np.fromfile(entries_file, np.uint64, length))
-                counts.append(np.fromfile(counts_file, np.uint16, length))
-            low = np.uint64((1 << CHUNK_BITS) - 1)
-            pairs = zip(parts, runs.runs, strict=True)
-            chunks = [(part & low).astype(np.int64) + run.first_chunk for part, run in pairs]
-            keys = np.concatenate(parts) >> np.uint64(CHUNK_BITS)
-            order = np.argsort(keys, kind="stable")
-            yield keys[order], np.concatenate(chunks)[order], np.concatenate(counts)[order]
+    cuts = [[0, *np.searchsorted(runs.mapped(run), bounds), run.length] for run in runs.runs]
+    low = np.uint64((1 << CHUNK_BITS) - 1)
+    for number in range(len(bounds) + 1):
+        keys, chunks, counts = [], [], []
+        for run, cut in zip(runs.runs, cuts, strict=True):
+            begin, length = run.offset + cut[number], cut[number + 1] - cut[number]
+            entries = np.fromfile(runs.entries, np.uint64, length, offset=begin * 8)
+            keys.append(entries >> np.uint64(CHUNK_BITS))
+            chunks.append((entries & low).astype(np.int64) + run.first_chunk)
+            counts.append(np.fromfile(runs.counts, np.uint16, length, offset=begin * 2))
+        joined = np.concatenate(keys)
+        order = np.argsort(joined, kind="stable")
+        yield joined[order], np.concatenate(chunks)[order], np.concatenate(counts)[order]
 
 
 def _bounds(runs: SortedRuns) -> _Keys:
     """Entries at which new terms begin, so that about as many lie between any two."""
-    sample = np.sort(np.concatenate([run.sample for run in runs.runs]))
-    parts = max(1, -(-runs.length // _PART))
+    sample = np.sort(np.concatenate([runs.mapped(run)[::_SAMPLED].copy() for run in runs.runs]))
+    parts = max(1, -(-sum(run.length for run in runs.runs) // _PART))
     chosen = sample[[len(sample) * part // parts for part in range(1, parts)]]
     shift = np.uint64(CHUNK_BITS)
     return np.unique((chosen >> shift) << shift)
 
 
-def _cuts(runs: SortedRuns, run: Run, bounds: _Keys) -> list[int]:
-    """Where the bounds lie among the entries of a run, its begin and end included."""
-    if not run.length:
-        return [0] * (len(bounds) + 2)
-    # Unmapped on return: mapped pages would count as this process's memory.
-    entries = np.memmap(runs.entries, np.uint64, "r", run.offset * 8, (run.length,))
-    return [0, *np.searchsorted(entries, bounds).tolist(), run.length]
-
-
 def _normalise(folder: Path, scale: NDArray[np.float64], *, common: int) -> None:
     """Multiplies all weights by the scale of their chunk, ``(n,)``, in place."""
-    length = len(np.load(folder / WEIGHTS, mmap_mode="r"))
-    with (folder / CHUNKS).open("rb") as chunks_file, (folder / WEIGHTS).open("r+b") as file:
-        chunks_file.seek(-4 * length, os.SEEK_END)
-        place = file.seek(-4 * length, os.SEEK_END)
-        for begin in range(0, length, _BLOCK):
-            count = min(_BLOCK, length - begin)
-            _multiply(file, place + 4 * begin, scale[np.fromfile(chunks_file, np.int32, count)])
-    with (folder / COMMON).open("r+b") as file:
-        place = file.seek(-4 * common * len(scale), os.SEEK_END)
-        for row in range(common):
-            _multiply(file, place + 4 * row * len(scale), scale)
-
-
-def _multiply(file: BinaryIO, place: int, factors: NDArray[np.float64]) -> None:
-    """Multiplies float32 numbers in a file."""
-    file.seek(place)
-    values = np.fromfile(file, np.float32, len(factors))
-    file.seek(place)
-    file.write((values * factors).astype(np.float32).data)
+    # Files are mapped anew for each part: mapped pages would count as this process's memory.
+    for begin in range(0, len(np.load(folder / CHUNKS, mmap_mode="r")), _BLOCK):
+        part = slice(begin, begin + _BLOCK)
+        chunks = np.load(folder / CHUNKS, mmap_mode="r")[part]
+        np.load(folder / WEIGHTS, mmap_mode="r+")[part] *= scale[chunks]
+    for row in range(common):
+        np.load(folder / COMMON, mmap_mode="r+").reshape(common, -1)[row] *= scale

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from condsim.contexts.corpus import open_array
 from condsim.contexts.index.building import (
@@ -18,7 +19,6 @@ from condsim.contexts.index.building import (
     STARTS,
     WEIGHTS,
     Terms,
-    Vectors,
     build_index,
 )
 from condsim.contexts.settings import HOW_TO_SPLIT
@@ -198,12 +198,8 @@ class TfidfIndex:
             count, and without known terms a cosine is 0.
         """
         vectors = self._terms.vectors([sentence, *others])
-        own = slice(0, vectors.starts[1])
-        rows = np.repeat(np.arange(len(others) + 1), np.diff(vectors.starts))
-        weights = np.zeros(len(self._terms), dtype=np.float32)
-        weights[vectors.terms[own]] = vectors.weights[own]
-        products = weights[vectors.terms] * vectors.weights
-        return np.bincount(rows, products, minlength=len(others) + 1)[1:].astype(np.float32)
+        found: FloatArray = vectors[1:] @ vectors[:1].toarray()[0]
+        return found
 
     def _search(self, sentences: Sequence[str], top_n: int) -> list[tuple[IntArray, FloatArray]]:
         """Searches batch by batch, each as large as the memory for scores allows."""
@@ -212,33 +208,31 @@ class TfidfIndex:
         memory = np.empty((size, self._chunks), dtype=np.float32)  # once: new pages are slow
         found = []
         for begin in range(0, len(sentences), size):
-            vectors = self._terms.vectors(sentences[begin : begin + size])
-            scores = memory[: len(vectors.starts) - 1]
+            vectors = self._terms.vectors(sentences[begin : begin + size]).tocoo()
+            scores = memory[: vectors.shape[0]]
             self._score_common(vectors, scores)
             self._add_rare(vectors, scores)
             found += [best(row, top_n) for row in scores]
         return found
 
-    def _score_common(self, vectors: Vectors, scores: FloatArray) -> None:
+    def _score_common(self, vectors: sparse.coo_array, scores: FloatArray) -> None:
         """Writes what the common terms give to the scores of all chunks, ``(m, chunks)``."""
-        row = self._row_of_common[vectors.terms]
+        row = self._row_of_common[vectors.col]
         is_common = row >= 0
         used, place = np.unique(row[is_common], return_inverse=True)
         queries = np.zeros((len(scores), len(used)), dtype=np.float32)
-        sentence = np.repeat(np.arange(len(scores)), np.diff(vectors.starts))
-        queries[sentence[is_common], place] = vectors.weights[is_common]
+        queries[vectors.row[is_common], place] = vectors.data[is_common]
         for begin in range(0, self._chunks, _BLOCK):
             part = slice(begin, begin + _BLOCK)
             np.matmul(queries, self._common[used, part], out=scores[:, part])
 
-    def _add_rare(self, vectors: Vectors, scores: FloatArray) -> None:
+    def _add_rare(self, vectors: sparse.coo_array, scores: FloatArray) -> None:
         """Adds the postings of all other terms to the scores, ``(m, chunks)``."""
-        begins, ends = self._starts[vectors.terms], self._starts[vectors.terms + 1]
-        sentence = np.repeat(np.arange(len(scores)), np.diff(vectors.starts))
+        begins, ends = self._starts[vectors.col], self._starts[vectors.col + 1]
         for place in np.flatnonzero(ends > begins).tolist():
             part = slice(begins[place], ends[place])
-            values = vectors.weights[place] * self._weights[part]
-            np.add.at(scores[sentence[place]], self._postings[part], values)
+            values = vectors.data[place] * self._weights[part]
+            np.add.at(scores[vectors.row[place]], self._postings[part], values)
 
 
 def best(scores: FloatArray, top_n: int) -> tuple[IntArray, FloatArray]:

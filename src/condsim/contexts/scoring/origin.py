@@ -146,13 +146,13 @@ class OriginScorer(PairScorer):
         total, before, logged = len(missing), self.without_contexts, time.monotonic()
         cost = self.cost(sentences=len({*first, *second}), pairs=total)
         _LOGGER.info("%s: %s", self.name, cost)
-        start = 0
-        for done, cosine in enumerate(self._cosines(first, second), start=1):
-            found[missing[done - 1]] = cosine
-            if kept is not None and (done - start == self._batch_size or done == total):
-                scores = found[missing[start:done]].tolist()
+        cosines = self._cosines(first, second)
+        for start in range(0, total, self._batch_size):
+            done = min(start + self._batch_size, total)
+            scores = list(islice(cosines, done - start))
+            found[missing[start:done]] = scores
+            if kept is not None:
                 kept.add(first[start:done], second[start:done], scores)
-                start = done
             if time.monotonic() - logged > _QUIET:
                 logged = time.monotonic()
                 _LOGGER.info("%s: %s of %s pairs", self.name, f"{done:,}", f"{total:,}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
+from scipy import sparse
 
 from condsim.contexts.corpus import Corpus, near_duplicate_key, spans
 from condsim.contexts.index import TfidfIndex
@@ -46,10 +46,8 @@ def diverse(
     return np.array(taken, np.int64)
 
 
-def _word_matrix(sentences: Sequence[str]) -> tuple[Any, NDArray[np.float32]]:
+def _word_matrix(sentences: Sequence[str]) -> tuple[sparse.csr_array, NDArray[np.float32]]:
     """Which words each sentence has, ``(k, words)`` sparse, and how many, ``(k,)``."""
-    from scipy import sparse
-
     numbers: dict[str, int] = {}
     columns: list[int] = []
     starts = [0]
@@ -222,9 +220,6 @@ def _rank_in_group(groups: IntArray) -> IntArray:
 def _descending(scores: FloatArray) -> IntArray:
     """Places by score, best first; ties in their order, NaN last."""
     return np.argsort(-scores, kind="stable")
-
-
-_LOGGER = logging.getLogger("condsim.contexts")
 
 
 @dataclass(frozen=True)
