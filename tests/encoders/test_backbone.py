@@ -39,6 +39,14 @@ def test_resolve_backbone_folder_is_itself(tmp_path: Path) -> None:
     assert resolve_backbone(str(tmp_path)) == str(tmp_path)
 
 
+def test_resolve_backbone_in_a_home_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "models").mkdir()
+    assert resolve_backbone("~/models") == str(tmp_path / "models")
+
+
 def test_resolve_backbone_hub_name_is_unchanged() -> None:
     assert resolve_backbone("someone/some-model") == "someone/some-model"
 

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from sentence_transformers import CrossEncoder, SentenceTransformer
 
 import condsim
 from condsim.cli.main import run
-from condsim.errors import InputError
+from condsim.errors import InputError, ModelError
 from condsim.evaluation import Report
 from condsim.tasks import load_csts
 from condsim.training import build_model, build_run, fit, save_recipe
@@ -117,6 +118,33 @@ def test_fit_interrupted_and_resumed_ends_bit_equal(
     assert weights_of(tmp_path / "stopped") == weights_of(tmp_path / "whole")
 
 
+def test_fit_patience_counts_on_when_resumed(tmp_path, tiny_recipe, fit_interrupted):
+    # Nothing moves, so the first epoch is the best and the three after it are no better.
+    recipe = tiny_recipe.replaced(patience=3, epochs=8, learning_rate=1e-12)
+    with pytest.raises(KeyboardInterrupt):
+        fit_interrupted(recipe, tmp_path / "run", step=20)  # in the third epoch of 9 steps
+    result = fit(recipe, tmp_path / "run", resume=True)
+    assert result is not None
+    assert len(result.dev_spearman) == 4
+
+
+def test_fit_that_fails_gives_ctrl_c_back(tmp_path, tiny_recipe, monkeypatch):
+    def diverged(*_, **__):
+        raise ModelError("every score must be a finite number")
+
+    monkeypatch.setattr("condsim.training.trainer.DevEvaluator.__call__", diverged)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(ModelError):
+        fit(tiny_recipe, tmp_path / "run")
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_fit_in_a_thread_trains(tmp_path, tiny_recipe):
+    with ThreadPoolExecutor(1) as pool:
+        result = pool.submit(fit, tiny_recipe.replaced(epochs=1), tmp_path / "run").result()
+    assert result is not None
+
+
 def test_fit_ccl_saves_no_projection_head(tmp_path, tiny_recipe, weights_of):
     fit(tiny_recipe.replaced(epochs=1, objective=CCL), tmp_path / "ccl")
     fit(tiny_recipe.replaced(epochs=1), tmp_path / "plain")
@@ -137,6 +165,14 @@ def test_fit_train_rows_takes_whole_pairs(tmp_path, tiny_recipe):
     result = fit(tiny_recipe.replaced(epochs=1, train_rows=21), tmp_path / "run")
     assert result is not None
     assert json.loads((tmp_path / "run" / "training.json").read_text())["train"]["rows"] in (20, 21)
+
+
+def test_fit_train_rows_below_every_pair_says_so(tmp_path, tiny_recipe):
+    rows = [f"The man runs.,A dog sits.,the color {number},{1 + number % 5}" for number in range(6)]
+    (tmp_path / "train.csv").write_text("sentence1,sentence2,condition,label\n" + "\n".join(rows))
+    recipe = tiny_recipe.replaced(train=str(tmp_path / "train.csv"), train_rows=4)
+    with pytest.raises(InputError, match=r"'train_rows' is 4, and the first .* more rows, 6"):
+        fit(recipe, tmp_path / "run")
 
 
 @pytest.mark.parametrize("inputs", ["condition", "sentences"])

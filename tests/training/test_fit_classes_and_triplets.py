@@ -104,9 +104,7 @@ def test_fit_triplet_chooses_the_epoch_by_accuracy(tmp_path, recipes):
     result = fit(recipes["triplet"].replaced(epochs=3), tmp_path / "run")
     assert result is not None
     assert len(result.dev_accuracy) == len(result.dev_spearman) == 3
-    assert history(tmp_path / "run")["dev_accuracy_by_epoch"] == [
-        round(value, 3) for value in result.dev_accuracy
-    ]
+    assert history(tmp_path / "run")["dev_accuracy_by_epoch"] == list(result.dev_accuracy)
     assert f"dev accuracy {max(result.dev_accuracy):.1f}" in result.summary()
     facts = json.loads((tmp_path / "run" / "condsim.json").read_text())["facts"]
     assert facts["dev_accuracy"] == pytest.approx(max(result.dev_accuracy), abs=0.05)
@@ -115,7 +113,7 @@ def test_fit_triplet_chooses_the_epoch_by_accuracy(tmp_path, recipes):
     model = condsim.load(str(tmp_path / "run"))
     pairs = dev.pairs()
     scores = model.score(list(pairs.sentences1), list(pairs.sentences2), scale="raw")
-    assert 100 * dev.accuracy(scores) == pytest.approx(max(result.dev_accuracy))
+    assert 100 * dev.accuracy(scores) == pytest.approx(max(result.dev_accuracy), abs=1e-3)
 
 
 def test_fit_triplet_learns(tmp_path, recipes):

@@ -122,6 +122,13 @@ def test_read_mixture_same_criterion_in_other_words_is_one_list(mixture):
     assert set(mixture.columns["list_ids"][mixture.units["train"].items[0]]) == {-1}
 
 
+def test_read_mixture_source_of_no_whole_unit_raises(recipe):
+    groups = recipe.sources["groups"].replaced(rows=5)  # each group has 12
+    recipe = recipe.replaced(sources={"groups": groups})
+    with pytest.raises(InputError, match=r"'groups' has nothing to train on.*'rows'"):
+        read_mixture(load_task(recipe.train), recipe, dimension=32)
+
+
 def test_sampler_batches_have_the_shares_and_whole_units(mixture):
     batches = draw(mixture)
     sizes = [len(inputs_in(mixture, batch)) for batch in batches]

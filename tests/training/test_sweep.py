@@ -309,6 +309,30 @@ def test_sweep_held_out_is_scored_once_and_never_chooses(
     assert (output / "test.json").read_bytes() == before
 
 
+def test_sweep_of_classes_and_without_conditions_ends(tmp_path, write, runs, monkeypatch):
+    class Scorer:
+        name = "fake"
+
+        def __init__(self, folder):
+            pass
+
+        def score(self, sentences1, sentences2, conditions):
+            return np.linspace(0, 1, len(sentences1), dtype=np.float32)
+
+    monkeypatch.setattr(module, "load_trained", Scorer)
+    rows = [f"A dog runs {n}.\tA cat sits {n}.\t" for n in range(9)]
+    nli = ["premise\thypothesis\tlabel", *(f"{row}entailment" for row in rows)]
+    (tmp_path / "nli.tsv").write_text("\n".join(nli))
+    files = {name: tmp_path / f"{name}.tsv" for name in ("dev", "test")}
+    for number, path in enumerate(files.values()):
+        scored = [f"{row}{(n + number) % 2}" for n, row in enumerate(rows)]
+        path.write_text("\n".join(["sentence1\tsentence2\tscore", *scored]))
+    changed = {"train": str(tmp_path / "nli.tsv"), "dev": str(files["dev"])}
+    path = write(set={**changed, "objective": {"softmax": 1}}, test=str(files["test"]), seeds=1)
+    found = run_sweep(load_sweep(path), tmp_path / "out")
+    assert found.held_out.rows == 9
+
+
 def test_sweep_held_out_added_later_is_scored(tmp_path, write, runs, held_out, monkeypatch):
     run_sweep(load_sweep(write()), tmp_path / "out")
     monkeypatch.setattr(module, "_score_held_out", lambda *_: pytest.fail("reached"))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from condsim.encoders import load_backbone
 from condsim.tasks import load_task
-from condsim.training import build_run
+from condsim.training import build_run, warn_of_cuts
 
 LONG = "The man throws a red ball and runs in the street. " * 8
 
@@ -24,6 +25,12 @@ def test_inputs_over_the_limit_are_counted(tmp_path, tiny_recipe, caplog, encode
     cut = {"cross-encoder": "6 of 6", "bi-encoder": "1 of 7", "tri-encoder": "1 of 8"}[encoder]
     expected = f"{cut} different inputs to train on have more than 48 tokens"
     assert expected in caplog.text
+
+
+def test_inputs_of_few_characters_and_many_tokens_are_counted(tiny_roberta_backbone, caplog):
+    tokenizer = load_backbone(str(tiny_roberta_backbone)).tokenizer
+    warn_of_cuts(["\u72d7" * 20, "a dog"], tokenizer, 48)  # three tokens a character
+    assert "1 of 2 different inputs to train on have more than 48 tokens" in caplog.text
 
 
 def test_inputs_within_the_limit_are_silent(tmp_path, tiny_recipe, caplog):

@@ -24,7 +24,7 @@ from transformers import AutoConfig, PretrainedConfig
 from transformers.utils import logging
 
 from condsim.errors import InputError, ModelError, unknown_name
-from condsim.files import sha256_of
+from condsim.files import expanded, sha256_of
 
 
 @contextmanager
@@ -91,8 +91,8 @@ def resolve_backbone(name: str) -> str:
     Raises:
         ModelError: If a path does not exist, or the packaged weights are not the published ones.
     """
-    if Path(name).is_dir():
-        return name
+    if expanded(name).is_dir():
+        return str(expanded(name))
     if name.count("/") > 1 or name.startswith((".", "/", "~")):
         raise ModelError(f"The backbone folder {name!r} does not exist.")
     if name not in _MINILM_NAMES or importlib.util.find_spec(_MINILM_PACKAGE) is None:

@@ -49,8 +49,9 @@ class WeightedSumLoss(nn.Module):
         self.model = model
         self.weights = checked_weights(weights)
         self.options = options or LossOptions()
-        projected = (name for name, one in OBJECTIVES.items() if one.compares == "projections")
-        self._projected = [name for name in projected if name in self.weights]
+        self._projected = [
+            name for name in self.weights if OBJECTIVES[name].compares == "projections"
+        ]
         self.head = new_head(model) if self._projected else None
         self._with_view = any(OBJECTIVES[name].load().needs_view for name in self._projected)
 
@@ -308,9 +309,6 @@ def _cosines(vectors: Tensor) -> Tensor:
     return (unit @ unit.T).diagonal_scatter(torch.ones(len(unit), device=unit.device))
 
 
-_APPLICABLE = tuple(name for name, objective in OBJECTIVES.items() if objective.cross_encoder)
-
-
 class CrossEncoderSimilarityLoss(nn.Module):
     """A weighted sum of objectives over the raw score of a cross-encoder (C-STS §4.1).
 
@@ -344,12 +342,13 @@ class CrossEncoderSimilarityLoss(nn.Module):
         super().__init__()
         levels = "classification" in weights
         self.weights = checked_weights(weights, kind="levels" if levels else None)
+        usable = [name for name, objective in OBJECTIVES.items() if objective.cross_encoder]
         for name in self.weights:
-            if name not in _APPLICABLE:
+            if name not in usable:
                 raise InputError(
                     f"The objective {name!r} does not apply to a cross-encoder: it needs a "
                     "separate conditional encoding of each sentence (C-STS §4.1). Use one of "
-                    f"{', '.join(_APPLICABLE)}, or a bi- or tri-encoder."
+                    f"{', '.join(usable)}, or a bi- or tri-encoder."
                 )
         if (model.num_labels > 1) != levels:
             wanted = "one for each label" if levels else "one output, the similarity"

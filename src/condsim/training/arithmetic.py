@@ -68,7 +68,7 @@ def choose_arithmetic(
     if process.num_processes > 1:
         broadcast_object_list(chosen)
     arithmetic = Arithmetic(**chosen[0])
-    _set_attention(_backbone(model), arithmetic.attention)
+    _set_attention(backbone_of(model), arithmetic.attention)
     return arithmetic
 
 
@@ -81,7 +81,7 @@ def _noted(output: Path) -> Arithmetic | None:
 
 
 def _chosen(model: SentenceTransformer | CrossEncoder, recipe: Recipe) -> Arithmetic:
-    backbone = _backbone(model)
+    backbone = backbone_of(model)
     own = str(backbone.config._attn_implementation)
     wanted = own if recipe.attention == "auto" else recipe.attention
     if recipe.precision != "auto" or model.device.type != "cpu":
@@ -98,7 +98,8 @@ def _chosen(model: SentenceTransformer | CrossEncoder, recipe: Recipe) -> Arithm
     return Arithmetic(bfloat16=kind == "bfloat16", attention=attention, texts_per_second=speeds)
 
 
-def _backbone(model: SentenceTransformer | CrossEncoder) -> PreTrainedModel:
+def backbone_of(model: SentenceTransformer | CrossEncoder) -> PreTrainedModel:
+    """The transformer in an encoder."""
     return next(one for one in model.modules() if isinstance(one, PreTrainedModel))
 
 

@@ -70,20 +70,15 @@ class PairBatchSampler(DefaultBatchSampler):
     ) -> None:
         if len(pair_ids) == 0:
             raise InputError("There are no labelled rows to train on.")
-        super().__init__(range(len(pair_ids)), batch_size=batch_size, drop_last=drop_last)
+        rows = range(len(pair_ids))
+        super().__init__(rows, batch_size=batch_size, drop_last=drop_last, seed=seed)
         # accelerate would leave out every batch that is not of exactly this size.
         self.batch_size = None  # type: ignore[assignment]
-        self.seed = seed
-        self.epoch = 0
         self._groups = group_rows(pair_ids, batch_size=batch_size)
         self._sizes = np.array([len(group) for group in self._groups])
         self._lengths = np.array([int(lengths[group].max()) for group in self._groups])
         self._window = _BATCHES_PER_WINDOW * batch_size if length_grouped else 0
         self._slots = self._plan(batch_size)
-
-    def set_epoch(self, epoch: int) -> None:
-        """Chooses the epoch that the next iteration draws."""
-        self.epoch = epoch
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -170,19 +165,13 @@ class SourceBatchSampler(DefaultBatchSampler):
 
     def __init__(self, mixture: Mixture, *, batch_size: int, batches: int, seed: int) -> None:
         """Makes the sampler; a batch has ``batch_size`` distinct inputs on average."""
-        super().__init__(range(len(mixture)), batch_size=batch_size, drop_last=False)
+        super().__init__(range(len(mixture)), batch_size=batch_size, drop_last=False, seed=seed)
         # accelerate would leave out every batch that is not of exactly this size.
         self.batch_size = None  # type: ignore[assignment]
-        self.epoch = 0
         self._sources = tuple(mixture.units.values())
         shares = np.array([one.share for one in self._sources])
         self._quotas = batch_size * shares / shares.sum()  # (sources,)
         self._batches = batches
-        self._seed = seed
-
-    def set_epoch(self, epoch: int) -> None:
-        """Chooses the epoch that the next iteration draws."""
-        self.epoch = epoch
 
     def __len__(self) -> int:
         return self._batches
@@ -212,7 +201,7 @@ class SourceBatchSampler(DefaultBatchSampler):
     def _drawn(self, number: int, source: Units) -> Iterator[tuple[IntArray, int]]:
         """Units of a source and their costs, without end."""
         for turn in count():
-            order = np.random.default_rng((self._seed, number, turn)).permutation(len(source.items))
+            order = np.random.default_rng((self.seed, number, turn)).permutation(len(source.items))
             for place in order.tolist():
                 yield source.items[place], int(source.costs[place])
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
@@ -93,17 +96,23 @@ class InterruptCallback(TrainerCallback):
 
     def __init__(self) -> None:
         self.interrupted = False  # whether the run was ended this way
-        self._previous: object = None
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Takes over Ctrl-C in the block; does nothing in a thread, where Python forbids it."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        previous = signal.signal(signal.SIGINT, self._interrupt)
+        try:
+            yield
+        finally:
+            if previous is not None:  # one of C code cannot be given back
+                signal.signal(signal.SIGINT, previous)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         self.interrupted = True
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a second Ctrl-C stops at once
-
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
-    ) -> None:
-        """Takes over Ctrl-C."""
-        self._previous = signal.signal(signal.SIGINT, self._interrupt)
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
@@ -121,12 +130,23 @@ class InterruptCallback(TrainerCallback):
             control.should_evaluate = False
             control.should_save = False
 
-    def on_train_end(
+
+class PatienceCallback(TrainerCallback):
+    """Ends the run once the dev figure has not risen for so many epochs."""
+
+    # The library's own callback would count from 0 again in a run that is resumed.
+
+    def __init__(self, epochs: int) -> None:
+        self._epochs = epochs
+
+    def on_evaluate(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
-        """Gives Ctrl-C back."""
-        if callable(self._previous):
-            signal.signal(signal.SIGINT, self._previous)
+        """Counts the epochs since the first of the best ones."""
+        key = f"eval_{args.metric_for_best_model}"
+        figures = [entry[key] for entry in state.log_history if key in entry]
+        if len(figures) > self._epochs + figures.index(max(figures)):
+            control.should_training_stop = True
 
 
 class CheckpointCallback(TrainerCallback):

@@ -52,7 +52,7 @@ def load_train(recipe: Recipe) -> TrainingData:
         return load_nli(recipe.train)
     if recipe.data_objective == "triplet":
         return load_triplets(recipe.train)
-    return load_task(recipe.train)
+    return load_task(recipe.train, require_labels=True)
 
 
 def load_dev(recipe: Recipe) -> DevData:
@@ -111,6 +111,11 @@ def used_rows(train: TrainingData, recipe: Recipe) -> TrainingData:
     order = generator.permutation(int(pair_ids.max()) + 1)  # (pairs,)
     sizes = np.bincount(pair_ids)[order]
     chosen = order[np.cumsum(sizes) <= wanted]
+    if not len(chosen):
+        raise InputError(
+            f"The recipe key 'train_rows' is {wanted}, and the first pair drawn of {rows.name} has "
+            f"more rows, {sizes[0]}. Whole pairs are drawn; ask for more."
+        )
     return rows.take(np.flatnonzero(np.isin(pair_ids, chosen)))
 
 
@@ -161,17 +166,6 @@ def _of_task(rows: Task, recipe: Recipe, *, separator: str) -> TrainingSet:
         )
     if recipe.pair_terms and pairing.ties:
         _LOGGER.info("%s: %d pairs with equal labels are %s", rows.name, pairing.ties, recipe.ties)
-    conditions = rows.conditions or ("",) * len(rows)
-    texts = zip(rows.sentences1, rows.sentences2, conditions, strict=True)
-    return TrainingSet(
-        dataset=_columns(rows, pairing.pair_ids, recipe, separator=separator),
-        pair_ids=pairing.pair_ids,
-        lengths=np.array([max(len(a), len(b)) + len(c) for a, b, c in texts], dtype=np.int64),
-    )
-
-
-def _columns(rows: Task, pair_ids: IntArray, recipe: Recipe, *, separator: str) -> Dataset:
-    """Turns labelled rows into training columns: for a cross-encoder one, else two."""
     sentences1, sentences2, conditions = rows.sentences1, rows.sentences2, rows.conditions
     columns: dict[str, Sequence[Any]] = {"sentence1": sentences1, "sentence2": sentences2}
     if recipe.encoder == "cross-encoder":
@@ -190,11 +184,14 @@ def _columns(rows: Task, pair_ids: IntArray, recipe: Recipe, *, separator: str) 
             name: conditional_sentences(texts, conditions, order=recipe.order)
             for name, texts in columns.items()
         }
-    gold = rows.gold.tolist()
-    if not conditions:
-        return Dataset.from_dict({**columns, "label": gold})
-    labels = [list(pair) for pair in zip(gold, pair_ids.tolist(), strict=True)]
-    return Dataset.from_dict({**columns, "label": labels})
+    gold, ids = rows.gold.tolist(), pairing.pair_ids.tolist()
+    columns["label"] = list(map(list, zip(gold, ids, strict=True))) if conditions else gold
+    texts = zip(sentences1, sentences2, conditions or ("",) * len(rows), strict=True)
+    return TrainingSet(
+        dataset=Dataset.from_dict(columns),
+        pair_ids=pairing.pair_ids,
+        lengths=np.array([max(len(a), len(b)) + len(c) for a, b, c in texts], dtype=np.int64),
+    )
 
 
 def warn_of_cuts(
@@ -210,9 +207,9 @@ def warn_of_cuts(
     if limit is None:
         return
     distinct = {one if isinstance(one, str) else tuple(one) for one in inputs}
-    # A token has a character or more, so few inputs have to be counted.
+    # A token has a byte or more, so few inputs have to be counted.
     extra = tokenizer.num_special_tokens_to_add(pair=True)
-    long = [one for one in distinct if sum(map(len, one)) > limit - extra]
+    long = [one for one in distinct if len("".join(one).encode()) > limit - extra]
     if not long:
         return
     tokenised = tokenizer([list(one) if isinstance(one, tuple) else one for one in long])

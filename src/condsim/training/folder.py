@@ -42,6 +42,8 @@ class FinishedRun:
         dev_spearman: Spearman x100 on the dev file after each epoch.
         seconds: Wall-clock time of the process that finished it.
         train_revision: First 12 hex digits of the SHA-256 of the training file.
+        dev_accuracy: Percentage of the triplets of the dev file whose anchor is nearer to its
+            positive, after each epoch; empty where the dev file has no triplets.
     """
 
     folder: Path
@@ -50,6 +52,22 @@ class FinishedRun:
     dev_spearman: tuple[float, ...]
     seconds: float
     train_revision: str
+    dev_accuracy: tuple[float, ...] = ()
+
+    def summary(self) -> str:
+        """Says in one line where the model is and how it does."""
+        best = self.report.model.metrics["spearman"]
+        floor = self.report.baselines[0]
+        source = "the condition alone" if floor.name == "condition-only" else floor.name
+        accuracy = ""
+        if self.dev_accuracy:
+            kept = max(self.dev_accuracy) if self.recipe.keep == "best" else self.dev_accuracy[-1]
+            accuracy = f"dev accuracy {kept:.1f}, "
+        return (
+            f"{self.folder}: {accuracy}dev Spearman {best.value:.1f} "
+            f"[{best.low:.1f}, {best.high:.1f}]; "
+            f"from {source} {floor.metrics['spearman'].value:.1f}"
+        )
 
 
 def finished_run(folder: Path) -> FinishedRun | None:
@@ -72,6 +90,7 @@ def finished_run(folder: Path) -> FinishedRun | None:
             dev_spearman=tuple(history["dev_spearman_by_epoch"]),
             seconds=float(history["seconds"]),
             train_revision=str(history["train"]["revision"]),
+            dev_accuracy=tuple(history.get("dev_accuracy_by_epoch", ())),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder} holds a run that cannot be read back: {error}") from error

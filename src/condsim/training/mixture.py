@@ -101,6 +101,11 @@ class _Table:
 
     def add_units(self, name: str, share: float, units: Sequence[Sequence[int]]) -> None:
         """Adds what is drawn of a source; a unit too large for a batch is cut."""
+        if not units:
+            raise InputError(
+                f"The source {name!r} has nothing to train on: its file is empty, or its key "
+                "'rows' is below the number of rows of the group drawn first."
+            )
         pieces = [np.array(one) for unit in units for one in self._pieces(unit)]
         first, second = self.columns["first"], self.columns["second"]
         costs = [len({side[item] for item in one for side in (first, second)}) for one in pieces]

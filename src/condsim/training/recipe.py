@@ -242,11 +242,7 @@ class Recipe(Settings):
     @property
     def pair_terms(self) -> tuple[str, ...]:
         """The objectives that compare the two rows of a sentence pair."""
-        return tuple(
-            name
-            for name, objective in OBJECTIVES.items()
-            if name in self.terms and objective.compares == "pairs"
-        )
+        return tuple(name for name in self.terms if OBJECTIVES[name].compares == "pairs")
 
     @property
     def data_objective(self) -> str | None:

@@ -6,7 +6,6 @@ import json
 import logging
 import shutil
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -14,7 +13,6 @@ from accelerate import PartialState
 
 from condsim.encoders import without_progress_bars
 from condsim.errors import CondSimError
-from condsim.evaluation import Report
 from condsim.files import write_text
 from condsim.kept import locked
 from condsim.training.data import DevData, TrainingData, load_data, revisions_of, used_rows
@@ -38,34 +36,8 @@ from condsim.training.trainer import Run, build_run
 _LOGGER = logging.getLogger("condsim")
 
 
-@dataclass(frozen=True)
-class TrainingResult:
-    """What a finished run is worth."""
-
-    output: Path  # the model folder
-    report: Report  # the evaluation on the dev file
-    dev_spearman: tuple[float, ...]  # Spearman x100 on the dev file after each epoch
-    seconds: float  # wall-clock time of this process, training and evaluation
-    # Percentage of the triplets of the dev file whose anchor is nearer to its positive, after each
-    # epoch; empty where the dev file has no triplets.
-    dev_accuracy: tuple[float, ...] = ()
-    accuracy: float | None = None  # that of the epoch that was kept
-
-    def summary(self) -> str:
-        """Says in one line where the model is and how it does."""
-        best = self.report.model.metrics["spearman"]
-        floor = self.report.baselines[0]
-        source = "the condition alone" if floor.name == "condition-only" else floor.name
-        accuracy = "" if self.accuracy is None else f"dev accuracy {self.accuracy:.1f}, "
-        return (
-            f"{self.output}: {accuracy}dev Spearman {best.value:.1f} "
-            f"[{best.low:.1f}, {best.high:.1f}]; "
-            f"from {source} {floor.metrics['spearman'].value:.1f}"
-        )
-
-
 @without_progress_bars()
-def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> TrainingResult | None:
+def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> FinishedRun | None:
     """Trains by a recipe and writes the model folder.
 
     The folder holds the model as sentence-transformers saves it, ``condsim.json`` (order and
@@ -81,7 +53,7 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> TrainingResult
         resume: Whether to go on from the last complete checkpoint.
 
     Returns:
-        The result; None in the processes of a multi-process run that are not the main one.
+        The finished run; None in the processes of a multi-process run but the main one.
 
     Raises:
         KeyboardInterrupt: If Ctrl-C ended the run; what was done up to then can be resumed.
@@ -103,15 +75,14 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> TrainingResult
     checkpoint = run.last_checkpoint(output) if resume else None
     if checkpoint is not None:
         _LOGGER.info("going on from %s", checkpoint.name)
-    with writes_told(output):
+    with run.interrupt.listening(), writes_told(output):
         run.trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if run.interrupt.interrupted and run.trainer.state.global_step < run.trainer.state.max_steps:
         raise KeyboardInterrupt
-    result = None
     if process.is_main_process:
-        result = _finish(run, recipe, train, dev, output, started=started)
+        _finish(run, recipe, train, dev, output, started=started)
     process.wait_for_everyone()
-    return result
+    return finished_run(output) if process.is_main_process else None
 
 
 def close_process_group() -> None:
@@ -125,39 +96,30 @@ def close_process_group() -> None:
 
 def _finish(
     run: Run, recipe: Recipe, train: TrainingData, dev: DevData, output: Path, *, started: float
-) -> TrainingResult:
+) -> None:
     """Writes what the folder of a trained model holds, the report last."""
     report = write_model(run.model, recipe, output, train=train, dev=dev)
-    accuracy = _percent_by_epoch(run, "eval_accuracy")
-    result = TrainingResult(
-        output=output,
-        report=report,
-        dev_spearman=_percent_by_epoch(run, "eval_spearman"),
-        dev_accuracy=accuracy,
-        accuracy=max(accuracy if recipe.keep == "best" else accuracy[-1:], default=None),
-        seconds=time.monotonic() - started,
-    )
     rows = len(used_rows(train, recipe))
     history: dict[str, object] = {
         "recipe": recipe.model_dump(),
         "train": {"name": train.name, "revision": train.revision, "rows": rows},
-        "dev_spearman_by_epoch": [round(value, 3) for value in result.dev_spearman],
+        "dev_spearman_by_epoch": _percent_by_epoch(run, "eval_spearman"),
     }
     if run.sources:
         history["sources"] = run.sources
     history["precision"] = run.arithmetic.model_dump()
-    if result.dev_accuracy:
-        history["dev_accuracy_by_epoch"] = [round(value, 3) for value in result.dev_accuracy]
-    history["seconds"] = round(result.seconds, 1)
+    if accuracy := _percent_by_epoch(run, "eval_accuracy"):
+        history["dev_accuracy_by_epoch"] = accuracy
+    history["seconds"] = round(time.monotonic() - started, 1)
     write_text(output / HISTORY, json.dumps(history, indent=2))
     shutil.rmtree(output / CHECKPOINTS, ignore_errors=True)
     report.to_json(output / REPORT)
-    return result
 
 
-def _percent_by_epoch(run: Run, key: str) -> tuple[float, ...]:
+def _percent_by_epoch(run: Run, key: str) -> list[float]:
     """A dev metric x100 after each epoch."""
-    return tuple(100 * entry[key] for entry in run.trainer.state.log_history if key in entry)
+    log = run.trainer.state.log_history
+    return [round(100 * entry[key], 3) for entry in log if key in entry]
 
 
 def run_or_resume(recipe: Recipe, folder: Path, *, wait: bool = True) -> FinishedRun | None:
@@ -187,13 +149,11 @@ def run_or_resume(recipe: Recipe, folder: Path, *, wait: bool = True) -> Finishe
 
 def _train(recipe: Recipe, folder: Path) -> FinishedRun | None:
     started = folder / RECIPE
-    if started.is_file():
-        known = load_recipe(started)
-        check_same(recipe, known, folder)
-        fit(known, folder, resume=True)
-    else:
-        fit(recipe, folder)
-    return finished_run(folder)
+    if not started.is_file():
+        return fit(recipe, folder)
+    known = load_recipe(started)
+    check_same(recipe, known, folder)
+    return fit(known, folder, resume=True)
 
 
 def _finished(recipe: Recipe, folder: Path) -> FinishedRun | None:

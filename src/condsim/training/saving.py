@@ -15,14 +15,12 @@ from pathlib import Path
 
 import torch
 import yaml
-from safetensors import safe_open
-from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 
 from condsim.encoders import cross_encoder_inputs, without_progress_bars
 from condsim.errors import InputError
 from condsim.evaluation import Report, measure, score_rows, to_markdown
-from condsim.files import replacing, write_text
+from condsim.files import write_text
 from condsim.scorers import (
     ConditionOnlyScorer,
     EncoderScorer,
@@ -31,37 +29,11 @@ from condsim.scorers import (
     load_trained,
 )
 from condsim.tasks import Triplets
-from condsim.training.data import (
-    DevData,
-    TrainingData,
-    dev_pairs,
-    load_data,
-    used_rows,
-)
+from condsim.training.data import DevData, TrainingData, dev_pairs, load_data, used_rows
 from condsim.training.folder import HISTORY, RECIPE, REPORT, prepare_output
 from condsim.training.recipe import Recipe, load_recipe
 from condsim.training.trainer import Model, build_model, scorer_of
-from condsim.types import Task
-
-
-def store_as_float16(folder: Path) -> None:
-    """Rewrites the weights of a model folder in float16 and notes that float32 is to be used."""
-    # transformers takes the number format from ``config.json``, so whoever loads it computes in
-    # float32, with weights rounded to 11 significant bits.
-    for path in sorted(folder.rglob("*.safetensors")):
-        with safe_open(path, framework="pt") as weights:
-            metadata = weights.metadata()
-            tensors = {name: weights.get_tensor(name) for name in weights.keys()}
-        halved = {
-            name: value.to(torch.float16) if value.is_floating_point() else value
-            for name, value in tensors.items()
-        }
-        with replacing(path) as partial:
-            save_file(halved, partial, metadata=metadata)
-    config = folder / "config.json"
-    content = json.loads(config.read_text(encoding="utf-8"))
-    content["dtype"] = "float32"
-    write_text(config, json.dumps(content, indent=2) + "\n")
+from condsim.types import Scorer, Task
 
 
 def model_card(
@@ -69,8 +41,8 @@ def model_card(
     report: Report,
     *,
     train: TrainingData,
-    runs: int = 1,
-    base_model: str | None = None,
+    runs: int,
+    base_model: str,
 ) -> str:
     """Writes a model card in Markdown."""
     # No row of the training data is quoted: C-STS asks that its rows not be published.
@@ -104,7 +76,7 @@ def model_card(
             **({"license": recipe.license} if recipe.license else {}),
             "library_name": "sentence-transformers",
             "pipeline_tag": "sentence-similarity",
-            "base_model": base_model or recipe.backbone,
+            "base_model": base_model,
             "tags": ["condsim", "conditional-similarity", "c-sts", recipe.encoder],
         },
         sort_keys=False,
@@ -123,6 +95,14 @@ def model_card(
         table=to_markdown(report),
         keys=yaml.safe_dump(recipe.model_dump(), sort_keys=False),
     )
+
+
+def floor_of(train: TrainingData, task: Task) -> tuple[Sequence[str], Scorer | None]:
+    """Baselines of a trained model: word overlap, or the condition alone as ``train`` has it."""
+    alone = None
+    if isinstance(train, Task) and train.conditions:
+        alone = ConditionOnlyScorer().fit_task(train)
+    return () if task.conditions else ("word-overlap",), alone
 
 
 def write_model(
@@ -146,9 +126,16 @@ def write_model(
     accuracy = {}
     if isinstance(dev, Triplets):
         accuracy["dev_accuracy"] = round(100 * dev.accuracy(raw), 1)
+    if float16:
+        model.half()
     model.save_pretrained(str(output), create_model_card=False)
     if float16:
-        store_as_float16(output)
+        # transformers takes the number format from here, so whoever loads the model computes in
+        # float32, with weights rounded to 11 significant bits.
+        config = output / "config.json"
+        content = json.loads(config.read_text(encoding="utf-8"))
+        write_text(config, json.dumps({**content, "dtype": "float32"}, indent=2) + "\n")
+    base_model = base_model or recipe.backbone
     settings = Settings(
         kind=recipe.encoder,
         name=recipe.name,
@@ -160,7 +147,7 @@ def write_model(
         inputs=recipe.inputs,
         facts={
             "parameters": sum(weight.numel() for weight in model.parameters()),
-            "base_model": base_model or recipe.backbone,
+            "base_model": base_model,
             "training_data": f"{train.name} {train.revision}",
             "dev_data": f"{dev.name} {dev.revision}",
             **({"license": recipe.license} if recipe.license else {}),
@@ -170,13 +157,10 @@ def write_model(
     settings.save(output)
     written = score_rows(load_trained(str(output)), rows)
     # Not the calibrated scores: those are fitted to these very rows.
+    values = raw if written.raw is None else written.raw
+    baselines, alone = floor_of(train, pairs)
     report = measure(
-        replace(written, values=raw if written.raw is None else written.raw),
-        pairs,
-        baselines=() if pairs.conditions else ("word-overlap",),
-        condition_only=ConditionOnlyScorer().fit_task(train)
-        if isinstance(train, Task) and train.conditions
-        else None,
+        replace(written, values=values), pairs, baselines=baselines, condition_only=alone
     )
     if dev.revision != train.revision:
         spearman = round(report.model.metrics["spearman"].value, 1)

@@ -24,13 +24,7 @@ from sentence_transformers import (
 from sentence_transformers.base.evaluation.evaluator import BaseEvaluator
 from sentence_transformers.base.model_card import BaseModelCardCallback
 from torch import nn
-from transformers import (
-    EarlyStoppingCallback,
-    PreTrainedModel,
-    PrinterCallback,
-    TrainerCallback,
-    set_seed,
-)
+from transformers import PrinterCallback, TrainerCallback, set_seed
 
 from condsim.encoders import (
     build_bi_encoder,
@@ -49,14 +43,15 @@ from condsim.losses import (
     WeightedSumLoss,
 )
 from condsim.scorers import CrossEncoderScorer, EncoderScorer
-from condsim.tasks import NLI_CLASSES, Pairing, Triplets, pair_rows
-from condsim.training.arithmetic import Arithmetic, choose_arithmetic
+from condsim.tasks import NLI_CLASSES, Triplets, pair_rows
+from condsim.training.arithmetic import Arithmetic, backbone_of, choose_arithmetic
 from condsim.training.batches import ITEM, SourceCollator, batch_sampler, source_sampler
 from condsim.training.callbacks import (
     LOSS_STATE,
     CheckpointCallback,
     InterruptCallback,
     LossStateCallback,
+    PatienceCallback,
     ProgressCallback,
     load_loss_state,
     loss_state,
@@ -73,7 +68,7 @@ from condsim.training.export import open_backbone
 from condsim.training.folder import CHECKPOINTS, last_checkpoint
 from condsim.training.mixture import read_mixture
 from condsim.training.recipe import Recipe
-from condsim.types import FloatArray, Task
+from condsim.types import Task
 
 Model = SentenceTransformer | CrossEncoder
 
@@ -114,19 +109,14 @@ class DevEvaluator(BaseEvaluator):
         scores = scorer_of(model, self._recipe).score(
             dev.sentences1, dev.sentences2, dev.conditions, scale="raw"
         )
-        figures = {"spearman": float(np.nan_to_num(spearman(scores, dev.gold)))}
+        order = float(np.nan_to_num(spearman(scores, dev.gold)))
+        figures = {"spearman": order}
         if self._pairing is not None:
-            figures["both"] = both(scores, self._dev, self._pairing)
+            right = pair_accuracy(scores, high=self._pairing.high, low=self._pairing.low)
+            figures["both"] = order if np.isnan(right) else (order + right) / 2
         if self._triplets:
             figures["accuracy"] = self._triplets.accuracy(scores)
         return figures
-
-
-def both(scores: FloatArray, rows: Task, pairing: Pairing) -> float:
-    """The mean of Spearman and pair accuracy; one alone where there is no other."""
-    order = float(np.nan_to_num(spearman(scores, rows.gold)))
-    right = pair_accuracy(scores, high=pairing.high, low=pairing.low)
-    return order if np.isnan(right) else (order + right) / 2
 
 
 @dataclass(frozen=True)
@@ -190,7 +180,7 @@ def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -
     interrupt = InterruptCallback()
     callbacks: list[TrainerCallback] = [interrupt, ProgressCallback()]
     if recipe.patience is not None:
-        callbacks.append(EarlyStoppingCallback(recipe.patience))
+        callbacks.append(PatienceCallback(recipe.patience))
     if recipe.checkpoint_steps:
         callbacks.append(CheckpointCallback(recipe.checkpoint_steps))
     loss = feed.loss
@@ -212,7 +202,9 @@ def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -
         trainer = SentenceTransformerTrainer(args=given, **common)
     else:
         trainer = CrossEncoderTrainer(args=CrossEncoderTrainingArguments(**arguments), **common)
-    _drop_printing_callbacks(trainer)
+    # They print every log line, and write cards that would copy training rows.
+    for callback in (PrinterCallback, BaseModelCardCallback):
+        trainer.remove_callback(callback)
     return Run(
         trainer=trainer,
         model=model,
@@ -237,8 +229,6 @@ class _Feed:
 def _feed(model: Model, recipe: Recipe, train: TrainingData) -> _Feed:
     """Turns the data into what the trainer is given."""
     rows = used_rows(train, recipe)
-    if not len(rows):
-        raise InputError(f"{train.name} has no labelled row to train on.")
     if recipe.sources and isinstance(model, SentenceTransformer) and isinstance(train, Task):
         return _mixed_feed(model, recipe, train)
     separator = ""
@@ -276,7 +266,7 @@ def _mixed_feed(model: SentenceTransformer, recipe: Recipe, train: Task) -> _Fee
 
 def _freeze(model: Model, recipe: Recipe) -> None:
     """Keeps the backbone or its word embeddings as they are, if the recipe says so."""
-    backbone = next(one for one in model.modules() if isinstance(one, PreTrainedModel))
+    backbone = backbone_of(model)
     parts = {"embeddings": backbone.get_input_embeddings(), "encoder": backbone}
     for name in recipe.freeze:
         parts[name].requires_grad_(False)
@@ -335,11 +325,9 @@ def _layer_rates(recipe: Recipe, model: Model) -> dict[str, float]:
     """Learning rates that fall by ``layer_decay`` with each layer further from the output."""
     if recipe.layer_decay == 1:
         return {}
-    names = [name for name, _ in model.named_parameters()]
-    config = next((m.config for m in model.modules() if hasattr(m, "config")), None)
-    layers = getattr(config, "num_hidden_layers", 0)
+    layers = getattr(backbone_of(model).config, "num_hidden_layers", 0)
     patterns = [r"\.embeddings\."] + [rf"\.layers?\.{index}\." for index in range(layers)]
-    if not layers or not any(".embeddings." in name for name in names):
+    if not layers or not any(".embeddings." in name for name, _ in model.named_parameters()):
         raise InputError(
             f"'layer_decay' does not know the layers of {recipe.backbone}; set it to 1."
         )
@@ -348,10 +336,3 @@ def _layer_rates(recipe: Recipe, model: Model) -> dict[str, float]:
         pattern: recipe.learning_rate * recipe.layer_decay ** (depth - 1 - index)
         for index, pattern in enumerate(patterns)
     }
-
-
-def _drop_printing_callbacks(trainer: SentenceTransformerTrainer | CrossEncoderTrainer) -> None:
-    """Takes out what prints every log line, and the card writer that would copy training rows."""
-    for callback in list(trainer.callback_handler.callbacks):
-        if isinstance(callback, PrinterCallback | BaseModelCardCallback):
-            trainer.remove_callback(callback)

@@ -108,9 +108,9 @@ def read_labelled(path: Path | str, *, fewest: int = FEWEST) -> list[LabelledRow
 
 def _labels(path: Path, rows: Sequence[Row]) -> list[float]:
     """Labels from 1 to 5, whichever way they were written."""
-    words = {str(row.cells["label"]).strip().casefold() for row in rows}
-    if words and words <= {*_WORDS}:
-        return [_WORDS[str(row.cells["label"]).strip().casefold()] for row in rows]
+    words = [str(row.cells["label"]).strip().casefold() for row in rows]
+    if words and _WORDS.keys() >= {*words}:
+        return [_WORDS[word] for word in words]
     values = [_number(row) for row in rows]
     low, high = min(values, default=1.0), max(values, default=1.0)
     if 0 <= low and high <= 1:

@@ -15,7 +15,6 @@ from typing import Annotated, ClassVar, cast
 import numpy as np
 from pydantic import Field
 from sentence_transformers import SentenceTransformer
-from transformers import PreTrainedModel
 
 from condsim.encoders import build_bi_encoder, without_progress_bars
 from condsim.errors import InputError, ModelError
@@ -47,7 +46,7 @@ from condsim.training.adapting.rows import (
     split_labelled,
     write_labelled,
 )
-from condsim.training.arithmetic import measure
+from condsim.training.arithmetic import backbone_of, measure
 from condsim.training.export import SAMPLES, export_onnx, exported_folder, restore_onnx
 from condsim.training.recipe import Recipe, Source
 from condsim.training.run import run_or_resume
@@ -213,8 +212,8 @@ class _Making:
     def result(self, name: str, files: Sequence[Path], *, started: float) -> Adaptation:
         """Trains, exports and compares."""
         before, rehearsal = self._before(), load_rehearsal()
-        run, dev = self._trained(name, rehearsal)
-        after = self._exported(name, files, run, dev, before, rehearsal)
+        dev = self._train(name, rehearsal)
+        after = self._exported(name, files, dev, before, rehearsal)
         report = evaluate(after, replace(dev, name="rows to measure on"), against=before)
         columns = tuple(zip(*rehearsal.measured, strict=True))
         moved, most = movement(before.score(*columns), after.score(*columns))
@@ -293,8 +292,8 @@ class _Making:
             max_seq_length=length or int(model.max_seq_length or 128),
         ).save(output)
 
-    def _trained(self, name: str, rehearsal: Rehearsal) -> tuple[Path, Task]:
-        """Trains in the folder ``run``; also gives the rows to measure on."""
+    def _train(self, name: str, rehearsal: Rehearsal) -> Task:
+        """Trains in the folder ``run``; gives the rows to measure on."""
         start = self._start()
         files = self.work / "train.csv", self.work / "dev.csv"
         for rows, path in zip(self.parts, files, strict=True):
@@ -337,7 +336,7 @@ class _Making:
             seed=settings.seed,
         )
         run_or_resume(recipe, self.work / "run")
-        return self.work / "run", load_task(files[1])
+        return load_task(files[1])
 
     def _plan(self, start: Path) -> _Plan:
         """Decides the steps, and says how long they will take."""
@@ -364,7 +363,6 @@ class _Making:
         self,
         name: str,
         files: Sequence[Path],
-        run: Path,
         dev: Task,
         before: EmbeddingScorer,
         rehearsal: Rehearsal,
@@ -384,7 +382,8 @@ class _Making:
             "training_data": ", ".join(path.name for path in files),
             "dev_data": f"{len(dev)} rows of these files",
         }
-        export_onnx(run, output, samples=[*SAMPLES, *own, *kept], name=name, facts=facts)
+        samples = [*SAMPLES, *own, *kept]
+        export_onnx(self.work / "run", output, samples=samples, name=name, facts=facts)
         after = OnnxScorer(output)
         pairs = mixed_conditions(rehearsal.rehearsed, most=_CARRIED, seed=self.settings.seed)
         calibration = carried_calibration(before, after, pairs, dev)
@@ -402,7 +401,7 @@ def _seconds_of_step(
     """Times training steps of the model; says also whether bfloat16 is clearly faster."""
     with without_progress_bars():
         model = SentenceTransformer(str(start), local_files_only=True)
-    backbone = next(one for one in model.modules() if isinstance(one, PreTrainedModel))
+    backbone = backbone_of(model)
     if model.device.type != "cpu":
         return 0.05, uses_bfloat16("auto")
     speeds = measure(backbone, (str(backbone.config._attn_implementation),))

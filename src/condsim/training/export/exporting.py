@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -135,15 +135,20 @@ def export_onnx(
     settings = _settings(source)
     _check_place(output, name or settings.name)
     model = _load_bi_encoder(source)
-    pairs = conditional_sentences(*_columns(samples), order=settings.order)
+    pairs = conditional_sentences(*zip(*samples, strict=True), order=settings.order)
     expected = np.asarray(
         model.encode(pairs, normalize_embeddings=True, show_progress_bar=False), np.float32
     )
-    graph = _trace(model)
-    _compare(graph, model, pairs, expected, at_least=_SAME)
+    graph, names = _trace(model)
+    parts = [pairs[start : start + _BATCH] for start in range(0, len(pairs), _BATCH)]
+    batches = [
+        {name: value.numpy() for name, value in model.preprocess(part).items() if name in names}
+        for part in parts
+    ]
+    _compare(graph, batches, expected, at_least=_SAME)
     if quantize is not None:
-        graph = quantize_static(graph, (features for _, features in _batches(model, pairs)))
-    cosines = _compare(graph, model, pairs, expected, at_least=-1.0)
+        graph = quantize_static(graph, batches)
+    cosines = _compare(graph, batches, expected, at_least=-1.0)
     settings = replace(
         settings,
         name=name or settings.name,
@@ -229,26 +234,9 @@ def _load_bi_encoder(source: Path) -> SentenceTransformer:
     return model.float().eval()
 
 
-def _columns(samples: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
-    sentences, conditions = zip(*samples, strict=True)
-    return list(sentences), list(conditions)
-
-
-def _batches(
-    model: SentenceTransformer, pairs: Sequence[list[str]]
-) -> Iterator[tuple[slice, dict[str, NDArray[np.int64]]]]:
-    """Yields the features of a few pairs at a time, and which pairs they are of."""
-    names = _input_names(model)
-    for start in range(0, len(pairs), _BATCH):
-        part = slice(start, start + _BATCH)
-        features = model.preprocess(list(pairs[part]))
-        yield part, {name: features[name].numpy() for name in names}
-
-
 def _compare(
     graph: onnx.ModelProto,
-    model: SentenceTransformer,
-    pairs: Sequence[list[str]],
+    batches: Iterable[dict[str, NDArray[np.int64]]],
     expected: FloatArray,
     *,
     at_least: float,
@@ -259,10 +247,8 @@ def _compare(
     session = onnxruntime.InferenceSession(
         graph.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
-    cosines = np.empty(len(pairs), dtype=np.float32)
-    for part, features in _batches(model, pairs):
-        (found,) = session.run(["embedding"], features)
-        cosines[part] = np.einsum("nd,nd->n", found, expected[part])
+    found = np.concatenate([session.run(["embedding"], batch)[0] for batch in batches])
+    cosines: FloatArray = np.einsum("nd,nd->n", found, expected)
     if not cosines.min() >= at_least:  # nor NaN
         raise ModelError(
             "This model cannot be exported: the traced graph computes something else (its lowest "
@@ -287,19 +273,13 @@ class _Pipeline(nn.Module):
         return nn.functional.normalize(features["sentence_embedding"], p=2.0, dim=-1)
 
 
-def _input_names(model: SentenceTransformer) -> tuple[str, ...]:
-    """Which of the three usual inputs a model reads."""
-    features = model.preprocess([["a", "b"]])
-    return tuple(name for name in _INPUTS if name in features)
-
-
-def _trace(model: SentenceTransformer) -> onnx.ModelProto:
-    """Traces an encoder."""
+def _trace(model: SentenceTransformer) -> tuple[onnx.ModelProto, tuple[str, ...]]:
+    """Traces an encoder; also tells which of the three usual inputs it reads."""
     # The exporter is torch's older one (``dynamo=False``): it needs nothing but ``onnx``, and its
     # graph is what ONNX Runtime's own fusions know.
-    names = _input_names(model)
     # Rows of different lengths, so that the traced graph has seen padding.
     features = model.preprocess([["the color", "A red ball."], ["the animal", "A dog"]])
+    names = tuple(name for name in _INPUTS if name in features)
     axes = {name: {0: "batch", 1: "tokens"} for name in names} | {"embedding": {0: "batch"}}
     pipeline = _Pipeline(model, names).eval()
     with tempfile.TemporaryDirectory(prefix="condsim-") as folder, warnings.catch_warnings():
@@ -316,7 +296,7 @@ def _trace(model: SentenceTransformer) -> onnx.ModelProto:
                 opset_version=_OPSET,
                 dynamo=False,
             )
-        return onnx.load(str(path))
+        return onnx.load(str(path)), names
 
 
 def _write(
@@ -336,12 +316,11 @@ def _write(
 
 def _card(settings: Settings) -> str:
     """The text of ``README.md``."""
-    facts = "\n".join(
-        f"| {name.replace('_', ' ')} | {value:,} |"
-        if isinstance(value, int)
-        else f"| {name.replace('_', ' ')} | {value} |"
+    shown = {
+        name.replace("_", " "): f"{value:,}" if isinstance(value, int) else value
         for name, value in settings.facts.items()
-    )
+    }
+    facts = "\n".join(f"| {name} | {value} |" for name, value in shown.items())
     first, second = "condition", "sentence"
     if settings.order == "sentence-first":
         first, second = second, first

@@ -10,18 +10,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from pydantic import ValidationError
-
 from condsim.errors import InputError, ModelError, require
 from condsim.evaluation import ModelResult, Report, evaluate, markdown_table
 from condsim.files import check_folder, write_text
 from condsim.kept import locked
-from condsim.scorers import ConditionOnlyScorer, load_trained
-from condsim.settings import Settings
+from condsim.scorers import load_trained
+from condsim.settings import Settings, validated_json
 from condsim.tasks import load_task
+from condsim.training.data import load_dev, load_train
 from condsim.training.folder import FinishedRun
 from condsim.training.recipe import Recipe, save_recipe
 from condsim.training.run import run_or_resume
+from condsim.training.saving import floor_of
 from condsim.training.sweep.spec import Point, SweepSpec, point_name, value_text
 from condsim.training.sweep.study import LOCK, STUDY, run_trials
 
@@ -100,14 +100,9 @@ def read_result(kind: type[Result], path: Path) -> Result:
     if not isinstance(content, dict) or content.pop("format", None) != _FORMAT:
         raise InputError(f"{path} is not a result of a sweep in format {_FORMAT}.")
     content.pop("mean", None)
-    try:
-        return kind.model_validate_json(json.dumps(content))
-    except ValidationError as error:
-        fault = error.errors()[0]
-        place = ".".join(map(str, fault["loc"]))
-        raise InputError(
-            f"{path} is not a whole result of a sweep: '{place}': {fault['msg']}."
-        ) from error
+    return validated_json(
+        kind, json.dumps(content).encode(), what="result of a sweep", source=str(path)
+    )
 
 
 def to_markdown(result: SweepResult) -> str:
@@ -271,8 +266,9 @@ def _known_held_out(spec: SweepSpec, output: Path) -> HeldOut | None:
 def _check_data(spec: SweepSpec) -> dict[str, str]:
     """Reads every data file once, so that none stops the sweep hours later."""
     varied = spec.space.get("train")
-    files = [spec.base.dev, *([spec.base.train] if varied is None else map(str, varied.ends))]
-    revisions = {file: load_task(Path(file), require_labels=True).revision for file in files}
+    files = [spec.base.train] if varied is None else list(map(str, varied.ends))
+    revisions = {spec.base.dev: load_dev(spec.base).revision}
+    revisions |= {file: load_train(spec.base.replaced(train=file)).revision for file in files}
     if spec.test is not None:
         held_out = load_task(Path(spec.test), require_labels=True).revision
         for file, revision in revisions.items():
@@ -351,11 +347,10 @@ def _write(spec: SweepSpec, result: SweepResult, output: Path) -> SweepResult:
 def _score_held_out(file: str, result: SweepResult, output: Path) -> HeldOut:
     _LOGGER.info("scoring the held-out file %s", file)
     task = load_task(Path(file), require_labels=True)
-    train = load_task(Path(result.recipe.train), require_labels=True)
-    baseline = ConditionOnlyScorer().fit_task(train)
+    baselines, alone = floor_of(load_train(result.recipe), task)
+    scorers = [load_trained(str(output / seed.folder)) for seed in result.seeds]
     reports = [
-        evaluate(load_trained(str(output / seed.folder)), task, condition_only=baseline)
-        for seed in result.seeds
+        evaluate(scorer, task, baselines=baselines, condition_only=alone) for scorer in scorers
     ]
     return HeldOut(
         file=file,

@@ -7,6 +7,7 @@ import json
 import math
 import re
 import reprlib
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -30,6 +31,7 @@ _MOST_TRIALS = 1_000  # points of a grid, trials or seeds
 _LISTS = ("grid", "choice")
 _RANGES = ("uniform", "log_uniform", "integer")
 _LONGEST_NAME = 120
+_LARGEST = sys.float_info.max  # NaN, infinity and longer whole numbers are no bounds
 _DIGITS = 4
 _FIXED = {
     "name": "it is the name of the model",
@@ -323,7 +325,7 @@ def _parameter(key: str, given: object) -> Parameter:
     types: tuple[type, ...] = (int,) if kind == "integer" else (int, float)
     if (
         len(content) != 2
-        or not all(type(bound) in types and _is_finite(bound) for bound in content)
+        or not all(type(bound) in types and abs(bound) <= _LARGEST for bound in content)
         or not content[0] < content[1]
     ):
         rule = "two whole numbers" if kind == "integer" else "two numbers"
@@ -335,13 +337,6 @@ def _parameter(key: str, given: object) -> Parameter:
         raise InputError(f"'space': '{key}' must be above 0 for log_uniform. Got {content!r}.")
     low, high = content if kind == "integer" else map(float, content)
     return Range(kind, low, high)
-
-
-def _is_finite(number: float) -> bool:
-    try:
-        return math.isfinite(number)
-    except OverflowError:  # a whole number that no float reaches
-        return False
 
 
 def value_text(value: object) -> str:

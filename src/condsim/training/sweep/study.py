@@ -56,21 +56,10 @@ def run_trials(
 ) -> list[dict[str, Any]]:
     """Runs the trials of a sweep, as one of perhaps several processes, until all are done."""
     optuna.logging.set_verbosity(optuna.logging.CRITICAL)
-    try:
-        return _run_trials(spec, folder, run, data=data)
-    except (SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
-        reason = str(error.__cause__ or error).splitlines()[0]
-        raise InputError(f"{folder / STUDY} cannot be read or written: {reason}.") from error
-
-
-def _run_trials(
-    spec: SweepSpec,
-    folder: Path,
-    run: Callable[[Point], Mapping[str, Any]],
-    *,
-    data: Mapping[str, str],
-) -> list[dict[str, Any]]:
-    with _opened(spec, folder, belongs={"search": spec.search(), "data": data}) as study:
+    with (
+        _faults_told(folder),
+        _opened(spec, folder, belongs={"search": spec.search(), "data": data}) as study,
+    ):
         announced = False
         while True:
             with locked(folder / LOCK):
@@ -91,6 +80,16 @@ def _run_trials(
         settled = study.get_trials(deepcopy=False, states=[TrialState.COMPLETE, TrialState.PRUNED])
         results = {trial.user_attrs[_SLOT]: trial.user_attrs[_RESULT] for trial in settled}
         return [results[slot] for slot in sorted(results)]
+
+
+@contextmanager
+def _faults_told(folder: Path) -> Iterator[None]:
+    """Raises an InputError that says in a line why the storage cannot be used."""
+    try:
+        yield
+    except (SQLAlchemyError, optuna.exceptions.StorageInternalError) as error:
+        reason = str(error.__cause__ or error).splitlines()[0]
+        raise InputError(f"{folder / STUDY} cannot be read or written: {reason}.") from error
 
 
 @contextmanager
