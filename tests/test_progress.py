@@ -28,10 +28,12 @@ def test_progress_on_a_terminal_draws_stage_rate_and_time():
             progress("coherence", done, 10)
         progress("generators", 3, 20)
         progress("generators", 4, 20)
+        progress("under [/b] and [red]", 1, 2)
         progress._bars.refresh()
         progress.say("a line [with brackets]")
     shown = text.getvalue()
     assert "coherence" in shown
+    assert "under [/b] and [red]" in shown
     assert "4/20" in shown
     assert "a line [with brackets]" in shown
     assert "/s" in shown

@@ -22,7 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
+from condsim import scorers
 from condsim.errors import InputError, ModelError, require
+from condsim.files import expanded
 from condsim.scorers import (
     CONTEXTS_FILE,
     DEFAULT_FOLDER,
@@ -39,7 +41,6 @@ from condsim.types import Scorer
 
 if TYPE_CHECKING:
     from condsim.contexts import OriginScorer
-    from condsim.encoders import Pooling
     from condsim.prompting import PromptScorer
     from condsim.scorers import CrossEncoderScorer, EncoderScorer
 
@@ -95,9 +96,7 @@ def load_scorer(model: str | Path | None = None, *, device: str | None = None) -
             from condsim.contexts import open_pipeline
 
             return open_pipeline(folder).scorer
-        from condsim.scorers import load_trained
-
-        return load_trained(folder, device=device)
+        return scorers.load_trained(folder, device=device)
     if folder.suffix in _SETTINGS and folder.is_file():
         from condsim.prompting import load_settings, open_prompt_scorer
 
@@ -109,9 +108,7 @@ def load_scorer(model: str | Path | None = None, *, device: str | None = None) -
             f"There is no model folder {str(model)!r}. Give a folder, the name of a model on the "
             "Hub (owner/name), or nothing for the bundled model."
         )
-    from condsim.scorers import load_hub_model
-
-    return load_hub_model(model, device=device)
+    return scorers.load_hub_model(model, device=device)
 
 
 def load_encoder(model: str | Path | PairScorer | None = None) -> EmbeddingScorer:
@@ -150,9 +147,7 @@ class NamedScorer:
         if prefix is not None:
             return PREFIXES[prefix](rest)
         if self._is_baseline:
-            from condsim.scorers import baseline
-
-            return baseline(self.source)
+            return scorers.baseline(self.source)
         if packaged_folder(self.source) is None:
             return load_scorer(self.source)
         from condsim.encoders import resolve_backbone
@@ -177,7 +172,7 @@ class NamedScorer:
             there; none where there is no such fact or file.
         """
         prefix, rest = _split(self.source)
-        folder = DEFAULT_FOLDER if rest == "default" and not Path(rest).is_dir() else Path(rest)
+        folder = DEFAULT_FOLDER if rest == "default" and not Path(rest).is_dir() else expanded(rest)
         if prefix is not None or not (folder / FILE_NAME).is_file():
             return ()
         named = str(Settings.load(folder).facts.get("criteria_sets", ""))
@@ -185,9 +180,7 @@ class NamedScorer:
 
     @property
     def _is_baseline(self) -> bool:
-        from condsim.scorers import UNFITTED_BASELINES
-
-        return self.source in UNFITTED_BASELINES and not Path(self.source).exists()
+        return self.source in scorers.UNFITTED_BASELINES and not Path(self.source).exists()
 
 
 def named_scorer(name: str | None) -> NamedScorer:
@@ -238,49 +231,36 @@ def _split(name: str) -> tuple[str | None, str]:
     return None, name
 
 
-def _transformer(model: str, pooling: Pooling) -> Scorer:
-    from condsim.scorers import transformer_scorer
-
-    return transformer_scorer(model, pooling=pooling)
-
-
-def _glove(path: str) -> Scorer:
-    from condsim.scorers import GloveScorer
-
-    return GloveScorer(path)
-
-
 def _bertscore(model: str) -> Scorer:
-    from condsim.scorers import BertScoreScorer
-
-    layered = _LAYER.fullmatch(model)
-    return BertScoreScorer(layered[1], layer=int(layered[2])) if layered else BertScoreScorer(model)
+    if layered := _LAYER.fullmatch(model):
+        return scorers.BertScoreScorer(layered[1], layer=int(layered[2]))
+    return scorers.BertScoreScorer(model)
 
 
 def _cross_encoder(model: str) -> Scorer:
     library = require("sentence_transformers", extra="train")
     from condsim.encoders import quiet_loading
-    from condsim.scorers import CrossEncoderScorer, loading_reason
 
     try:
         with quiet_loading():
             loaded = library.CrossEncoder(model)
     except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
         raise ModelError(
-            f"The cross-encoder {model!r} cannot be loaded: {loading_reason(error)}"
+            f"The cross-encoder {model!r} cannot be loaded: {scorers.loading_reason(error)}"
         ) from error
     if loaded.num_labels != 1:
         raise ModelError(
             f"The cross-encoder {model!r} must have one output, a similarity. It has "
             f"{loaded.num_labels}; a classifier, such as an NLI model, is not one."
         )
-    return CrossEncoderScorer(loaded, name=Path(model).name, order="sentence-first")
+    return scorers.CrossEncoderScorer(loaded, name=Path(model).name, order="sentence-first")
 
 
+# The face imports what needs torch when it is asked for.
 PREFIXES: dict[str, Callable[[str], Scorer]] = {
-    "glove": _glove,
-    "mean": lambda model: _transformer(model, "mean"),
-    "cls": lambda model: _transformer(model, "cls"),
+    "glove": lambda path: scorers.GloveScorer(path),
+    "mean": lambda model: scorers.transformer_scorer(model, pooling="mean"),
+    "cls": lambda model: scorers.transformer_scorer(model, pooling="cls"),
     "bertscore": _bertscore,
     "cross-encoder": _cross_encoder,
 }

@@ -33,9 +33,9 @@ class ProgressDisplay(Closing):
         """Makes the display, on stderr by default; nothing is drawn before the first call."""
         self._console = console or Terminal(stderr=True)
         self._bars = bars.Progress(
-            bars.TextColumn("{task.description}"),
+            bars.TextColumn("{task.description}", markup=False),
             bars.BarColumn(),
-            bars.TextColumn("{task.fields[count]}"),
+            bars.TextColumn("{task.fields[count]}", markup=False),
             bars.TextColumn("{task.fields[rate]}"),
             bars.TimeElapsedColumn(),
             bars.TimeRemainingColumn(),

@@ -14,9 +14,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from condsim.errors import InputError, unknown_name
 from condsim.files import write_text
 
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
-
 Model = TypeVar("Model", bound="Settings")
 _BOUNDS = {
     "greater_than": ("gt", "above"),
@@ -96,16 +93,12 @@ def validated_json(kind: type[Model], content: bytes, *, what: str, source: str)
 
 
 def _first_fault(
-    kind: type[BaseModel], error: ValidationError, *, what: str, source: str | None = None
+    kind: type[BaseModel], error: ValidationError, *, what: str, source: str = ""
 ) -> InputError:
     """The one line for the first fault that pydantic found, unknown keys before others."""
     faults = error.errors(include_url=False)
-    unknown = [fault for fault in faults if fault["type"] == "extra_forbidden"]
-    return _fault(kind, (unknown or faults)[0], what=what, source=source or f"The {what}")
-
-
-def _fault(kind: type[BaseModel], fault: ErrorDetails, *, what: str, source: str) -> InputError:
-    """The one line for a fault that pydantic found."""
+    fault = next((one for one in faults if one["type"] == "extra_forbidden"), faults[0])
+    source = source or f"The {what}"
     inner: Any = kind
     for part in fault["loc"][:-1]:  # down to the settings that hold the key
         field = inner.model_fields.get(part) if _is_settings(inner) else None
@@ -136,7 +129,8 @@ def _fault(kind: type[BaseModel], fault: ErrorDetails, *, what: str, source: str
         rule = f"a list of {words} {context[name]}"
     else:
         rule = _KINDS.get(fault["type"], fault["msg"].removeprefix("Input should be "))
-    return _wrong(what, key, rule, fault["input"])
+    shown = _shown(fault["input"])
+    return InputError(f"{what.capitalize()} key '{key}' must be {rule}. Got {shown}.")
 
 
 def _is_settings(kind: object) -> bool:
@@ -217,10 +211,6 @@ def override(values: dict[str, Any], text: str) -> None:
         target[last] = _loaded(value)
     except _NO_YAML as error:
         raise InputError(f"--set {_shown(text)}: the value is not valid YAML.") from error
-
-
-def _wrong(what: str, key: str, rule: str, value: object) -> InputError:
-    return InputError(f"{what.capitalize()} key '{key}' must be {rule}. Got {_shown(value)}.")
 
 
 def _shown(value: object) -> str:

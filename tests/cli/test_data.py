@@ -38,6 +38,10 @@ def test_check_condition_with_markup_printed_as_is(file):
     assert "[red]the legs" in run("check", file).output
 
 
+def test_check_file_name_with_markup_printed_as_is(file):
+    assert "[red]pairs" in run("check", file.rename(file.with_name("[red]pairs.csv"))).output
+
+
 def test_check_json_parses(file):
     result = run("check", file, "--json", "--top", 1)
     read = json.loads(result.output)

@@ -64,7 +64,7 @@ def test_prompt_prints_the_table_and_the_counts(data: Path, backend: Any):
     result = run(*options(data, resamples=10))
     assert result.exit_code == 0, result.output
     assert "condition-only" in result.output
-    assert re.search(r"4\.35 %\s+│\s+0\.00 %", result.output)  # 1 of 23 rows is invalid
+    assert re.search(r"4\.35 %\s+0\.00 %", result.output)  # 1 of 23 rows is invalid
     assert "23 requests, 1150 tokens in prompts and 46 in answers" in result.output
     assert run(*options(data, resamples=10)).exit_code == 0
     assert len(backend.asked) == 23

@@ -9,7 +9,7 @@ import typer
 
 from condsim.applicability import SAMPLE, STRENGTH, load_extra
 from condsim.cli.options import JsonFile, Model, Resamples, show_table, write_report
-from condsim.cli.running import check_output
+from condsim.cli.running import check_outputs
 from condsim.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def fit(
     """
     from condsim.applicability import fit_head
 
-    check_output("--output", output)
+    check_outputs(output=output)
     rows, more, scorer = _load(data, extra, model, sample=sample, seed=seed)
     head = fit_head(scorer, rows, extra=more, strength=strength, seed=seed)
     head.save(output)
@@ -89,7 +89,7 @@ def evaluate(
     """
     from condsim.applicability import measure_applicability
 
-    check_output("--json", json)
+    check_outputs(json=json)
     rows, more, scorer = _load(data, extra, model, sample=sample, seed=seed)
     report = measure_applicability(
         scorer, rows, extra=more, strength=strength, seed=seed, resamples=resamples

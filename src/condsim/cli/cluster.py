@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from condsim import __version__
-from condsim.cli.options import Model
-from condsim.cli.running import check_output, long_work
+from condsim.cli.options import Model, show_table
+from condsim.cli.running import check_outputs, long_work
 from condsim.errors import InputError, require
 from condsim.tasks import (
     aligned_records,
@@ -24,10 +24,7 @@ from condsim.tasks import (
 )
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from condsim.search import Clusters
-    from condsim.terminal import Terminal
 
 _SHOWN = 30  # clusters of a table; nobody reads more than that
 _ACROSS = 8  # clusters beside each other
@@ -76,8 +73,7 @@ def cluster(
     "the complaint" --min-size 20 --output clustered.csv --plot clusters.png --json summary.json`
     """
     table = is_table(output)
-    for option, path in (("--output", output), ("--plot", plot), ("--json", json)):
-        check_output(option, path)
+    check_outputs(output=output, plot=plot, json=json)
     if len(set(condition)) < len(condition):
         raise InputError("--condition: each condition must be given once; remove the second one.")
     texts = _texts(file, column, table=table)
@@ -167,18 +163,17 @@ def _summary(found: Sequence[Clusters], model: str) -> dict[str, object]:
 
 
 def _show(found: Sequence[Clusters]) -> None:
-    from condsim.terminal import Terminal
-
-    console = Terminal(highlight=False)
     for one in found:
-        _show_clusters(console, one)
+        _show_clusters(one)
     if len(found) > 1:
-        _show_cross_table(console, *found[:2])
+        _show_cross_table(*found[:2])
 
 
-def _show_clusters(console: Terminal, one: Clusters) -> None:
+def _show_clusters(one: Clusters) -> None:
     from rich.table import Table
     from rich.text import Text
+
+    from condsim.terminal import Terminal
 
     table = Table(title=Text(f"Clusters by {one.condition}"), title_justify="left")
     table.add_column("", justify="right")
@@ -190,7 +185,7 @@ def _show_clusters(console: Terminal, one: Clusters) -> None:
         text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
         table.add_row(str(group.number), f"{group.size:,}", Text(group.name), Text(text))
     if one.clusters:
-        console.print(table)
+        Terminal(highlight=False).print(table)
     if len(one.clusters) > _SHOWN:
         typer.echo(f"These are the {_SHOWN} largest of {len(one.clusters)} clusters.")
     if one.unassigned:
@@ -202,30 +197,24 @@ def _show_clusters(console: Terminal, one: Clusters) -> None:
     typer.echo()
 
 
-def _show_cross_table(console: Terminal, first: Clusters, second: Clusters) -> None:
+def _show_cross_table(first: Clusters, second: Clusters) -> None:
     """Prints how many texts are in each cluster of both; the last row and column: in none."""
-    from rich.table import Table
-    from rich.text import Text
-
     from condsim.search import cross_table
 
     counts = cross_table(first, second)
     columns = [column for column in range(counts.shape[1]) if counts[:, column].any()][:_ACROSS]
     rows = [row for row in range(len(counts)) if counts[row].any()][:_SHOWN]
-    title = Text(f"Rows: {first.condition}. Columns: {second.condition}.")
-    table = Table(title=title, title_justify="left")
-    table.add_column("", overflow="fold")
-    for column in columns:
-        table.add_column(_heading(second, column, words=1), justify="right", overflow="fold")
-    for row in rows:
-        cells = [f"{count:,}" if count else "" for count in counts[row, columns]]
-        table.add_row(_heading(first, row, words=3), *cells)
-    console.print(table)
+    show_table(
+        ("", *(_heading(second, column, words=1) for column in columns)),
+        [
+            (_heading(first, row, words=3), *(f"{n:,}" if n else "" for n in counts[row, columns]))
+            for row in rows
+        ],
+        title=f"Rows: {first.condition}. Columns: {second.condition}.",
+    )
 
 
-def _heading(found: Clusters, number: int, *, words: int) -> Text:
-    from rich.text import Text
-
+def _heading(found: Clusters, number: int, *, words: int) -> str:
     if number == len(found.clusters):
-        return Text("none")
-    return Text(f"{number} {', '.join(found.clusters[number].words[:words])}".strip())
+        return "none"
+    return f"{number} {', '.join(found.clusters[number].words[:words])}".strip()

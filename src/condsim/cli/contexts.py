@@ -27,11 +27,6 @@ Stage = Literal["corpus", "index", "coherence", "generators", "origin", "harvest
 EngineName = Literal["local", "ray"]
 
 
-@app.callback()
-def contexts() -> None:
-    """Learn similarity from raw text: two sentences are alike when the same contexts fit both."""
-
-
 @app.command()
 def run(
     recipe: Annotated[Path, typer.Argument(help="Recipe, YAML.")],

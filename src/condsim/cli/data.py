@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -21,11 +21,6 @@ _EXAMPLES = """
 - `condsim data check pairs.jsonl --top 20`
 - `condsim data check csts_validation.csv --json > statistics.json`
 """
-
-
-@app.callback()
-def data() -> None:
-    """Check data files."""
 
 
 @app.command(epilog=_EXAMPLES)
@@ -97,8 +92,9 @@ def _summary(statistics: TaskStatistics) -> list[tuple[str, str]]:
 
 def _shares(
     counts: Sequence[tuple[str | float, int]], *, total: int | None = None
-) -> Iterator[tuple[str, str, str]]:
+) -> list[tuple[str, str, str]]:
     total = total or sum(count for _, count in counts)
-    for value, count in counts:
-        name = value if isinstance(value, str) else f"{value:g}"
-        yield name, f"{count:,}", f"{count / total:.1%}"
+    return [
+        (value if isinstance(value, str) else f"{value:g}", f"{count:,}", f"{count / total:.1%}")
+        for value, count in counts
+    ]

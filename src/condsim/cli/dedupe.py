@@ -15,7 +15,7 @@ import numpy as np
 import typer
 
 from condsim.cli.options import Model
-from condsim.cli.running import check_output, long_work
+from condsim.cli.running import check_outputs, long_work
 from condsim.errors import InputError, require
 from condsim.loading import load_scorer
 from condsim.search import Duplicates, find_duplicates
@@ -43,16 +43,14 @@ class _File:
         self.ages, self.ragged = array("d"), False
         kinds: dict[str, str] = {}
         columns: set[str] | None = None
-        for row in iter_rows(path, columns=self._wanted(newest), others=True):
+        wanted = (column,) if newest in (None, column) else (column, newest)
+        for row in iter_rows(path, columns=wanted, others=True):
             row.text(column)
             kept_record(row, table=tables)
             columns = columns or set(row.record)
             self.ragged |= columns != set(row.record)
             if newest is not None:
                 self.ages.append(_age(row, newest, kinds))
-
-    def _wanted(self, newest: str | None) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(name for name in (self.column, newest) if name is not None))
 
     def __iter__(self) -> Iterator[str]:
         for row in iter_rows(self.path, columns=(self.column,)):
@@ -168,10 +166,8 @@ def dedupe(
     newest = keep.removeprefix(_NEWEST) if keep.startswith(_NEWEST) else None
     if not newest and keep not in ("first", "longest"):
         raise InputError(f"--keep must be first, longest or newest:COLUMN. Got {keep!r} instead.")
-    outputs = [output] if groups is None else [output, groups]
-    for option, path in zip(("--output", "--groups"), outputs, strict=False):
-        check_output(option, path)
-    tables = [is_table(path) for path in outputs]
+    check_outputs(output=output, groups=groups)
+    tables = [is_table(path) for path in (output, groups) if path is not None]
     with long_work(log=None, resume="Nothing was written.") as progress:
         texts = _File(file, column, newest=newest, tables=any(tables))
         found = find_duplicates(

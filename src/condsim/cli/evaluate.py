@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast, get_args
 import typer
 
 from condsim.cli.options import JsonFile, Resamples
-from condsim.cli.running import check_output, long_work
+from condsim.cli.running import check_outputs, long_work
 from condsim.errors import InputError, require, unknown_name
 
 if TYPE_CHECKING:
@@ -276,9 +276,7 @@ def evaluate(
 
     `condsim evaluate --suite criteria --data datasets --model default --model runs/new --baselines`
     """
-    check_output("--json", json)
-    check_output("--csv", csv)
-    check_output("--plot", plot)
+    check_outputs(json=json, csv=csv, plot=plot)
     _check_plot(plot)
     if suite is not None:
         _refuse(

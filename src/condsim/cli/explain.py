@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from condsim.cli.options import Model
+from condsim.cli.options import Model, whole_pair
 from condsim.cli.running import long_work
 from condsim.errors import InputError
 from condsim.files import write_text
@@ -133,14 +133,10 @@ def explain(
         _check_suffix(output, _ROWS)
         _explain_file(file, output, model=model, options=options)
         return
-    if sentence1 is None or sentence2 is None or condition is None:
-        raise InputError(
-            "Give two sentences and a condition, or --file. The condition says in which respect to "
-            "compare, such as 'the sport'."
-        )
+    texts = whole_pair(sentence1, sentence2, condition)
     if output is not None:
         _check_suffix(output, _ONE)
-    found = _explained(load_scorer(model), (sentence1, sentence2, condition), **options)
+    found = _explained(load_scorer(model), texts, **options)
     if output is None:
         from condsim.terminal import Terminal
 

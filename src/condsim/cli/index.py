@@ -28,11 +28,6 @@ ConditionOption = Annotated[
 ]
 
 
-@app.callback()
-def index() -> None:
-    """Keep texts and their vectors, to search them under any condition."""
-
-
 @app.command()
 def build(
     file: File,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
 from condsim.errors import InputError
-
-if TYPE_CHECKING:
-    from rich.text import Text
+from condsim.files import write_text
 
 Model: TypeAlias = Annotated[
     str | None, typer.Option(help="Model folder or Hub name.", show_default="the model that ships")
@@ -55,6 +54,18 @@ def check_engine(engine: str, address: str | None, workers: int | None) -> None:
         )
 
 
+def whole_pair(
+    sentence1: str | None, sentence2: str | None, condition: str | None
+) -> tuple[str, str, str]:
+    """The arguments of a command that takes a pair or --file."""
+    if sentence1 is None or sentence2 is None or condition is None:
+        raise InputError(
+            "Give two sentences and a condition, or --file. The condition says in which respect to "
+            "compare, such as 'the sport'."
+        )
+    return sentence1, sentence2, condition
+
+
 def revision_of(model: str | None) -> str:
     """What changes when a model's scores may: a hash of its files, or its name on the Hub."""
     from condsim.loading import NamedScorer
@@ -63,26 +74,41 @@ def revision_of(model: str | None) -> str:
     return NamedScorer(name, name).revision() or name
 
 
-def write_report(path: Path | None, report: Mapping[str, object]) -> None:
-    """Writes the report of a command, if it is wanted."""
+def write_report(path: Path | None, report: object) -> None:
+    """Writes the report of a command as JSON, if it is wanted."""
     if path is not None:
-        from condsim.evaluation import write_json
-
-        write_json(report, path)
+        text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False)
+        write_text(path, text + "\n")
 
 
 def show_table(
-    head: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | Text | None = None
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    title: str | None = None,
+    caption: str | None = None,
 ) -> None:
     """Prints a table: names in the first column, figures in the others."""
+    from rich import box
     from rich.table import Table
     from rich.text import Text
 
     from condsim.terminal import Terminal
 
-    table = Table(title=title, show_header=any(head))
+    table = Table(
+        title=title and Text(title, style="table.title"),
+        caption=caption and Text(caption, style="table.caption"),
+        title_justify="left",
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        collapse_padding=True,
+        pad_edge=False,
+        show_header=any(head),
+    )
     for place, name in enumerate(head):
-        table.add_column(name, justify="right" if place else "left", overflow="fold")
+        table.add_column(Text(name), justify="right" if place else "left", overflow="fold")
+    # A name is not broken, however narrow the terminal; a long text may be.
+    table.columns[0].min_width = min(24, max((len(row[0]) for row in rows), default=0))
     for row in rows:
         table.add_row(*map(Text, row))
     Terminal().print(table)

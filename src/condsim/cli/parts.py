@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
@@ -152,15 +151,13 @@ class _Folder:
 
     def fetch(self, name: str, path: Path) -> None:
         """Copies a file to this machine."""
-        system, folder = self._opened
-        with system.open_input_stream(f"{folder}/{name}") as stream, path.open("wb") as copy:
-            shutil.copyfileobj(stream, copy, 1 << 20)
+        fs, (system, folder) = require("pyarrow.fs", extra="parquet"), self._opened
+        fs.copy_files(f"{folder}/{name}", str(path), system, fs.LocalFileSystem())
 
     def put(self, path: Path, name: str) -> None:
         """Copies a file of this machine into it; an object store shows it when it is complete."""
-        system, folder = self._opened
-        with path.open("rb") as copy, system.open_output_stream(f"{folder}/{name}") as stream:
-            shutil.copyfileobj(copy, stream, 1 << 20)
+        fs, (system, folder) = require("pyarrow.fs", extra="parquet"), self._opened
+        fs.copy_files(str(path), f"{folder}/{name}", fs.LocalFileSystem(), system)
 
     def write(self, name: str, content: bytes) -> None:
         """Writes a small file."""

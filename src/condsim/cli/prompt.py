@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
-from condsim.cli.options import Resamples
-from condsim.cli.running import check_output, long_work
+from condsim.cli.options import Resamples, show_table
+from condsim.cli.running import check_outputs, long_work
 from condsim.files import replacing
 
 if TYPE_CHECKING:
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 class _Answered(NamedTuple):
     """A row with what was answered."""
 
-    row: int
-    text: str
-    value: float
+    texts: tuple[str, ...]  # two sentences and the condition, if there is one
+    label: float
+    answer: str
+    score: float
     valid: bool
 
 
@@ -39,25 +40,22 @@ def _kept_answers(scorer: PromptScorer) -> str:
 
 def _print_report(report: PromptReport) -> None:
     """Prints the metrics, those of the valid answers alone and what was spent."""
-    from rich.table import Table
-
     from condsim.evaluation import to_table
     from condsim.terminal import Terminal
 
-    console = Terminal()
-    console.print(to_table(report.report))
-    table = Table(title="Answers", title_justify="left")
-    for head in ("invalid", "out of range", "expected value", "Spearman", "Pearson"):
-        table.add_column(head, justify="right")
+    Terminal().print(to_table(report.report))
     figures = ["-", "-"]
     if report.valid_only is not None:
         metrics = report.valid_only.model.metrics
         values = [metrics[name].value for name in ("spearman", "pearson")]
         figures = ["-" if math.isnan(value) else f"{value:.1f}" for value in values]
-    percents = (report.invalid, report.out_of_range, report.expected)
-    table.add_row(*(f"{percent:.2f} %" for percent in percents), *figures)
-    table.caption = "Spearman and Pearson of the valid answers alone."
-    console.print(table)
+    shares = (report.invalid, report.out_of_range, report.expected)
+    show_table(
+        ("invalid", "out of range", "expected value", "Spearman", "Pearson"),
+        [[*(f"{percent:.2f} %" for percent in shares), *figures]],
+        title="Answers",
+        caption="Spearman and Pearson of the valid answers alone.",
+    )
     for note in _notes(report):
         typer.echo(note, err=True)
     usage = report.usage
@@ -78,27 +76,17 @@ def _notes(report: PromptReport) -> Iterator[str]:
         )
 
 
-def _write_predictions(answers: list[_Answered], task: Task, path: Path) -> None:
-    """Writes each row with its answer as CSV; nothing is asked anew."""
+def _write_predictions(answered: list[_Answered], path: Path) -> None:
+    """Writes each row with its answer as CSV."""
+    names = ("sentence1", "sentence2", "condition")[: len(answered[0].texts)]
     with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
-        under = [] if task.conditions is None else ["condition"]
-        writer.writerow(
-            ["sentence1", "sentence2", *under, "label", "answer", "prediction", "valid"]
-        )
-        for answered in answers:
-            writer.writerow(
-                [
-                    *_texts(task, answered.row),
-                    f"{task.labels[answered.row]:g}",
-                    answered.text,
-                    f"{answered.value:.6g}",
-                    int(answered.valid),
-                ]
-            )
+        writer.writerow([*names, "label", "answer", "prediction", "valid"])
+        for texts, label, answer, score, valid in answered:
+            writer.writerow([*texts, f"{label:g}", answer, f"{score:.6g}", int(valid)])
 
 
-def _show_examples(answered: list[_Answered], task: Task, count: int) -> None:
+def _show_examples(answered: list[_Answered], count: int) -> None:
     """Prints rows at equal steps of the error, the best first, as Table 5 of the C-STS paper."""
     import numpy as np
     from rich.table import Table
@@ -106,36 +94,31 @@ def _show_examples(answered: list[_Answered], task: Task, count: int) -> None:
 
     from condsim.terminal import Terminal
 
-    ordered = sorted(answered, key=lambda one: abs(one.value - float(task.labels[one.row])))
+    ordered = sorted(answered, key=lambda one: abs(one.score - one.label))
     places = np.linspace(0, len(ordered) - 1, num=min(count, len(ordered))).round().astype(int)
     table = Table(title="Predictions", title_justify="left", show_lines=True)
     for head in ("Sentence 1", "Sentence 2", "Condition", "Answer", "Score", "Label"):
         table.add_column(head)
-    for place in places:
-        one = ordered[place]
-        texts = [*_texts(task, one.row), ""][:3]
-        shown = f"{one.value:.2f}" + ("" if one.valid else " (random)")
-        cells = [*texts, repr(one.text), shown, f"{task.labels[one.row]:g}"]
+    for texts, label, answer, score, valid in (ordered[place] for place in places):
+        shown = f"{score:.2f}" + ("" if valid else " (random)")
+        cells = [*[*texts, ""][:3], repr(answer), shown, f"{label:g}"]
         table.add_row(*(Text(cell) for cell in cells))  # no markup: a text may hold brackets
     Terminal().print(table)
 
 
-def _answered(scorer: PromptScorer, task: Task) -> Iterator[_Answered]:
-    """The rows in order with their stored answers."""
+def _answered(scorer: PromptScorer, task: Task) -> list[_Answered]:
+    """The rows in order with their stored answers; nothing is asked anew."""
     columns = (task.sentences1, task.sentences2, task.conditions)
-    predictions = scorer.predict(*columns)
-    texts = {
-        row: answer.text for row, answer in scorer.asker.stored(scorer.prompts(*columns), len(task))
-    }
-    for row in range(len(task)):
-        yield _Answered(
-            row, texts[row], float(predictions.values[row]), bool(predictions.valid[row])
+    found = scorer.predict(*columns)
+    stored = scorer.asker.stored(scorer.prompts(*columns), len(task))
+    answers = {row: answer.text for row, answer in stored}
+    texts = zip(*(column for column in columns if column is not None), strict=True)
+    return [
+        _Answered(row_texts, float(label), answers[row], float(value), bool(valid))
+        for row, (row_texts, label, value, valid) in enumerate(
+            zip(texts, task.labels, found.values, found.valid, strict=True)
         )
-
-
-def _texts(task: Task, row: int) -> list[str]:
-    under = [] if task.conditions is None else [task.conditions[row]]
-    return [task.sentences1[row], task.sentences2[row], *under]
+    ]
 
 
 def prompt(
@@ -232,8 +215,7 @@ def prompt(
     `condsim prompt --model my-model --base-url http://localhost:8000/v1 --data dev.csv
     --scoring expected --max-requests 500 --json report.json`
     """
-    for option, path in (("--json", json), ("--predictions", predictions), ("--save", save)):
-        check_output(option, path)
+    check_outputs(json=json, predictions=predictions, save=save)
     from condsim.evaluation import evaluate_prompt
     from condsim.prompting import open_prompt_scorer, prompt_settings, save_settings
     from condsim.tasks import load_task
@@ -273,14 +255,14 @@ def prompt(
         report = evaluate_prompt(
             scorer, task, settings=settings.model_dump(), resamples=resamples, seed=seed
         )
-        answered = list(_answered(scorer, task)) if examples or predictions else []
+        answered = _answered(scorer, task) if examples or predictions else []
         if predictions is not None:
-            _write_predictions(answered, task, predictions)
+            _write_predictions(answered, predictions)
     _print_report(report)
     if json is not None:
         report.to_json(json)
     if examples:
-        _show_examples(answered, task, examples)
+        _show_examples(answered, examples)
 
 
 def _dry_run(scorer: PromptScorer, task: Task, *, show: int) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from condsim.cli.options import JsonFile, Model, Resamples, show_table, write_report
-from condsim.cli.running import check_output
+from condsim.cli.running import check_outputs
 
 if TYPE_CHECKING:
     from condsim.evaluation import Robustness
@@ -45,7 +45,7 @@ def robustness(
     from condsim.loading import load_scorer
     from condsim.tasks import BUNDLED_REWORDINGS, load_rewordings
 
-    check_output("--json", json)
+    check_outputs(json=json)
     rewordings = load_rewordings(file or BUNDLED_REWORDINGS)
     result = measure(load_scorer(model), rewordings, resamples=resamples, seed=seed)
     write_report(json, result.to_dict())

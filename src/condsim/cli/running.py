@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 # Parameters that name a file to write.
-_WRITES = "output json json_file csv plot save predictions groups absent_output".split()
+_WRITES = "output json csv plot save predictions groups absent_output".split()
 _WIDEST = 500  # columns of a terminal
 _COLUMNS = "COLUMNS"
 
@@ -102,21 +102,23 @@ def _checked(command: Callable[..., object]) -> Callable[..., object]:
 
 def _check_files(options: Mapping[str, object]) -> None:
     """Refuses an option that writes what another reads or writes."""
-    given = [(name, options.get(name)) for name in _WRITES]
-    writes = {name: path for name, path in given if isinstance(path, Path)}
-    others: list[tuple[str, Path]] = []
-    for name, value in options.items():
-        values = value if isinstance(value, list) else [value]
-        paths = [Path(one) for one in values if isinstance(one, Path | str) and one]
-        others += [(name, path) for path in paths]
+    writes = {name: path for name in _WRITES if isinstance(path := options.get(name), Path)}
+    others = [
+        (name, Path(one))
+        for name, value in options.items()
+        for one in (value if isinstance(value, list) else [value])
+        if isinstance(one, Path | str) and one
+    ]
     for name, output in writes.items():
         for other, path in others:
             if other != name and _same_file(output, path, both=other in writes):
-                option, twice = (
-                    f"--{one.removesuffix('_file').replace('_', '-')}" for one in (name, other)
-                )
-                what = f"written as {twice} too" if other in writes else "the input itself"
-                raise InputError(f"{output} is {what}. Give another {option}.")
+                twice = f"written as {_option(other)} too"
+                what = twice if other in writes else "the input itself"
+                raise InputError(f"{output} is {what}. Give another {_option(name)}.")
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _same_file(one: Path, other: Path, *, both: bool) -> bool:
@@ -149,13 +151,15 @@ def long_work(
             raise typer.Exit(130) from None
 
 
-def check_output(option: str, path: Path | None) -> None:
-    """Refuses a file that cannot be written; ``option`` names it, such as ``--json``."""
-    if path is None:
-        return
-    if not path.parent.is_dir():
-        raise InputError(f"{option}: the folder {path.parent} does not exist; make it first.")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise InputError(f"{option}: {path} cannot be written; name another file.")
-    if path.is_dir():
-        raise InputError(f"{option}: {path} is a folder; give the name of a file to write.")
+def check_outputs(**options: Path | None) -> None:
+    """Refuses files that cannot be written; the names are those of the options."""
+    for name, path in options.items():
+        if path is None:
+            continue
+        option = _option(name)
+        if not path.parent.is_dir():
+            raise InputError(f"{option}: the folder {path.parent} does not exist; make it first.")
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            raise InputError(f"{option}: {path} cannot be written; name another file.")
+        if path.is_dir():
+            raise InputError(f"{option}: {path} is a folder; give the name of a file to write.")

@@ -22,8 +22,9 @@ from condsim.cli.options import (
     RayWorkers,
     check_engine,
     revision_of,
+    whole_pair,
 )
-from condsim.cli.running import check_output
+from condsim.cli.running import check_outputs
 from condsim.errors import InputError, require
 from condsim.files import replacing
 from condsim.loading import load_scorer
@@ -55,29 +56,11 @@ _JSON = (".jsonl", ".ndjson")
 _BAR = 20  # characters
 
 
-def _score_pair(
-    sentence1: str | None,
-    sentence2: str | None,
-    condition: str | None,
-    *,
-    model: str | None,
-    scale: Scale,
-    device: str | None,
-) -> None:
-    if sentence1 is None or sentence2 is None or condition is None:
-        raise InputError(
-            "Give two sentences and a condition, or --file. The condition says in which respect to "
-            "compare, such as 'the sport'."
-        )
-    scorer = load_scorer(model, device=device)
-    typer.echo(f"{scorer.score(sentence1, sentence2, condition, scale=scale):.3f}")
-
-
 def _score_to_file(
     file: Path, output: Path, *, model: str | None, scale: Scale, device: str | None
 ) -> None:
     """Scores a file into another, whose suffix says the format."""
-    check_output("--output", output)
+    check_outputs(output=output)
     load = partial(load_scorer, model, device=device)
     if output.suffix.lower() == ".parquet":
         rows = _score_parquet(file, output, load, scale=scale)
@@ -269,7 +252,9 @@ def score(
     if file is None:
         if output is not None or table is not None or engine != "local":
             raise InputError("--output, --table and --engine ray go with --file.")
-        _score_pair(sentence1, sentence2, condition, model=model, scale=scale, device=device)
+        texts = whole_pair(sentence1, sentence2, condition)
+        found = load_scorer(model, device=device).score(*texts, scale=scale)
+        typer.echo(f"{found:.3f}")
         return
     if sentence1 is not None:
         raise InputError("Give either two sentences and a condition, or --file, not both.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from condsim.cli.running import check_output
+from condsim.cli.running import check_outputs
 
 if TYPE_CHECKING:
     from condsim.construction import AnnotationStore, Item, Pulled
@@ -173,7 +173,7 @@ def pull(
     """
     from condsim.construction import AnnotationStore, give_hints, open_server, pull as fetch
 
-    check_output("--output", output)
+    check_outputs(output=output)
     with open_server(server) as where, AnnotationStore(folder) as store:
         show_pulled(store, stage, fetch(store, where, stage), output)
         if hints:
@@ -317,7 +317,7 @@ def results(
     """Read the results of a batch; twice the same file changes nothing."""
     from condsim.construction import AnnotationStore, import_mturk
 
-    check_output("--output", output)
+    check_outputs(output=output)
     with AnnotationStore(folder) as store:
         show_pulled(store, stage, import_mturk(store, stage, batch), output)
 

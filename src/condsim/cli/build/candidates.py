@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from condsim.cli.options import Device, show_table
-from condsim.cli.running import check_output, long_work
+from condsim.cli.running import check_outputs, long_work
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
@@ -67,11 +67,6 @@ def show_counts(counts: FilterCounts, settings: FilterSettings) -> None:
 
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
-
-
-@app.callback()
-def build() -> None:
-    """Build a conditional-similarity data set: candidate pairs, annotation, splits."""
 
 
 @app.command()
@@ -147,7 +142,7 @@ def candidates(
         read_texts,
     )
 
-    check_output("--output", output)
+    check_outputs(output=output)
     check_candidates_file(output)
     _check_sources(texts=texts, images=images, embeddings=embeddings, image_encoder=image_encoder)
     bounds = (max_iou, min_cosine, min_ratio, min_length)
@@ -229,7 +224,7 @@ def filter_(
     """
     from condsim.construction import PairFilter, filter_files, load_text_encoder, read_stop_words
 
-    check_output("--output", output)
+    check_outputs(output=output)
     bounds = (max_iou, min_cosine, min_ratio, min_length)
     settings = filter_settings(preset, bounds, cosine=not no_text_cosine)
     words = read_stop_words(stop_words)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from condsim.cli.options import Exclude, JsonFile, RowFile, show_table, write_report
-from condsim.cli.running import check_output, long_work
+from condsim.cli.running import check_outputs, long_work
 
 if TYPE_CHECKING:
     from condsim.construction import CriteriaReport, CriteriaSettings
@@ -94,8 +94,7 @@ def criteria(
 
     `condsim build criteria tickets.csv --settings criteria.yaml --form pairs --output dev.csv`
     """
-    check_output("--json", json)
-    check_output("--output", output)
+    check_outputs(json=json, output=output)
     from condsim.construction import build_criteria, plain_values
 
     given = {

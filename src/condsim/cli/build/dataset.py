@@ -8,14 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich import box
-from rich.table import Table
-from rich.text import Text
 
-from condsim.cli.options import JsonFile, Resamples, write_report
-from condsim.cli.running import check_output
+from condsim.cli.options import JsonFile, Resamples, show_table, write_report
+from condsim.cli.running import check_outputs
 from condsim.errors import InputError, require
-from condsim.terminal import Terminal
 
 if TYPE_CHECKING:
     from condsim.construction import PlainTable, SplitRules
@@ -177,7 +173,7 @@ def split(
 @app.command()
 def agreement(
     ratings: Annotated[Path, typer.Argument(help="Ratings: Parquet, CSV, TSV or JSONL.")],
-    json_file: JsonFile = None,
+    json: JsonFile = None,
 ) -> None:
     """Measure how far annotators agree, how good each is, and how far models agree with them.
 
@@ -187,7 +183,7 @@ def agreement(
 
     `condsim build agreement ratings.csv --json agreement.json`
     """
-    check_output("--json", json_file)
+    check_outputs(json=json)
     from condsim.construction import (
         Rating,
         collect_votes,
@@ -198,8 +194,8 @@ def agreement(
     )
 
     report = report_ratings(collect_votes(read_rows(ratings, Rating)))
-    write_report(json_file, plain_values(report))
-    _print(rating_tables(report))
+    write_report(json, plain_values(report))
+    _show(rating_tables(report))
 
 
 @app.command()
@@ -210,7 +206,7 @@ def leakage(
     ],
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 0,
     resamples: Resamples = 1000,
-    json_file: JsonFile = None,
+    json: JsonFile = None,
 ) -> None:
     """Find what splits share, and what a model reaches that sees only a part of each row.
 
@@ -220,7 +216,7 @@ def leakage(
 
     `condsim build leakage train.csv dev.csv --json leakage.json`
     """
-    check_output("--json", json_file)
+    check_outputs(json=json)
     from condsim.construction import find_leakage, leakage_tables, plain_values
     from condsim.tasks import load_csts
 
@@ -228,8 +224,8 @@ def leakage(
     if len(tasks) < len(files):
         raise InputError("The splits must have different names. Rename one of the files.")
     report = find_leakage(tasks, resamples=resamples, seed=seed)
-    write_report(json_file, plain_values(report))
-    _print(leakage_tables(report))
+    write_report(json, plain_values(report))
+    _show(leakage_tables(report))
     for warning in report.warnings:
         typer.echo(f"warning: {warning}")
 
@@ -256,24 +252,6 @@ def _split_rules(
     return SplitRules((train, validation, test), seed=seed, group=group, oversize=oversize)
 
 
-def _print(tables: Iterable[PlainTable]) -> None:
-    """Prints tables, an empty line between two."""
-    laid_out = []
+def _show(tables: Iterable[PlainTable]) -> None:
     for one in tables:
-        table = Table(
-            title=one.title,
-            caption=one.caption,
-            box=box.SIMPLE_HEAD,
-            title_justify="left",
-            caption_justify="left",
-            collapse_padding=True,
-            pad_edge=False,
-        )
-        for place, name in enumerate(one.head):
-            table.add_column(name, justify="right" if place else "left", overflow="fold")
-        # A name is not broken, however narrow the terminal; a long text may be.
-        table.columns[0].min_width = min(24, max((len(row[0]) for row in one.rows), default=0))
-        for row in one.rows:
-            table.add_row(*map(Text, row))
-        laid_out.append(table)
-    Terminal().print(*laid_out, sep="\n")
+        show_table(one.head, one.rows, title=one.title, caption=one.caption)

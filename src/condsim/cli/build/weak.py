@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json as json_module
 import runpy
 from pathlib import Path
 from traceback import extract_tb
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,7 +18,7 @@ from condsim.cli.options import (
     show_table,
     write_report,
 )
-from condsim.cli.running import check_output, long_work
+from condsim.cli.running import check_outputs, long_work
 from condsim.errors import InputError
 
 if TYPE_CHECKING:
@@ -96,11 +95,7 @@ def weak(
 
     `condsim build weak --check train.csv`
     """
-    from condsim.construction import REGISTRY
-
-    check_output("--json", json)
-    check_output("--output", output)
-    check_output("--absent-output", absent_output)
+    check_outputs(json=json, output=output, absent_output=absent_output)
     for path in functions or ():
         load_functions(path)
     if check is not None:
@@ -108,14 +103,14 @@ def weak(
             raise InputError(
                 "--check reads one labelled file and writes no rows; leave the rest out."
             )
-        _check(check, REGISTRY, json)
+        _check(check, json)
         return
     if not captions:
         raise InputError("Files of sentences are needed, or --check FILE. Name at least one file.")
     if output is None:
-        _cover(captions, caption_column, REGISTRY, sample=sample, seed=seed, json=json)
+        _cover(captions, caption_column, sample=sample, seed=seed, json=json)
         return
-    from condsim.construction import WeakSettings, build_weak, plain_values
+    from condsim.construction import REGISTRY, WeakSettings, build_weak, plain_values
 
     settings = WeakSettings(
         rows=rows,
@@ -178,32 +173,23 @@ def _fails(path: Path, line: int | None, reason: str | None) -> InputError:
     return InputError(f"--functions: {where}: {reason}.")
 
 
-def _check(path: Path, registry: Any, json: Path | None) -> None:  # noqa: ANN401
-    from condsim.construction import agreement, plain_values
+def _check(path: Path, json: Path | None) -> None:
+    from condsim.construction import REGISTRY, agreement, plain_values
     from condsim.tasks import load_csts
 
-    report = agreement(load_csts(path, require_labels=True), registry)
+    report = agreement(load_csts(path, require_labels=True), REGISTRY)
     write_report(json, plain_values(report))
     _show_agreement(report)
 
 
 def _cover(
-    captions: list[Path],
-    column: str,
-    registry: Any,  # noqa: ANN401
-    *,
-    sample: int | None,
-    seed: int,
-    json: Path | None,
+    captions: list[Path], column: str, *, sample: int | None, seed: int, json: Path | None
 ) -> None:
-    from condsim.construction import coverage, plain_values, read_pool
-    from condsim.files import write_text
+    from condsim.construction import REGISTRY, coverage, plain_values, read_pool
 
     pool = read_pool(captions, caption_column=column, sample=sample, seed=seed)
-    found = coverage(pool.collection.captions, registry)
-    if json is not None:
-        found_values = [plain_values(one) for one in found]
-        write_text(json, json_module.dumps(found_values, indent=2) + "\n")
+    found = coverage(pool.collection.captions, REGISTRY)
+    write_report(json, [plain_values(one) for one in found])
     _show_coverage(found, len(pool.collection.captions))
 
 
@@ -257,8 +243,7 @@ def counter_edits(
 
     `condsim build counter-edits reviews.csv --output edits.csv --exclude test.csv`
     """
-    check_output("--output", output)
-    check_output("--json", json)
+    check_outputs(output=output, json=json)
     from condsim.construction import REGISTRY, build_counter_edits, plain_values
 
     for path in functions or ():
@@ -316,7 +301,7 @@ def teach(
 
     `condsim build teach pairs.csv --model runs/backbone --output plain.csv`
     """
-    check_output("--output", output)
+    check_outputs(output=output)
     from condsim.construction import teach_file
     from condsim.loading import load_scorer
 
@@ -353,7 +338,7 @@ def answers(
 
     `condsim build answers train.csv --model flan.yaml --output train-answers.csv`
     """
-    check_output("--output", output)
+    check_outputs(output=output)
     if model is not None and functions:
         raise InputError(
             f"--functions and --model {model} both answer: not both, give one of them."
