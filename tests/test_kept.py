@@ -111,17 +111,7 @@ WORKER = """
 import sys, time
 import numpy as np
 from pathlib import Path
-from condsim.errors import InputError
-from condsim.kept import (
-    Kept,
-    KeptArrays,
-    KeptScores,
-    build_once,
-    kept_rows,
-    read_manifest,
-    sole_process,
-    write_manifest,
-)
+from condsim.kept import kept_rows
 
 def compute(first, last):
     print(first, flush=True)
