@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from importlib import metadata
+
 import pytest
 from typer.testing import CliRunner
 
 import condsim
 from condsim.cli import app
 from condsim.scorers import DEFAULT_FOLDER, Settings
+
+INSTALL = "pip install 'condsim[serve]'"
 
 
 def lines():
@@ -21,22 +25,32 @@ def test_info_shows_version_model_and_libraries():
     assert shown["model"] == f"{settings.name} ({settings.kind}, {settings.order})"
     assert shown["size"].endswith("MB")
     assert shown["parameters"] == f"{settings.facts['parameters']:,}"
-    assert shown["extra train"].startswith("torch ")
+    assert "onnxruntime" in shown
 
 
-def test_info_missing_extra_says_how_to_install(monkeypatch):
-    monkeypatch.setattr("condsim.cli.info.find_spec", lambda name: None)
-    assert lines()["extra train"].strip() == "not installed: pip install 'condsim[train]'"
+@pytest.mark.parametrize(
+    ("absent", "expected"),
+    [
+        (
+            {"fastapi", "uvicorn", "prometheus-client"},
+            "not installed: pip install 'condsim[serve]'",
+        ),
+        ({"uvicorn"}, "not installed: pip install 'condsim[serve]' brings uvicorn"),
+        (set(), "installed"),
+    ],
+)
+def test_info_extra_is_installed_or_says_how_to_install(monkeypatch, absent, expected):
+    def version(name):
+        if name in absent:
+            raise metadata.PackageNotFoundError(name)
+        return "1.0"
+
+    monkeypatch.setattr("condsim.cli.info.metadata.version", version)
+    shown = {name: value.strip() for name, value in lines().items()}
+    assert shown["extra serve"] == expected
+    assert ("uvicorn 1.0" in shown["libraries"]) == ("uvicorn" not in absent)
 
 
 def test_info_damaged_model_is_said_not_raised(monkeypatch, tmp_path):
     monkeypatch.setattr("condsim.scorers.DEFAULT_FOLDER", tmp_path)
     assert "damaged" in lines()["model"]
-
-
-def test_info_library_whose_package_has_another_name_has_a_version():
-    pytest.importorskip("faiss")
-    pytest.importorskip("PIL")
-    shown = lines()["extra build"]
-    assert "faiss " in shown
-    assert "not installed" not in shown

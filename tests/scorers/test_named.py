@@ -11,6 +11,7 @@ from condsim.scorers import (
     CrossEncoderScorer,
     EncoderScorer,
     OnnxScorer,
+    load_hub_model,
     revision_of,
 )
 from condsim.scorers.baselines import WordOverlapScorer
@@ -70,6 +71,8 @@ def test_open_scorer_cross_encoder_of_one_output(tiny_backbone, tmp_path):
         open_scorer(f"cross-encoder:{tmp_path / 'cross-3'}")
     with pytest.raises(ModelError, match="cannot be loaded"):
         open_scorer(f"cross-encoder:{tmp_path / 'none'}")
+    with pytest.raises(ModelError, match=r"is a cross-encoder\. Name it cross-encoder:"):
+        load_hub_model(str(tmp_path / "cross-1"))
 
 
 def test_revision_changes_with_the_files_that_are_loaded(trained, tmp_path):

@@ -61,6 +61,11 @@ def test_find_duplicates_keep_rule_chooses_the_row(keep, kept):
     assert set(found(["0 0", "0 0 long", "1 0"], keep=keep).kept_row) == {kept}
 
 
+def test_find_duplicates_keep_that_is_no_number_refused():
+    with pytest.raises(InputError, match="'keep' must have a number for each text"):
+        found(["0 0", "1 0"], keep=["2026-01-01", "2026-01-02"])
+
+
 def test_find_duplicates_threshold_is_that_of_the_score():
     scorer = AngleScorer(Calibration((-1.0, 0.5, 1.0), (0.0, 0.2, 0.98)))
     texts = ["0 0", "30 0"]

@@ -331,6 +331,7 @@ def test_sweep_of_classes_and_without_conditions_ends(tmp_path, write, runs, mon
     path = write(set={**changed, "objective": {"softmax": 1}}, test=str(files["test"]), seeds=1)
     found = run_sweep(load_sweep(path), tmp_path / "out")
     assert found.held_out.rows == 9
+    assert found.held_out.baseline == "word-overlap"
 
 
 def test_sweep_held_out_added_later_is_scored(tmp_path, write, runs, held_out, monkeypatch):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import platform
+import re
+from collections import defaultdict
 from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
 
 import typer
@@ -13,21 +14,9 @@ import condsim
 from condsim.errors import ModelError
 
 _CORE = ("numpy", "onnxruntime", "tokenizers", "sentencex")
-_EXTRAS = {
-    "train": ("torch", "sentence_transformers", "transformers", "datasets", "accelerate"),
-    "llm": ("openai", "transformers", "torch"),
-    "build": ("faiss", "pyarrow", "PIL", "statsmodels", "krippendorff"),
-    "contexts": ("pyarrow",),
-    "parquet": ("pyarrow",),
-    "search": ("lancedb", "faiss", "sklearn", "matplotlib"),
-    "serve": ("fastapi", "uvicorn", "prometheus_client"),
-}
-_DISTRIBUTIONS = {
-    "PIL": "pillow",
-    "faiss": "faiss-cpu",
-    "prometheus_client": "prometheus-client",
-    "sklearn": "scikit-learn",
-}  # where the module has another name
+_MISSING = "not installed"
+_OF_CLONES = {"dev", "docs"}  # extras for work on condsim itself
+_REQUIRED = re.compile(r"^([\w.-]+).*\bextra == ['\"]([\w-]+)['\"]")
 
 
 def info() -> None:
@@ -42,7 +31,7 @@ def info() -> None:
         ("python", platform.python_version()),
         *((name, _version(name)) for name in _CORE),
         *_model_lines(),
-        *(_extra_line(extra, modules) for extra, modules in _EXTRAS.items()),
+        *_extra_lines(),
     ]
     width = max(len(name) for name, _ in lines)
     for name, value in lines:
@@ -71,15 +60,26 @@ def _model_lines() -> list[tuple[str, str]]:
     return lines
 
 
-def _extra_line(extra: str, modules: tuple[str, ...]) -> tuple[str, str]:
-    missing = [module for module in modules if find_spec(module) is None]
-    if missing:
-        return f"extra {extra}", f"not installed: pip install 'condsim[{extra}]'"
-    return f"extra {extra}", ", ".join(f"{name} {_version(name)}" for name in modules)
+def _extra_lines() -> list[tuple[str, str]]:
+    """Whether each extra is installed, then the versions of all that is."""
+    libraries: dict[str, list[str]] = defaultdict(list)  # of each extra
+    for required in metadata.requires("condsim") or ():
+        if (found := _REQUIRED.match(required)) and found[2] not in _OF_CLONES:
+            libraries[found[2]].append(found[1])
+    versions = {name: _version(name) for each in libraries.values() for name in each}
+    lines = []
+    for extra, names in libraries.items():
+        missing = [name for name in names if versions[name] == _MISSING]
+        install = f"not installed: pip install 'condsim[{extra}]'"
+        if missing and len(missing) < len(names):
+            install += f" brings {', '.join(missing)}"
+        lines.append((f"extra {extra}", install if missing else "installed"))
+    present = sorted(f"{name} {one}" for name, one in versions.items() if one != _MISSING)
+    return [*lines, ("libraries", ", ".join(present) or "none")]
 
 
-def _version(module: str) -> str:
+def _version(name: str) -> str:
     try:
-        return metadata.version(_DISTRIBUTIONS.get(module, module))
+        return metadata.version(name)
     except metadata.PackageNotFoundError:
-        return "not installed"
+        return _MISSING

@@ -122,10 +122,19 @@ def _check_tokens(model: Any) -> None:  # noqa: ANN401  (a module)
 
 
 def load_hub_model(name: str, *, device: str | None = None) -> EncoderScorer | CrossEncoderScorer:
-    """Loads a model of the Hub as a bi-encoder scorer without calibration; see `load_trained`."""
+    """Loads a model of the Hub as a bi-encoder scorer without calibration; see `load_trained`.
+
+    Raises:
+        ModelError: If the Hub has no such model, or it is a cross-encoder.
+    """
     _check_library(f"There is no folder {name!r}; a Hub name needs more than the core")
     settings = Settings(kind="bi-encoder", name=Path(name).name, order="condition-first")
-    return _scorer(name, settings, device=device)
+    scorer = _scorer(name, settings, device=device)
+    configs = [getattr(module, "config", None) for module in scorer.model.modules()]
+    classes = [kind for one in configs for kind in getattr(one, "architectures", None) or ()]
+    if any(one.endswith("ForSequenceClassification") for one in classes):
+        raise ModelError(f"{name} is a cross-encoder. Name it cross-encoder:{name}.")
+    return scorer
 
 
 def _check_library(what: str) -> None:

@@ -356,7 +356,10 @@ def _ranks(keep: Keep, texts: _Texts) -> NDArray[np.float64] | _Numbers | None:
                 "instead."
             )
         return texts.lengths if keep == "longest" else None
-    ranks = np.asarray(keep, np.float64)
+    try:
+        ranks = np.asarray(keep, np.float64)
+    except (TypeError, ValueError):
+        raise InputError("'keep' must have a number for each text. Got others.") from None
     if ranks.shape != texts.lengths.shape or np.isnan(ranks).any():
         raise InputError(
             f"'keep' must have a number for each of the {len(texts.lengths)} texts. Got the shape "

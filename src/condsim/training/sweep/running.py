@@ -67,6 +67,7 @@ class HeldOut(Settings):
     rows: int  # with a label
     seeds: tuple[SeedResult, ...]
     condition_only: Correlations
+    baseline: str = "condition-only"  # what that line is: word overlap of data without conditions
 
 
 class SweepResult(Settings):
@@ -78,6 +79,7 @@ class SweepResult(Settings):
     recipe: Recipe  # the best, with the seed that the trials had
     seeds: tuple[SeedResult, ...]
     condition_only: Correlations
+    baseline: str = "condition-only"  # as that of `HeldOut`
     held_out: HeldOut | None = None  # stored in a file of its own
 
 
@@ -131,25 +133,25 @@ def to_markdown(result: SweepResult) -> str:
     lines += [f"- no result: `{trial.folder}`: {trial.error}" for trial in failed]
     lines += ["", f"The best recipe with {len(result.seeds)} seeds on `{dev}`, its runs apart from"]
     lines += ["the trials unless a seed is that of the trials:", ""]
-    lines += _seeds_table(result.seeds, result.condition_only)
+    lines += _seeds_table(result)
     if result.held_out is not None:
         file, rows = result.held_out.file, result.held_out.rows
         lines += ["", f"The same models on the held-out `{file}` ({rows} rows), scored once:", ""]
-        lines += _seeds_table(result.held_out.seeds, result.held_out.condition_only)
+        lines += _seeds_table(result.held_out)
     return "\n".join(lines) + "\n"
 
 
-def _seeds_table(seeds: Sequence[SeedResult], condition_only: Correlations) -> list[str]:
+def _seeds_table(result: HeldOut | SweepResult) -> list[str]:
     spreads = [
         _number(one["mean"]) + ("" if one["std"] is None else f" ± {_number(one['std'])}")
-        for one in _means(seeds).values()
+        for one in _means(result.seeds).values()
     ]
     return markdown_table(
         ["", "Spearman", "Pearson"],
         [
-            *([f"seed {seed.seed}", *_cells(seed.figures)] for seed in seeds),
+            *([f"seed {seed.seed}", *_cells(seed.figures)] for seed in result.seeds),
             ["**mean ± standard deviation**", *spreads],
-            ["condition-only", *_cells(condition_only)],
+            [result.baseline, *_cells(result.condition_only)],
         ],
     )
 
@@ -366,4 +368,9 @@ def _reached(folders: Mapping[int, str], reports: Sequence[Report]) -> dict[str,
         SeedResult(seed=seed, folder=folder, figures=Correlations.of(report.model))
         for (seed, folder), report in zip(folders.items(), reports, strict=True)
     ]
-    return {"seeds": tuple(seeds), "condition_only": Correlations.of(reports[0].baselines[0])}
+    floor = reports[0].baselines[0]
+    return {
+        "seeds": tuple(seeds),
+        "condition_only": Correlations.of(floor),
+        "baseline": floor.name,
+    }
