@@ -163,6 +163,7 @@ class Explanation:
             axis.set_yticks(places, [_shown(word) for word in one.words], parse_math=False)
             axis.set_xlim(1.1 * min(every) - 1e-6, 1.1 * max(every) + 1e-6)
             axis.set_xlabel("contribution")
+            axis.locator_params(axis="x", nbins=4)
             axis.axvline(0, color="black", linewidth=0.8)
             axis.invert_yaxis()
             axis.spines[["top", "right"]].set_visible(False)
