@@ -50,7 +50,7 @@ def test_threshold_positive_says_what_is_alike(tmp_path):
     [
         ([5] * 10, (), "takes at least 103 positive ones"),
         ([1] * 10, (), "none of them positive"),
-        ([7] * 10, (), "must be a number from 0 to 5"),
+        ([7] * 10, (), "must be a number from -1 to 5"),
         ([5, -0.5], (), "must be a number from 0 to 5"),
         ([5] * 10, ("--precision", "95"), "above 0 and below 1"),
     ],

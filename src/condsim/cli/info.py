@@ -66,7 +66,7 @@ def _extra_lines() -> list[tuple[str, str]]:
     for required in metadata.requires("condsim") or ():
         if (found := _REQUIRED.match(required)) and found[2] not in _OF_CLONES:
             libraries[found[2]].append(found[1])
-    versions = {name: _version(name) for each in libraries.values() for name in each}
+    versions = {name: _version(name) for name in set().union(*libraries.values())}
     lines = []
     for extra, names in libraries.items():
         missing = [name for name in names if versions[name] == _MISSING]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -10,7 +9,6 @@ from typing import Annotated, Literal, TypeAlias
 import typer
 
 from condsim.errors import InputError
-from condsim.files import write_text
 
 Model: TypeAlias = Annotated[
     str | None, typer.Option(help="Model folder or Hub name.", show_default="the model that ships")
@@ -77,8 +75,9 @@ def revision_of(model: str | None) -> str:
 def write_report(path: Path | None, report: object) -> None:
     """Writes the report of a command as JSON, if it is wanted."""
     if path is not None:
-        text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False)
-        write_text(path, text + "\n")
+        from condsim.evaluation import write_json
+
+        write_json(report, path)
 
 
 def show_table(

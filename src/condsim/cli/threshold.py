@@ -18,7 +18,8 @@ from condsim.tasks import iter_rows
 
 _BLOCK = 4096  # rows scored at once
 _COLUMNS = ("sentence1", "sentence2", "condition")
-_INVALID = ("-1", "-1.0")  # label of C-STS where the condition does not apply
+_FIX = "Correct it, or give -1 to leave the row out."
+_INVALID = -1  # label of C-STS where the condition does not apply
 
 
 def threshold(
@@ -51,11 +52,9 @@ def threshold(
     scores, labels = array("f"), array("f")
     rows = iter_rows(labelled, columns=(*_COLUMNS, "label"))
     while block := list(islice(rows, _BLOCK)):
-        valid = [row for row in block if str(row.cells["label"]) not in _INVALID]
-        labels.extend(
-            row.score("label", label_range=(0, 5), fix="Correct it, or give -1 to leave it out.")
-            for row in valid
-        )
+        found = [row.score("label", label_range=(_INVALID, 5), fix=_FIX) for row in block]
+        valid = [row for row, label in zip(block, found, strict=True) if label != _INVALID]
+        labels.extend(row.score("label", label_range=(0, 5), fix=_FIX) for row in valid)
         sentences1, sentences2, conditions = (
             [row.text(name) for row in valid] for name in _COLUMNS
         )

@@ -134,11 +134,11 @@ class Report(ResultFile):
     created: str
 
 
-def write_json(content: Mapping[str, Any], path: Path) -> None:
+def write_json(content: object, path: Path) -> None:
     """Writes plain values as JSON; an earlier file of that name is replaced in one step.
 
     Args:
-        content: The values; NaN is not allowed.
+        content: Any value that JSON can hold; NaN is not allowed.
 
     Raises:
         InputError: If the folder does not exist.

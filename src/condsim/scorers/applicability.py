@@ -159,7 +159,7 @@ class ApplicabilityHead:
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ModelError(f"{path}: is damaged ({error!r}); fit or get it anew.") from None
         sizes = (head.weights.shape, head.probe.ndim)
-        finite = np.isfinite([head.bias, head.weights.sum(), head.probe.sum()]).all()
+        finite = all(np.isfinite(one).all() for one in (head.bias, head.weights, head.probe))
         if sizes != ((3 * head.dimension + 8,), 1) or not finite:
             raise ModelError(
                 f"{path}: is damaged: there must be 3 d + 8 finite weights for a probe of length "
