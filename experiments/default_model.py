@@ -4,15 +4,17 @@
 C-STS train, relabelled ──┐                                          dev rows but a fifth
 captions, labelled ───────┤                                                   │
 captions, by functions ───┤             wordings      wordings                ▼
-criteria of open sets ────┼─► first ─► consistent ─► further ─────────► five folds ─► mean ─┐
-attributes, written pairs ┤   from the                                        │             ├─► int8
-plain texts' vectors ─────┘   backbone                                        └─► figure    │   and
-                                                         the default model so far ──────────┘   head
+criteria of open sets ────┼─► first ─► consistent ─► further ─────────► five folds ─► mean
+attributes, written pairs ┤   from the                                        │         │
+plain texts' vectors ─────┘   backbone                                        └► figure │
+                                                         the default model so far ──► joined
+                                                                                        │
+                                   int8 and head ◄── final ◄── settled ◄── wordings ────┘
 ```
 
-A tenth of every mean are the weights of the backbone, also in the models that are only measured,
-and in those that set the targets of the next stage. Half of the result are the weights of
-the default model so far.
+A tenth of the mean are the weights of the backbone, also in the models that are only measured, and
+in those that set the targets of the next stage. Half of ``joined`` are the weights of the default
+model so far, and two fifths of ``final`` those of ``joined``.
 
 Each step is kept in the folder and skipped where it is finished; a killed training goes on. No row
 holds a text that is held out. ``docs/experiments.md`` says what each step brings.
@@ -108,6 +110,7 @@ _ALSO = (
 )
 _EXTRA = 10_000  # rows the applicability head is fitted on, of captions and of criteria each
 _FOLDS = 5
+_UNSETTLED = 0.4  # of the model that ships: the weights before its last stage
 
 
 @dataclass(frozen=True)
@@ -199,10 +202,10 @@ def make_default_model(
 ) -> Report:
     """Makes the model, or goes on with it.
 
-    The folder ``exported`` is what ships inside the package, ``joined`` its float32 form;
+    The folder ``exported`` is what ships inside the package, ``final`` its float32 form;
     ``out-of-fold.json`` is the report on dev rows, each scored by the run that had not seen it;
-    ``without-dev.json`` that of the stages before, which saw none; both of int8 models, without
-    the share of the former model.
+    ``without-dev.json`` that of the stages before, which saw none; both of int8 models, before
+    the former model has a share.
     """
     _begin(files, work, weak)
     making = _Making(files, work, progress)
@@ -210,13 +213,18 @@ def make_default_model(
     sources = making.sources(weak_rows)
     mixed = making.recipe("minilm/mixed", sources, train=str(sources["csts"]))
     first = making.run("first", mixed.replaced(backbone=files.backbone))
-    consistent = making.reworded("consistent", first, sources)
-    further = making.reworded("further", consistent, sources, seed=1)
+    consistent = making.reworded("consistent", first, making.smoothed(first), sources)
+    further = making.reworded("further", consistent, making.smoothed(consistent), sources, seed=1)
     making.without_dev(further)
     tuned = making.recipe("minilm/tuned", sources, backbone=str(further))
     runs, dev, cosines = making.tuned(tuned, folds=folds)
     mean = making.average(runs, "mean", folds_of=files.dev)
-    making.export(making.joined(mean), mean, sources, absent, dev, cosines)
+    joined = making.joined(mean)
+    settled = making.reworded("settled", joined, joined, sources, seed=2)
+    final = making.average(
+        [settled], "final", pretrained=str(joined), share=_UNSETTLED, folds_of=files.dev
+    )
+    making.export(final, mean, sources, absent, dev, cosines)
     return Report.from_json(work / "out-of-fold.json")
 
 
@@ -294,10 +302,12 @@ class _Making:
             raise InputError(f"{self.files.backbone} must be a bi-encoder, which makes embeddings.")
         _save_vectors(scorer.encode(texts), output)
 
-    def reworded(self, name: str, run: Path, sources: dict[str, Path], *, seed: int = 0) -> Path:
-        """Trains a run further, also on texts under all wordings of a condition.
+    def reworded(
+        self, name: str, start: Path, teacher: Path, sources: dict[str, Path], *, seed: int = 0
+    ) -> Path:
+        """Trains a model further, also on texts under all wordings of a condition.
 
-        Their target is the mean of the vectors that the run gives, and they are a source from
+        Their target is the mean of the vectors that the teacher gives, and they are a source from
         here on.
         """
         names = ("csts", "captions", "criteria", "attributes")
@@ -310,12 +320,12 @@ class _Making:
         inputs = self.step(f"{name}.csv", write)
         self.step(
             f"{name}.npy",
-            lambda output: _save_vectors(shared_vectors(inputs, self.int8(run)), output),
+            lambda output: _save_vectors(shared_vectors(inputs, self.int8(teacher)), output),
         )
         sources[name] = inputs
         written = str(self.files.written)
         return self.run(
-            name, self.recipe(f"minilm/{name}", sources, train=written, backbone=str(run))
+            name, self.recipe(f"minilm/{name}", sources, train=written, backbone=str(start))
         )
 
     def recipe(self, name: str, sources: Mapping[str, Path], **changes: object) -> Recipe:
@@ -347,7 +357,7 @@ class _Making:
             of_fold = recipe.replaced(train=str(train), dev=str(own), seed=recipe.seed + number)
             runs.append(self.run(f"fold-{number}", of_fold))
             parts.append(load_csts(own))
-            cosines.append(_raw(self.int8(runs[-1]), parts[-1]))
+            cosines.append(_raw(self.int8(self.smoothed(runs[-1])), parts[-1]))
         task = join_tasks(parts, name=f"{self.files.dev.stem}, out of fold")
         raw = np.concatenate(cosines)
         measure(Scores(_NAME, raw), task).to_json(self.work / "out-of-fold.json")
@@ -358,14 +368,18 @@ class _Making:
         output = self.work / "without-dev.json"
         if not output.is_file():
             task = load_csts(self.files.dev)
-            measure(Scores(_NAME, _raw(self.int8(run), task)), task).to_json(output)
+            raw = _raw(self.int8(self.smoothed(run)), task)
+            measure(Scores(_NAME, raw), task).to_json(output)
 
-    def int8(self, run: Path) -> OnnxScorer:
-        """A run as it would ship."""
-        folder, partial = (run.with_name(f"{run.name}-int8{end}") for end in ("", ".partial"))
+    def smoothed(self, run: Path) -> Path:
+        """A run with a tenth of the backbone."""
+        return self.average([run], f"{run.name}-mean")
+
+    def int8(self, model: Path) -> OnnxScorer:
+        """A model as it would ship."""
+        folder, partial = (model.with_name(f"{model.name}-int8{end}") for end in ("", ".partial"))
         if not folder.is_dir():
-            mean = self.average([run], f"{run.name}-mean")
-            export_onnx(mean, partial, samples=self.samples())
+            export_onnx(model, partial, samples=self.samples())
             partial.rename(folder)
         return OnnxScorer(folder)
 

@@ -146,7 +146,7 @@ class TokenVectors:
             model.SerializeToString(), providers=["CPUExecutionProvider"]
         )
         self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
-        self._first = scorer.order == "condition-first"
+        self._first = scorer.order != "sentence-first"
 
     def __call__(self, side: Side) -> Floats:
         """Gives the cosine's share of each word of the text; that of the condition is nobody's."""

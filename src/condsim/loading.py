@@ -67,10 +67,10 @@ def load_scorer(model: str | Path | None = None, *, device: str | None = None) -
     for the name of a model on the Hub, with the ``train`` extra installed.
 
     Args:
-        model: None or ``"default"`` for the bundled model; else a folder with ``model.onnx``, a
-            folder that sentence-transformers can load, the folder of a run of ``condsim contexts``
-            (its origin model), a Hub name, or a YAML file of a prompted model. A folder of any of
-            these names goes first.
+        model: None or ``"default"`` for the bundled model (a folder of that name is
+            ``"./default"``); else a folder with ``model.onnx``, a folder that sentence-transformers
+            can load, the folder of a run of ``condsim contexts`` (its origin model), a Hub name, or
+            a YAML file of a prompted model. A folder of any of these names goes first.
         device: Where torch runs (``"cpu"``, ``"cuda"`` ...); it chooses if None. ONNX models run on
             the processor and ignore it.
 
@@ -78,7 +78,7 @@ def load_scorer(model: str | Path | None = None, *, device: str | None = None) -
         ModelError: If there is no such model, or it is damaged or of the wrong kind.
         MissingExtraError: If the model needs torch and the ``train`` extra is not installed.
     """
-    if model is None or (model == "default" and not Path(model).is_dir()):
+    if model is None or model == "default":
         return OnnxScorer(DEFAULT_FOLDER)
     if not isinstance(model, str | Path) or len(str(model)) > _LONGEST:
         raise ModelError(
@@ -172,7 +172,7 @@ class NamedScorer:
             there; none where there is no such fact or file.
         """
         prefix, rest = _split(self.source)
-        folder = DEFAULT_FOLDER if rest == "default" and not Path(rest).is_dir() else expanded(rest)
+        folder = DEFAULT_FOLDER if rest == "default" else expanded(rest)
         if prefix is not None or not (folder / FILE_NAME).is_file():
             return ()
         named = str(Settings.load(folder).facts.get("criteria_sets", ""))

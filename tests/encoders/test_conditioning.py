@@ -20,6 +20,16 @@ def test_conditional_sentences_sentence_first_pairs() -> None:
     assert pairs == [["A.", "x"], ["B.", "y"]]
 
 
+def test_conditional_sentences_bare_conditions_end_in_no_mark() -> None:
+    conditions = ["the place?", "the place. ", "place?!…", "??", "C++", "what (if any)"]
+    pairs = conditional_sentences(["A?"] * 6, conditions, order="bare-condition-first")
+    assert [first for first, _ in pairs] == [
+        *("the place", "the place", "place"),
+        *("??", "C++", "what (if any)"),
+    ]
+    assert {second for _, second in pairs} == {"A?"}
+
+
 def test_conditional_sentences_unknown_order_raises() -> None:
     with pytest.raises(InputError, match=r"Unknown order 'condition'\. Did you mean"):
         conditional_sentences(["A."], ["x"], order="condition")  # type: ignore[arg-type]

@@ -162,10 +162,11 @@ def test_make_default_model_scores_goes_on_and_refuses_other_inputs(
     model = condsim.load(str(work / "exported"))
     assert 0 <= model.score(TEXTS[0], TEXTS[1], "number of people") <= 1
     assert 0 <= model.applicability(TEXTS[0], TEXTS[1], "type of animal") <= 1
-    steps = {"csts.csv", "first", "consistent", "further", "fold-0", "fold-1"}
+    steps = {"csts.csv", "first", "consistent", "further", "fold-0", "fold-1", "settled"}
     assert steps < set(caplog.messages)
     settings = json.loads((work / "exported" / "condsim.json").read_text(encoding="utf-8"))
     assert settings["facts"]["base_model"] == backbone
+    assert settings["order"] == "bare-condition-first"
     assert settings["facts"]["criteria_sets"] == "a"
     assert settings["facts"]["training_data"].startswith("dev ")  # not a fold of it
     assert "dev_spearman_float32" not in settings["facts"]
@@ -177,10 +178,10 @@ def test_make_default_model_scores_goes_on_and_refuses_other_inputs(
     assert not any("b" in text.split(", ") for text in texts_in(work / "criteria.csv"))
 
     (work / "exported" / "applicability.json").unlink()
-    before = (work / "joined" / "report.json").stat().st_mtime_ns
+    before = (work / "final" / "report.json").stat().st_mtime_ns
     again = make_default_model(files, work, weak=weak, folds=2)
     assert again.model == report.model
-    assert (work / "joined" / "report.json").stat().st_mtime_ns == before
+    assert (work / "final" / "report.json").stat().st_mtime_ns == before
     assert (work / "exported" / "applicability.json").is_file()
     assert caplog.messages.count("csts.csv") == 1
 

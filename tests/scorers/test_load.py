@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 
 from condsim.errors import MissingExtraError, ModelError
-from condsim.loading import load_scorer
+from condsim.loading import load_scorer, named_scorer
 from condsim.scorers import (
+    DEFAULT_FOLDER,
     UNCALIBRATED,
     Calibration,
     CrossEncoderScorer,
     EncoderScorer,
     OnnxScorer,
     Settings,
+    revision_of,
 )
 
 CALIBRATION = Calibration((-1.0, 0.5, 1.0), (0.0, 0.2, 1.0))
@@ -135,12 +137,14 @@ def test_load_hub_name_without_extra_touches_no_network(monkeypatch):
         load_scorer("owner/name")
 
 
-def test_load_folder_of_the_name_default_goes_first(exported, tmp_path, monkeypatch):
+def test_load_default_is_what_ships_whatever_folders_there_are(exported, tmp_path, monkeypatch):
     shutil.copytree(exported, tmp_path / "default")
     settings = json.loads((tmp_path / "default" / "condsim.json").read_text())
     (tmp_path / "default" / "condsim.json").write_text(json.dumps(settings | {"name": "mine"}))
     monkeypatch.chdir(tmp_path)
-    assert load_scorer("default").name == "mine"
+    assert load_scorer("./default").name == "mine"
+    assert load_scorer("default").name == load_scorer(None).name == "condsim-minilm"
+    assert named_scorer(None).revision() == f"model:{revision_of(str(DEFAULT_FOLDER))}"
 
 
 def test_load_name_that_the_hub_does_not_give_refused(monkeypatch):

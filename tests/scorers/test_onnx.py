@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -85,6 +86,16 @@ def test_score_scales_by_the_calibration(tiny):
     np.testing.assert_allclose(unit, np.interp(raw, [-1, 0.5, 1], [0, 0.2, 1]), atol=1e-6)
     likert = tiny.score(SENTENCES1, SENTENCES2, CONDITIONS, scale="likert")
     np.testing.assert_allclose(likert, 1 + 4 * unit, atol=1e-6)
+
+
+def test_score_with_a_bare_order_heeds_no_mark_at_the_end_of_a_condition(tiny, exported, tmp_path):
+    folder = shutil.copytree(exported, tmp_path / "bare")
+    replace(tiny.settings, order="bare-condition-first").save(folder)
+    bare = OnnxScorer(folder, threads=1)
+    asked = [f"{condition}?" for condition in CONDITIONS]
+    expected = tiny.score(SENTENCES1, SENTENCES2, CONDITIONS)
+    np.testing.assert_array_equal(bare.score(SENTENCES1, SENTENCES2, asked), expected)
+    assert not np.array_equal(tiny.score(SENTENCES1, SENTENCES2, asked), expected)
 
 
 def test_score_equal_sentences_highest(tiny):

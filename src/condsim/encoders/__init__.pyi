@@ -16,6 +16,7 @@ from .conditioning import (
     check_order as check_order,
     conditional_sentences as conditional_sentences,
     cross_encoder_inputs as cross_encoder_inputs,
+    input_names as input_names,
 )
 from .joint import (
     build_bi_encoder as build_bi_encoder,

@@ -7,9 +7,11 @@ from typing import Literal, get_args
 
 from condsim.errors import InputError, unknown_name
 
-Order = Literal["condition-first", "sentence-first"]
-"""Which of condition and sentence comes first in the pair that a tokenizer joins."""
+Order = Literal["condition-first", "sentence-first", "bare-condition-first"]
+"""Which of condition and sentence comes first in the pair that a tokenizer joins. The last reads a
+condition without the marks at its end: "the place", "the place." and "the place?" are one."""
 
+_MARKS = " \t\n.?!:;,…"
 
 Layout = Literal["released", "pair"]
 """How a cross-encoder reads its texts: as one, each but the last followed by a space and one
@@ -20,7 +22,7 @@ Inputs = Literal["both", "condition", "sentences"]
 
 
 def check_order(order: str) -> None:
-    """Raises an InputError unless the order is one of the two."""
+    """Raises an InputError unless the order is a known one."""
     if order not in get_args(Order):
         raise unknown_name("order", order, get_args(Order))
 
@@ -33,7 +35,7 @@ def conditional_sentences(
     Args:
         sentences: Sentences, length n.
         conditions: The condition of each sentence, length n.
-        order: Which of the two comes first.
+        order: Which of the two comes first, and whether conditions are bare.
 
     Raises:
         InputError: If the lengths differ or the order is unknown.
@@ -44,9 +46,19 @@ def conditional_sentences(
     """
     check_order(order)
     _check_lengths(sentences=sentences, conditions=conditions)
-    if order == "condition-first":
-        return [list(pair) for pair in zip(conditions, sentences, strict=True)]
-    return [list(pair) for pair in zip(sentences, conditions, strict=True)]
+    if order == "sentence-first":
+        return [list(pair) for pair in zip(sentences, conditions, strict=True)]
+    if order == "bare-condition-first":
+        conditions = [condition.rstrip(_MARKS) or condition for condition in conditions]
+    return [list(pair) for pair in zip(conditions, sentences, strict=True)]
+
+
+def input_names(order: Order) -> tuple[str, str]:
+    """What a model card calls the two texts of a conditional sentence, in their order."""
+    if order == "sentence-first":
+        return "sentence", "condition"
+    bare = order == "bare-condition-first"
+    return "condition, without the marks at its end" if bare else "condition", "sentence"
 
 
 def cross_encoder_inputs(

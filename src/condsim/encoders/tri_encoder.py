@@ -38,7 +38,7 @@ def split_pairs(pairs: Sequence[Sequence[str]], *, order: Order) -> tuple[list[s
                 f"Got {pair!r} in row {row} instead."
             )
     first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    return (second, first) if order == "condition-first" else (first, second)
+    return (first, second) if order == "sentence-first" else (second, first)
 
 
 def tokenise(

@@ -61,7 +61,7 @@ class Splitter:
         self._tokenizer = tokenizer.from_str(tokenizer.to_str())
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
-        self._text = 1 if order == "condition-first" else 0  # place in a pair
+        self._text = 0 if order == "sentence-first" else 1  # place in a pair
         self._joint = joint
 
     def split(self, inputs: Sequence[Input], *, limit: int) -> Split:

@@ -60,9 +60,7 @@ def revision_of(model: str) -> str | None:
         for a model that was not downloaded yet, and for a prompted model or a pipeline of
         `condsim.contexts`, which keep their own answers.
     """
-    path = expanded(model)
-    if model == "default" and not path.is_dir():
-        path = DEFAULT_FOLDER
+    path = DEFAULT_FOLDER if model == "default" else expanded(model)
     if (folder := packaged_folder(model)) is not None:
         path = folder
     if path.is_file():

@@ -250,5 +250,5 @@ class QueuedEmbeddings(EmbeddingScorer):
         if isinstance(texts[0], str):
             return self._batcher.wait(self._encode, [str(text) for text in texts])
         first, second = ([text[side] for text in texts] for side in (0, 1))
-        columns = (second, first) if self.order == "condition-first" else (first, second)
+        columns = (first, second) if self.order == "sentence-first" else (second, first)
         return self._batcher.wait(self._encode, *columns)

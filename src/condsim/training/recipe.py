@@ -118,7 +118,8 @@ class Recipe(Settings):
         backbone: Hub name or local folder of a pre-trained model; ``default`` or a folder that
             ``condsim export`` wrote is rebuilt in float32 first.
         license: Licence of the model, as the Hub names it (``apache-2.0``), for its card.
-        order: Whether the condition or the sentence (a cross-encoder: both sentences) comes first.
+        order: Whether the condition or the sentence (a cross-encoder: both sentences) comes first;
+            ``bare-condition-first``: the condition without the marks at its end.
         layout: How a cross-encoder's texts are joined: ``released`` as in the code of C-STS, into
             one text, or as the ``pair`` that its tokenizer makes.
         pooling: How token states become one vector.

@@ -24,6 +24,7 @@ from condsim import __version__
 from condsim.encoders import (
     Order,
     conditional_sentences,
+    input_names,
     quiet_loading,
     without_progress_bars,
 )
@@ -321,8 +322,6 @@ def _card(settings: Settings) -> str:
         for name, value in settings.facts.items()
     }
     facts = "\n".join(f"| {name} | {value} |" for name, value in shown.items())
-    first, second = "condition", "sentence"
-    if settings.order == "sentence-first":
-        first, second = second, first
+    first, second = input_names(settings.order)
     card = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
     return card.format(settings=settings, facts=facts, first=first, second=second)

@@ -87,9 +87,7 @@ def restore_onnx(folder: Path | str, output: Path | str) -> SentenceTransformer:
 
 def exported_folder(model: Path | str) -> Path | None:
     """Finds the exported folder that a name stands for, such as ``default``; None if none."""
-    folder = expanded(model)
-    if str(model) == "default" and not folder.is_dir():
-        return DEFAULT_FOLDER
+    folder = DEFAULT_FOLDER if model == "default" else expanded(model)
     return folder if (folder / MODEL_FILE).is_file() else None
 
 
