@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from condsim.encoders import conditional_sentences, cross_encoder_inputs
+from condsim.encoders import conditional_sentences, cross_encoder_inputs, input_names
 from condsim.errors import InputError
 
 
@@ -28,6 +28,11 @@ def test_conditional_sentences_bare_conditions_end_in_no_mark() -> None:
         *("??", "C++", "what (if any)"),
     ]
     assert {second for _, second in pairs} == {"A?"}
+
+
+def test_input_names_say_what_a_bare_order_leaves_out() -> None:
+    assert input_names("sentence-first") == ("sentence", "condition")
+    assert input_names("bare-condition-first")[0] == "condition, without the marks at its end"
 
 
 def test_conditional_sentences_unknown_order_raises() -> None:

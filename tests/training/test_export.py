@@ -92,7 +92,7 @@ def test_export_keeps_what_the_model_says_of_itself(tiny_backbone, tmp_path):
     assert settings.facts["parameters"] > 1000
     card = (tmp_path / "out" / "README.md").read_text("utf-8")
     assert "| dev spearman | 70.1 |" in card
-    assert "pair (sentence, condition)" in card
+    assert "pair (sentence; condition)" in card
 
 
 def test_export_writes_the_whole_folder(source, tmp_path):

@@ -79,7 +79,7 @@ def test_fit_written_pairs_train_and_choose(tmp_path, tiny_recipe):
 def test_fit_card_names_data_recipe_scores_and_quotes_no_row(tmp_path, tiny_recipe):
     fit(tiny_recipe, tmp_path / "run")
     card = (tmp_path / "run" / "README.md").read_text()
-    for part in ("condition-only", "learning_rate: 0.001", "revision", "condition, sentence"):
+    for part in ("condition-only", "learning_rate: 0.001", "revision", "(condition; sentence)"):
         assert part in card
     sentence = Path(tiny_recipe.train).read_text().splitlines()[1].split(",")[0]
     for path in (tmp_path / "run").rglob("*"):
