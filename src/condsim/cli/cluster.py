@@ -170,12 +170,14 @@ def _show(found: Sequence[Clusters]) -> None:
 
 
 def _show_clusters(one: Clusters) -> None:
+    from rich import box
     from rich.table import Table
     from rich.text import Text
 
     from condsim.terminal import Terminal
 
-    table = Table(title=Text(f"Clusters by {one.condition}"), title_justify="left")
+    title = Text(f"Clusters by {one.condition}")
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("", justify="right")
     table.add_column("size", justify="right")
     table.add_column("name", overflow="fold", ratio=2)

@@ -89,6 +89,7 @@ def _write_predictions(answered: list[_Answered], path: Path) -> None:
 def _show_examples(answered: list[_Answered], count: int) -> None:
     """Prints rows at equal steps of the error, the best first, as Table 5 of the C-STS paper."""
     import numpy as np
+    from rich import box
     from rich.table import Table
     from rich.text import Text
 
@@ -96,7 +97,13 @@ def _show_examples(answered: list[_Answered], count: int) -> None:
 
     ordered = sorted(answered, key=lambda one: abs(one.score - one.label))
     places = np.linspace(0, len(ordered) - 1, num=min(count, len(ordered))).round().astype(int)
-    table = Table(title="Predictions", title_justify="left", show_lines=True)
+    table = Table(
+        title="Predictions",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_lines=True,  # blank ones
+    )
     for head in ("Sentence 1", "Sentence 2", "Condition", "Answer", "Score", "Label"):
         table.add_column(head)
     for texts, label, answer, score, valid in (ordered[place] for place in places):
