@@ -12,7 +12,7 @@ plain texts' vectors ─────┘   backbone                              
                                    int8 and head ◄── final ◄── settled ◄── wordings ────┘
 ```
 
-A tenth of the mean are the weights of the backbone, also in the models that are only measured, and
+A tenth of the mean is the weights of the backbone, also in the models that are only measured, and
 in those that set the targets of the next stage. Half of ``joined`` are the weights of the default
 model so far, and two fifths of ``final`` those of ``joined``.
 
@@ -52,6 +52,7 @@ from condsim.scorers import (
     PairScorer,
     fit_calibration,
     load_trained,
+    revision_of,
 )
 from condsim.tasks import (
     held_out_texts,
@@ -110,6 +111,8 @@ _ALSO = (
 )
 _EXTRA = 10_000  # rows the applicability head is fitted on, of captions and of criteria each
 _FOLDS = 5
+_STAGES = ("mixed", "consistent", "further", "tuned", "settled")
+_BEFORE = "(before the last stage and the mean with the former model)"
 _UNSETTLED = 0.4  # of the model that ships: the weights before its last stage
 
 
@@ -119,7 +122,7 @@ class DefaultModelFiles:
 
     Attributes:
         train: C-STS rows to train on.
-        dev: C-STS rows that are measured on, and trained on in the last step.
+        dev: C-STS rows that are measured on, and trained on in the five folds.
         captions: Files with the columns ``image_id`` and ``caption``.
         nli: Folder of the NLI files that plain sentences are drawn from.
         criteria: Folder of the open sets of labelled texts.
@@ -128,8 +131,8 @@ class DefaultModelFiles:
         attributes: Folder of texts with attributes written for condsim.
         caption_labels: Labels of pairs of captions.
         backbone: Hub name or folder.
-        former: A model trained apart from the same backbone, which has a share of a half in the
-            model; None for none.
+        former: A model of the same backbone, which has a share of a half in what the last stage
+            begins from; None for none. Of what ships, that of revision a1bbb4c.
     """
 
     train: Path
@@ -165,10 +168,13 @@ class DefaultModelFiles:
 
     def to_dict(self) -> dict[str, object]:
         """What must not change while a model is half made: revisions of files, and settings."""
+        recipes = [recipe_file(f"minilm/{name}.yaml") for name in _STAGES]
         return {
-            "files": {f"{p.parent.name}/{p.name}": sha256_of(p)[:12] for p in self.paths},
+            "files": {
+                f"{p.parent.name}/{p.name}": sha256_of(p)[:12] for p in (*self.paths, *recipes)
+            },
             "backbone": self.backbone,
-            "former": self.former,
+            "former": self.former and revision_of(self.former),
         }
 
 
@@ -448,7 +454,7 @@ class _Making:
         facts: dict[str, str] = {
             "also_trained_on": _ALSO,
             "criteria_sets": ", ".join(trainable_sets(self.files.criteria)),
-            "dev_spearman_out_of_fold": f"{out_of_fold.metrics['spearman'].value:.1f}",
+            "dev_spearman_out_of_fold": f"{out_of_fold.metrics['spearman'].value:.1f} {_BEFORE}",
         }
         export_onnx(final, output, samples=self.samples(), facts=facts)
         scorer = OnnxScorer(output)

@@ -123,7 +123,7 @@ def main(
 
 PAGE_TEXT = """# Texts beyond captions
 
-How well the model that ships does on texts of many kinds, beside the model that shipped before it
+How well the model that ships does on texts of many kinds, beside a former default model
 (of captions alone), plain sentence embeddings with the condition put in front of the text, the
 share of words two texts have in common, and a regression on the condition alone. In both suites
 rows are drawn so that the condition alone tells nothing. `python -m experiments.domains --model

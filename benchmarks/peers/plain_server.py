@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import socket
 import sys
+from typing import cast
 
 import torch
 import uvicorn
 from fastapi import FastAPI
 from pydantic import BaseModel
 from sentence_transformers import SentenceTransformer
+
+from condsim.encoders import Order, conditional_sentences
 
 
 class Request(BaseModel):
@@ -22,7 +25,7 @@ class Request(BaseModel):
     conditions: list[str]
 
 
-def main(folder: str, order: str) -> None:
+def main(folder: str, order: Order) -> None:
     """Serves until it is killed; a plain ``def`` runs in FastAPI's own pool of threads."""
     torch.set_num_threads(1)  # requests run side by side; more threads each were slower
     model = SentenceTransformer(folder, device="cpu", local_files_only=True)
@@ -31,9 +34,11 @@ def main(folder: str, order: str) -> None:
     @app.post("/v1/score")
     def score(request: Request) -> dict[str, list[list[float]]]:
         rows = [(pair, one) for pair in request.pairs for one in request.conditions]
-        texts = [[one, text] for pair, one in rows for text in pair]
-        if order == "sentence-first":
-            texts = [text[::-1] for text in texts]
+        texts = conditional_sentences(
+            [text for pair, _ in rows for text in pair],
+            [one for _, one in rows for _ in range(2)],
+            order=order,
+        )
         vectors = model.encode(texts, normalize_embeddings=True, show_progress_bar=False)
         found = (vectors[::2] * vectors[1::2]).sum(axis=1).reshape(len(request.pairs), -1)
         return {"scores": found.tolist()}
@@ -45,4 +50,4 @@ def main(folder: str, order: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(sys.argv[1], cast(Order, sys.argv[2]))

@@ -70,11 +70,12 @@ def load_scorer(model: str | Path | None = None, *, device: str | None = None) -
         model: None or ``"default"`` for the bundled model (a folder of that name is
             ``"./default"``); else a folder with ``model.onnx``, a folder that sentence-transformers
             can load, the folder of a run of ``condsim contexts`` (its origin model), a Hub name, or
-            a YAML file of a prompted model. A folder of any of these names goes first.
+            a YAML file of a prompted model. A folder goes before a Hub name that is the same.
         device: Where torch runs (``"cpu"``, ``"cuda"`` ...); it chooses if None. ONNX models run on
             the processor and ignore it.
 
     Raises:
+        InputError: If the name begins with that of a user who is not there, as in ``~nobody``.
         ModelError: If there is no such model, or it is damaged or of the wrong kind.
         MissingExtraError: If the model needs torch and the ``train`` extra is not installed.
     """
@@ -85,10 +86,7 @@ def load_scorer(model: str | Path | None = None, *, device: str | None = None) -
             "A model must be named by a folder, the name of a model on the Hub (owner/name), or "
             f"nothing for the bundled model. Got {reprlib.repr(model)} instead."
         )
-    try:
-        folder = Path(model).expanduser()
-    except RuntimeError as error:  # ~nobody
-        raise ModelError(f"There is no model folder {str(model)!r}: {error}") from None
+    folder = expanded(model)
     if folder.is_dir():
         if (folder / MODEL_FILE).is_file():
             return OnnxScorer(folder)

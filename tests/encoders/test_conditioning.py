@@ -30,6 +30,14 @@ def test_conditional_sentences_bare_conditions_end_in_no_mark() -> None:
     assert {second for _, second in pairs} == {"A?"}
 
 
+@pytest.mark.parametrize(("inputs", "expected"), [("both", "x | A. | B."), ("condition", "x")])
+def test_cross_encoder_inputs_with_a_bare_order(inputs: Any, expected: str) -> None:
+    given = cross_encoder_inputs(
+        ["A."], ["B."], ["x?"], separator=" | ", order="bare-condition-first", inputs=inputs
+    )
+    assert given == [expected]
+
+
 def test_input_names_say_what_a_bare_order_leaves_out() -> None:
     assert input_names("sentence-first") == ("sentence", "condition")
     assert input_names("bare-condition-first")[0] == "condition, without the marks at its end"

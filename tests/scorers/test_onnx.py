@@ -98,6 +98,12 @@ def test_score_with_a_bare_order_heeds_no_mark_at_the_end_of_a_condition(tiny, e
     assert not np.array_equal(tiny.score(SENTENCES1, SENTENCES2, asked), expected)
 
 
+def test_bundled_model_heeds_no_mark_at_the_end_of_a_condition(bundled):
+    row = SENTENCES1[0], SENTENCES2[0]
+    for ask in (bundled.score, bundled.applicability):
+        assert ask(*row, "the sport.") == ask(*row, "the sport?") == ask(*row, "the sport")
+
+
 def test_score_equal_sentences_highest(tiny):
     assert tiny.score("a dog", "a dog", "the animal") == pytest.approx(1, abs=1e-5)
 

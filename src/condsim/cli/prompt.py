@@ -97,13 +97,7 @@ def _show_examples(answered: list[_Answered], count: int) -> None:
 
     ordered = sorted(answered, key=lambda one: abs(one.score - one.label))
     places = np.linspace(0, len(ordered) - 1, num=min(count, len(ordered))).round().astype(int)
-    table = Table(
-        title="Predictions",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        show_lines=True,  # blank ones
-    )
+    table = Table(title="Predictions", title_justify="left", box=box.SIMPLE_HEAD, show_lines=True)
     for head in ("Sentence 1", "Sentence 2", "Condition", "Answer", "Score", "Label"):
         table.add_column(head)
     for texts, label, answer, score, valid in (ordered[place] for place in places):

@@ -13,6 +13,7 @@ from .conditioning import (
     Inputs as Inputs,
     Layout as Layout,
     Order as Order,
+    as_read as as_read,
     check_order as check_order,
     conditional_sentences as conditional_sentences,
     cross_encoder_inputs as cross_encoder_inputs,

@@ -46,19 +46,21 @@ def conditional_sentences(
     """
     check_order(order)
     _check_lengths(sentences=sentences, conditions=conditions)
-    if order == "sentence-first":
-        return [list(pair) for pair in zip(sentences, conditions, strict=True)]
-    if order == "bare-condition-first":
-        conditions = [condition.rstrip(_MARKS) or condition for condition in conditions]
-    return [list(pair) for pair in zip(conditions, sentences, strict=True)]
+    read = as_read(conditions, order=order)
+    columns = (sentences, read) if order == "sentence-first" else (read, sentences)
+    return [list(pair) for pair in zip(*columns, strict=True)]
+
+
+def as_read(conditions: Sequence[str], *, order: Order) -> list[str]:
+    """Gives conditions as a model of that order reads them."""
+    bare = order == "bare-condition-first"
+    return [one.rstrip(_MARKS) or one if bare else one for one in conditions]
 
 
 def input_names(order: Order) -> tuple[str, str]:
     """What a model card calls the two texts of a conditional sentence, in their order."""
-    if order == "sentence-first":
-        return "sentence", "condition"
-    bare = order == "bare-condition-first"
-    return "condition, without the marks at its end" if bare else "condition", "sentence"
+    condition = "condition" + ", without the marks at its end" * (order == "bare-condition-first")
+    return ("sentence", condition) if order == "sentence-first" else (condition, "sentence")
 
 
 def cross_encoder_inputs(
@@ -96,7 +98,7 @@ def cross_encoder_inputs(
     if inputs == "condition":
         if conditions is None:
             raise InputError("This cross-encoder reads conditions only. Got rows without any.")
-        return list(conditions)
+        return [*as_read(conditions, order=order)]
     given = {} if conditions is None else {"conditions": conditions}
     _check_lengths(sentences1=sentences1, sentences2=sentences2, **given)
     pairs = [list(pair) for pair in zip(sentences1, sentences2, strict=True)]

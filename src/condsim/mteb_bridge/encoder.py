@@ -75,7 +75,7 @@ class MtebEncoder:
                     f"mteb's STS tasks compare embeddings, and {loaded.name!r} scores a pair as a "
                     "whole. Give a bi- or tri-encoder, or measure it with 'condsim evaluate'."
                 )
-            scorer, found = loaded, revision_of("default" if model is None else str(model))
+            scorer, found = loaded, revision_of("default" if model is None else model)
         self.scorer, self.condition = scorer, condition
         version = revision or (found if isinstance(found, str) else None)
         version = version or f"unversioned-{secrets.token_hex(8)}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from condsim.cutting import count_cut, one_warning
-from condsim.encoders import Order, check_order, conditional_sentences
+from condsim.encoders import Order, as_read, check_order, conditional_sentences
 from condsim.errors import InputError, ModelError
 from condsim.kept import RecentVectors
 from condsim.scorers.applicability import PROBE, ApplicabilityHead, Embedded
@@ -151,7 +151,7 @@ class EmbeddingScorer(PairScorer):
 
     Attributes:
         name: Short name, shown in tables.
-        order: Which of condition and sentence comes first in what the model reads.
+        order: Order of condition and sentence, and whether conditions are bare.
         dimension: Length of an embedding.
         calibration: From cosine to a score in [0, 1]; if None, scores are the cosines.
         head: The fitted head that `applicability` needs, or None.
@@ -337,7 +337,8 @@ class EmbeddingScorer(PairScorer):
 
     def _embedded(self, rows: Rows, part: slice) -> Embedded:
         vectors, where = self._embed_rows(rows, part)
-        alone = Rows((*rows.sentences, rows.conditions or ()), None, single=False)
+        conditions = as_read(rows.conditions or (), order=self.order)
+        alone = Rows((*rows.sentences, conditions), None, single=False)
         plain, index = self._embed_rows(alone, part)
         return Embedded(vectors[where[0]], vectors[where[1]], *(plain[one] for one in index))
 

@@ -104,7 +104,7 @@ class EncoderScorer(EmbeddingScorer):
         Args:
             model: A bi- or tri-encoder that takes pairs of texts.
             name: Short name, shown in tables.
-            order: Which of condition and sentence comes first.
+            order: Which of condition and sentence comes first, and whether conditions are bare.
             calibration: From cosine to a score in [0, 1]; if None, scores are the cosines.
             batch_size: Texts encoded at once by a model without a tokenizer of transformers, such
                 as averaged word vectors; others take as many as make up a number of tokens.

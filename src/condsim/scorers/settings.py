@@ -49,7 +49,7 @@ def packaged_folder(model: str) -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def revision_of(model: str) -> str | None:
+def revision_of(model: str | Path) -> str | None:
     """Finds the version of a model.
 
     Args:
@@ -60,14 +60,13 @@ def revision_of(model: str) -> str | None:
         for a model that was not downloaded yet, and for a prompted model or a pipeline of
         `condsim.contexts`, which keep their own answers.
     """
-    path = DEFAULT_FOLDER if model == "default" else expanded(model)
-    if (folder := packaged_folder(model)) is not None:
-        path = folder
+    packaged = packaged_folder(model) if isinstance(model, str) else None
+    path = packaged or (DEFAULT_FOLDER if model == "default" else expanded(model))
     if path.is_file():
         return None if path.suffix in (".yaml", ".yml") else sha256_of(path)[:16]
     if path.is_dir():
         return None if (path / CONTEXTS_FILE).is_file() else _folder_revision(path)
-    return _hub_commit(model)
+    return _hub_commit(str(model))
 
 
 def _folder_revision(folder: Path) -> str:
@@ -112,7 +111,7 @@ class Settings:
     Attributes:
         kind: What the model is.
         name: Short name, shown in tables.
-        order: Which of condition and sentence comes first in what the model reads.
+        order: Order of condition and sentence, and whether conditions are bare.
         calibration: From raw similarity to a score in [0, 1]; None if it was never fitted.
         dimension: Length of an embedding; None for a cross-encoder.
         layout: How a cross-encoder's texts are joined; files of before it was noted have pairs.

@@ -273,8 +273,8 @@ def named(model: Model) -> tuple[str, str | None]:
     """Name and revision of a model; a loaded one has a name only."""
     if isinstance(model, EmbeddingScorer):
         return model.name, None
-    name = "default" if model is None else str(model)
-    return name, revision_of(name)
+    given = "default" if model is None else model
+    return str(given), revision_of(given)
 
 
 def check_model(store: Store, about: About, name: str, revision: str | None) -> None:

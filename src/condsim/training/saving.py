@@ -51,7 +51,7 @@ def model_card(
     inputs = f"pairs of texts ({first}; {second}); the similarity is the cosine"
     if recipe.encoder == "cross-encoder":
         [given] = cross_encoder_inputs(
-            *(["sentence1"], ["sentence2"], ["condition"]),
+            *(["sentence1"], ["sentence2"], [first if second == "sentence" else second]),
             separator=" SEP ",
             order=recipe.order,
             layout=recipe.layout,

@@ -140,7 +140,7 @@ def adapt(
         _check_apart(*parts, Path(dev))
     files = [Path(labelled), *([] if dev is None else [Path(dev)])]
     inputs: dict[str, object] = {
-        "model": revision_of(str(source)),
+        "model": revision_of(source),
         "rows": [sha256_of(path) for path in files],
         "settings": settings.model_dump(),
     }

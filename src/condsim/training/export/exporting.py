@@ -22,7 +22,6 @@ from torch import Tensor, nn
 
 from condsim import __version__
 from condsim.encoders import (
-    Order,
     conditional_sentences,
     input_names,
     quiet_loading,
@@ -200,8 +199,7 @@ def _settings(source: Path) -> Settings:
     if (source / FILE_NAME).is_file():
         settings = Settings.load(source)
     else:
-        order: Order = "condition-first"
-        settings = Settings(kind=kind_of(source), name=source.resolve().name, order=order)
+        settings = Settings(kind_of(source), source.resolve().name, order="condition-first")
     if settings.kind != "bi-encoder":
         raise ModelError(
             f"{source} is a {settings.kind}; only a bi-encoder can be exported, for its embedding "
