@@ -24,16 +24,15 @@ from typing import TYPE_CHECKING, overload
 
 from condsim import scorers
 from condsim.errors import InputError, ModelError, require
-from condsim.files import expanded
 from condsim.scorers import (
     CONTEXTS_FILE,
-    DEFAULT_FOLDER,
     FILE_NAME,
     MODEL_FILE,
     EmbeddingScorer,
     OnnxScorer,
     PairScorer,
     Settings,
+    model_folder,
     packaged_folder,
     revision_of,
 )
@@ -79,14 +78,13 @@ def load_scorer(model: str | Path | None = None, *, device: str | None = None) -
         ModelError: If there is no such model, or it is damaged or of the wrong kind.
         MissingExtraError: If the model needs torch and the ``train`` extra is not installed.
     """
-    if model is None or model == "default":
-        return OnnxScorer(DEFAULT_FOLDER)
+    model = "default" if model is None else model
     if not isinstance(model, str | Path) or len(str(model)) > _LONGEST:
         raise ModelError(
             "A model must be named by a folder, the name of a model on the Hub (owner/name), or "
             f"nothing for the bundled model. Got {reprlib.repr(model)} instead."
         )
-    folder = expanded(model)
+    folder = model_folder(model)
     if folder.is_dir():
         if (folder / MODEL_FILE).is_file():
             return OnnxScorer(folder)
@@ -170,7 +168,7 @@ class NamedScorer:
             there; none where there is no such fact or file.
         """
         prefix, rest = _split(self.source)
-        folder = DEFAULT_FOLDER if rest == "default" else expanded(rest)
+        folder = model_folder(rest)
         if prefix is not None or not (folder / FILE_NAME).is_file():
             return ()
         named = str(Settings.load(folder).facts.get("criteria_sets", ""))

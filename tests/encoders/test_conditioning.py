@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from condsim.encoders import conditional_sentences, cross_encoder_inputs, input_names
+from condsim.encoders import card_texts, conditional_sentences, cross_encoder_inputs
 from condsim.errors import InputError
 
 
@@ -38,9 +38,9 @@ def test_cross_encoder_inputs_with_a_bare_order(inputs: Any, expected: str) -> N
     assert given == [expected]
 
 
-def test_input_names_say_what_a_bare_order_leaves_out() -> None:
-    assert input_names("sentence-first") == ("sentence", "condition")
-    assert input_names("bare-condition-first")[0] == "condition, without the marks at its end"
+def test_card_texts_say_what_a_bare_order_leaves_out() -> None:
+    assert card_texts("sentence-first") == ("sentence", "condition")
+    assert card_texts("bare-condition-first")[0] == "condition, without the marks at its end"
 
 
 def test_conditional_sentences_unknown_order_raises() -> None:

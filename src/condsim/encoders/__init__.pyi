@@ -14,10 +14,10 @@ from .conditioning import (
     Layout as Layout,
     Order as Order,
     as_read as as_read,
+    card_texts as card_texts,
     check_order as check_order,
     conditional_sentences as conditional_sentences,
     cross_encoder_inputs as cross_encoder_inputs,
-    input_names as input_names,
 )
 from .joint import (
     build_bi_encoder as build_bi_encoder,

@@ -57,7 +57,7 @@ def as_read(conditions: Sequence[str], *, order: Order) -> list[str]:
     return [one.rstrip(_MARKS) or one if bare else one for one in conditions]
 
 
-def input_names(order: Order) -> tuple[str, str]:
+def card_texts(order: Order) -> tuple[str, str]:
     """What a model card calls the two texts of a conditional sentence, in their order."""
     condition = "condition" + ", without the marks at its end" * (order == "bare-condition-first")
     return ("sentence", condition) if order == "sentence-first" else (condition, "sentence")

@@ -67,6 +67,7 @@ from .settings import (
     Fact as Fact,
     Kind as Kind,
     Settings as Settings,
+    model_folder as model_folder,
     packaged_folder as packaged_folder,
     revision_of as revision_of,
 )

@@ -49,6 +49,11 @@ def packaged_folder(model: str) -> Path | None:
     return folder if folder.is_dir() else None
 
 
+def model_folder(model: str | Path) -> Path:
+    """Finds the folder that a name stands for: that of the model that ships for ``default``."""
+    return DEFAULT_FOLDER if model == "default" else expanded(model)
+
+
 def revision_of(model: str | Path) -> str | None:
     """Finds the version of a model.
 
@@ -61,7 +66,7 @@ def revision_of(model: str | Path) -> str | None:
         `condsim.contexts`, which keep their own answers.
     """
     packaged = packaged_folder(model) if isinstance(model, str) else None
-    path = packaged or (DEFAULT_FOLDER if model == "default" else expanded(model))
+    path = packaged or model_folder(model)
     if path.is_file():
         return None if path.suffix in (".yaml", ".yml") else sha256_of(path)[:16]
     if path.is_dir():

@@ -17,7 +17,7 @@ import torch
 import yaml
 from sentence_transformers import SentenceTransformer
 
-from condsim.encoders import cross_encoder_inputs, input_names, without_progress_bars
+from condsim.encoders import card_texts, cross_encoder_inputs, without_progress_bars
 from condsim.errors import InputError
 from condsim.evaluation import Report, measure, score_rows, to_markdown
 from condsim.files import write_text
@@ -47,7 +47,7 @@ def model_card(
     """Writes a model card in Markdown."""
     # No row of the training data is quoted: C-STS asks that its rows not be published.
     rows = len(used_rows(train, recipe))
-    first, second = input_names(recipe.order)
+    first, second = card_texts(recipe.order)
     inputs = f"pairs of texts ({first}; {second}); the similarity is the cosine"
     if recipe.encoder == "cross-encoder":
         [given] = cross_encoder_inputs(

@@ -19,7 +19,7 @@ from sentence_transformers import SentenceTransformer
 from condsim.encoders import build_bi_encoder, without_progress_bars
 from condsim.errors import InputError, ModelError
 from condsim.evaluation import evaluate
-from condsim.files import expanded, sha256_of, write_text
+from condsim.files import sha256_of, write_text
 from condsim.kept import sole_process, write_manifest
 from condsim.precision import uses_bfloat16
 from condsim.scorers import (
@@ -30,6 +30,7 @@ from condsim.scorers import (
     OnnxScorer,
     Settings,
     load_trained,
+    model_folder,
     revision_of,
 )
 from condsim.settings import Settings as BaseSettings
@@ -158,7 +159,7 @@ def adapt(
 
 def _source(model: Path | str) -> Path:
     """The folder of a model."""
-    folder = exported_folder(model) or expanded(model)
+    folder = model_folder(model)
     if not folder.is_dir():
         raise ModelError(
             f"There is no model folder {str(model)!r}. Give a folder, or nothing for the bundled "

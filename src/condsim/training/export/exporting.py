@@ -21,12 +21,7 @@ from sentence_transformers.base.modules import Transformer
 from torch import Tensor, nn
 
 from condsim import __version__
-from condsim.encoders import (
-    conditional_sentences,
-    input_names,
-    quiet_loading,
-    without_progress_bars,
-)
+from condsim.encoders import card_texts, conditional_sentences, quiet_loading, without_progress_bars
 from condsim.errors import InputError, ModelError, unknown_name
 from condsim.files import check_folder, replacing, write_text
 from condsim.scorers import (
@@ -320,6 +315,6 @@ def _card(settings: Settings) -> str:
         for name, value in settings.facts.items()
     }
     facts = "\n".join(f"| {name} | {value} |" for name, value in shown.items())
-    first, second = input_names(settings.order)
+    first, second = card_texts(settings.order)
     card = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
     return card.format(settings=settings, facts=facts, first=first, second=second)

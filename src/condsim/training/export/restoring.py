@@ -20,8 +20,7 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from condsim.encoders import build_bi_encoder, conditional_sentences, without_progress_bars
 from condsim.errors import ModelError
-from condsim.files import expanded
-from condsim.scorers import DEFAULT_FOLDER, MODEL_FILE, TOKENIZER_FILE, OnnxScorer, Settings
+from condsim.scorers import MODEL_FILE, TOKENIZER_FILE, OnnxScorer, Settings, model_folder
 from condsim.training.export.exporting import SAMPLES
 
 _NEAR = 0.99  # mean cosine of the samples: int8 keeps 0.996 of MiniLM, another network next to none
@@ -87,7 +86,7 @@ def restore_onnx(folder: Path | str, output: Path | str) -> SentenceTransformer:
 
 def exported_folder(model: Path | str) -> Path | None:
     """Finds the exported folder that a name stands for, such as ``default``; None if none."""
-    folder = DEFAULT_FOLDER if model == "default" else expanded(model)
+    folder = model_folder(model)
     return folder if (folder / MODEL_FILE).is_file() else None
 
 
