@@ -6,6 +6,8 @@ import json
 import logging
 import os
 import string
+import subprocess
+import sys
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import replace
 from itertools import islice
@@ -32,6 +34,25 @@ def log_level() -> Generator[None]:
     level = logger.level
     yield
     logger.setLevel(level)
+
+
+@pytest.fixture(scope="session")
+def two_processes() -> Callable[..., None]:
+    """Runs a program of Python as a group of two processes, and shows what a failed one printed."""
+
+    def run(*words: object) -> None:
+        # The loopback interface: a name of this machine need not lead to it.
+        launch = ["torch.distributed.run", "--standalone", "--local-addr=127.0.0.1"]
+        ended = subprocess.run(
+            [sys.executable, "-m", *launch, "--nproc-per-node=2", *map(str, words)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"},
+        )
+        assert ended.returncode == 0, ended.stdout
+
+    return run
 
 
 @pytest.fixture(scope="session")

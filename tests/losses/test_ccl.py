@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import textwrap
 
 import pytest
@@ -172,7 +169,7 @@ def test_weighted_sum_loss_projection_head_is_no_part_of_the_model(tiny_backbone
 
 
 @pytest.mark.slow
-def test_projection_head_two_processes_average_their_gradients(tmp_path) -> None:
+def test_projection_head_two_processes_average_their_gradients(tmp_path, two_processes) -> None:
     script = tmp_path / "two.py"
     script.write_text(
         textwrap.dedent(
@@ -187,6 +184,8 @@ def test_projection_head_two_processes_average_their_gradients(tmp_path) -> None
             for step in range(2):  # accumulated over two steps
                 head([batches[rank], batches[rank]])[0].square().sum().backward()
             torch.save([p.grad for p in head.parameters()], f"{sys.argv[1]}/{rank}.pt")
+            del head  # it holds the group, whose threads must not outlive it
+            torch.distributed.barrier()
             torch.distributed.destroy_process_group()
             torch.manual_seed(0)
             alone = ProjectionHead(4)
@@ -196,11 +195,7 @@ def test_projection_head_two_processes_average_their_gradients(tmp_path) -> None
             """
         )
     )
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    subprocess.run(
-        [*launch, str(script), str(tmp_path)], check=True, capture_output=True, env=environment
-    )
+    two_processes(script, tmp_path)
     for rank in (0, 1):
         together = torch.load(tmp_path / f"{rank}.pt", weights_only=True)
         alone = torch.load(tmp_path / f"alone{rank}.pt", weights_only=True)

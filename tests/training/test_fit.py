@@ -1,7 +1,5 @@
 import json
-import os
 import signal
-import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -16,8 +14,9 @@ import condsim
 from condsim.cli.main import run
 from condsim.errors import InputError, ModelError
 from condsim.evaluation import Report
+from condsim.losses import ProjectionHead
 from condsim.tasks import load_csts
-from condsim.training import build_model, build_run, fit, save_recipe
+from condsim.training import build_model, build_run, close_process_group, fit, save_recipe
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*pin_memory.*:UserWarning",
@@ -289,19 +288,27 @@ def test_fit_resume_finished_run_raises(tmp_path, tiny_recipe):
 
 
 @pytest.mark.slow
-def test_train_command_two_processes_write_one_folder(tmp_path, tiny_recipe):
+def test_train_command_two_processes_write_one_folder(tmp_path, tiny_recipe, two_processes):
     recipe = tiny_recipe.replaced(objective={**tiny_recipe.objective, **CCL})
     save_recipe(recipe, tmp_path / "recipe.yaml")
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    words = command(tmp_path / "recipe.yaml", tmp_path / "run")[3:]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    subprocess.run(
-        [*launch, "--nproc_per_node=2", "-m", "condsim", *words],
-        check=True,
-        capture_output=True,
-        env=environment,
-    )
+    two_processes("-m", *command(tmp_path / "recipe.yaml", tmp_path / "run")[2:])
     assert (tmp_path / "run" / "report.json").is_file()
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="names of threads are in /proc")
+def test_close_process_group_leaves_none_of_its_threads(tmp_path):
+    def threads():
+        return [path.read_text() for path in Path("/proc/self/task").glob("*/comm")]
+
+    store = f"file://{tmp_path}/store"
+    torch.distributed.init_process_group("gloo", init_method=store, rank=0, world_size=1)
+    held = [ProjectionHead(4)]
+    held.append(held)
+    held[0]([torch.ones(2, 4)])
+    assert any("gloo" in name for name in threads())
+    del held
+    close_process_group()
+    assert not [name for name in threads() if "gloo" in name]
 
 
 def test_train_command_bad_recipe_is_one_line_and_status_2(tmp_path, capsys):

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from itertools import product
 from pathlib import Path
@@ -174,7 +171,7 @@ def test_fit_softmax_killed_and_resumed_ends_bit_equal(tmp_path, recipes, weight
 
 
 @pytest.mark.slow
-def test_fit_softmax_two_processes_keep_one_classifier(tmp_path, recipes):
+def test_fit_softmax_two_processes_keep_one_classifier(tmp_path, recipes, two_processes):
     recipe = recipes["softmax"].replaced(epochs=1)
     save_recipe(recipe, tmp_path / "recipe.yaml")
     code = (
@@ -194,13 +191,7 @@ def test_fit_softmax_two_processes_keep_one_classifier(tmp_path, recipes):
         "close_process_group()\n"
     )
     (tmp_path / "train.py").write_text(code)
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
-    subprocess.run(
-        [*launch, str(tmp_path / "train.py"), str(tmp_path)],
-        check=True,
-        capture_output=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+    two_processes(tmp_path / "train.py", tmp_path)
     assert (tmp_path / "run" / "report.json").is_file()
 
 

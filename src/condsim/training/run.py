@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import shutil
@@ -92,6 +93,7 @@ def close_process_group() -> None:
     """
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
+        gc.collect()  # models and losses hold the group, in circles: until they go it has threads
 
 
 def _finish(
