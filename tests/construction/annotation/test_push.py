@@ -87,6 +87,29 @@ def test_push_proposals_are_handed_out_once(store, server, verification):
     assert [(one.task, one.model) for one in server.predictions] == [(verification[0], "m")]
 
 
+def test_push_proposals_sent_before_a_break_are_not_sent_again(
+    store, server, verification, monkeypatch
+):
+    items = list(store.items("verification"))
+    with store.changes():
+        proposals = [Proposal(item, "m", Answer(rating=2)) for item in items]
+        store.put_proposals("verification", proposals)
+    monkeypatch.setattr("condsim.construction.annotation.exchange._AT_ONCE", 1)
+    add = server.add_predictions
+
+    def breaks(project, stage, predictions):
+        if server.predictions:
+            raise ConnectionError("lost")
+        add(project, stage, predictions)
+
+    monkeypatch.setattr(server, "add_predictions", breaks)
+    with pytest.raises(ConnectionError):
+        push(store, server, "verification", ())
+    monkeypatch.setattr(server, "add_predictions", add)
+    assert push(store, server, "verification", ()).predictions == len(items) - 1
+    assert sorted(one.task for one in server.predictions) == sorted(verification)
+
+
 def test_condition_items_without_pair_ids_names_pairs_by_their_texts(tmp_path):
     path = tmp_path / "pairs.csv"
     path.write_text("sentence1,sentence2\nA fox.,A hen.\nA cow.,A pig.\n", encoding="utf-8")

@@ -13,6 +13,8 @@ from condsim.construction.annotation.store import Annotation, AnnotationStore, P
 from condsim.errors import InputError
 from condsim.kept import sole_process
 
+_AT_ONCE = 500  # predictions in one request
+
 ANNOTATORS: dict[Stage, int] = {"qualification": 1000, "conditions": 1, "verification": 3}
 """Answers wanted for each item by default; in a qualification everyone answers everything."""
 
@@ -169,11 +171,13 @@ def _send_proposals(
         for one in store.proposals(stage)
         if not one.sent and one.item in items and (task := items[one.item].task) is not None
     ]
-    server.add_predictions(
-        project, stage, [Prediction(task, one.model, one.answer) for one, task in new]
-    )
-    with store.changes():
-        store.put_proposals(stage, [one._replace(sent=True) for one, _ in new])
+    for start in range(0, len(new), _AT_ONCE):  # what was sent before a break is not sent again
+        some = new[start : start + _AT_ONCE]
+        server.add_predictions(
+            project, stage, [Prediction(task, one.model, one.answer) for one, task in some]
+        )
+        with store.changes():
+            store.put_proposals(stage, [one._replace(sent=True) for one, _ in some])
     return len(new)
 
 

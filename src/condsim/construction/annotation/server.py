@@ -251,19 +251,16 @@ class LabelStudioServer(Closing):
     def add_predictions(
         self, project: int, stage: Stage, predictions: Sequence[Prediction]
     ) -> None:
-        """Adds predictions and shows those of the last one's model to annotators."""
-        for start in range(0, len(predictions), _AT_ONCE):
-            some = [
-                {"task": task, "model_version": model, "result": result_of(stage, answer)}
-                for task, model, answer in predictions[start : start + _AT_ONCE]
-            ]
-            with self._errors(project):
-                self._client.projects.import_predictions(id=project, request=some)
-        if predictions:
-            with self._errors(project):
-                self._client.projects.update(
-                    id=project, model_version=predictions[-1].model, show_collab_predictions=True
-                )
+        """Adds predictions in one request and shows those of the last one's model to annotators."""
+        some = [
+            {"task": task, "model_version": model, "result": result_of(stage, answer)}
+            for task, model, answer in predictions
+        ]
+        with self._errors(project):
+            self._client.projects.import_predictions(id=project, request=some)
+            self._client.projects.update(
+                id=project, model_version=predictions[-1].model, show_collab_predictions=True
+            )
 
     def change_task(self, task: int, variables: Mapping[str, str]) -> None:
         """Replaces the variables of a task."""
