@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from pathlib import Path
 
@@ -116,6 +117,34 @@ def test_rows_of_a_table_are_all_trained_on_where_a_file_is_measured_on(tmp_path
     with train.open(newline="") as stream:
         drawn = list(csv.DictReader(stream))
     assert len({row[side] for row in drawn for side in ("sentence1", "sentence2")}) == 30
+
+
+def test_rows_of_a_table_of_one_criterion_are_drawn_to_measure_on_too(tmp_path) -> None:
+    table = tmp_path / "tickets.jsonl"
+    rows = [
+        {"text": f"Text {number % 60}{'!' * (number // 60)}", "attributes": {"topic": number % 3}}
+        for number in range(120)  # each text twice, but for a mark
+    ]
+    table.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    files = draw_rows(
+        table, tmp_path, AdaptSettings(), text="text", criteria=["topic"], rows=60, progress=silent
+    )
+    texts = []
+    for path in files:
+        with path.open(newline="") as stream:
+            drawn = list(csv.DictReader(stream))
+        texts.append({row[side].strip("!") for row in drawn for side in ("sentence1", "sentence2")})
+    assert not texts[0] & texts[1]
+
+
+def test_rows_of_a_table_of_an_unknown_criterion_name_it(tmp_path) -> None:
+    table = tmp_path / "tickets.csv"
+    table.write_text("text,topic\n" + "".join(f"Text {n},{n % 3}\n" for n in range(30)))
+    with pytest.raises(InputError, match=r"tickets\.csv 'topik'\. Did you mean 'topic'\?"):
+        draw_rows(
+            table, tmp_path, AdaptSettings(), text="text", criteria=["topik"], rows=20,
+            progress=silent,
+        )  # fmt: skip
 
 
 def test_rows_of_a_table_that_cannot_be_drawn_name_the_table(tmp_path) -> None:

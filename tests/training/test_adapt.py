@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -111,6 +112,23 @@ def test_split_of_texts_that_are_all_linked_keeps_pairs_whole() -> None:
     train, dev = split_labelled(rows, share=0.25, seed=0)
     assert not {row.pair for row in train} & {row.pair for row in dev}
     assert len(dev) >= 0.15 * len(rows)
+
+
+def test_split_of_groups_keeps_each_group_on_one_side() -> None:
+    rows = [
+        LabelledRow(f"a{n}", f"b{n}", "x", 1.0 + 4 * (n % 2), ("s", f"g{n // 10}", "c"))
+        for n in range(100)
+    ]
+    train, dev = split_labelled(rows, share=0.2, seed=0)
+    assert not {row.kept[1] for row in train} & {row.kept[1] for row in dev}
+    ungrouped = [replace(row, kept=("s", "", "c")) for row in rows]
+    assert [len(part) for part in split_labelled(ungrouped, share=0.2, seed=0)] == [80, 20]
+
+
+def test_split_of_one_group_says_so() -> None:
+    rows = [LabelledRow(f"a{n}", f"b{n}", "x", 1.0 + n % 5, ("s", "g", "c")) for n in range(50)]
+    with pytest.raises(InputError, match="most are of one pair of texts or one group"):
+        split_labelled(rows, share=0.2, seed=0)
 
 
 def test_split_that_leaves_one_label_is_an_error() -> None:

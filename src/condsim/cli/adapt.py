@@ -122,33 +122,40 @@ def draw_rows(
 
     from condsim.construction import CriteriaSettings, build_criteria
     from condsim.files import write_text
-    from condsim.tasks import iter_rows, stem_of
+    from condsim.tasks import iter_rows, stem_of, text_digest
 
-    found = list(iter_rows(table, columns=(text, *(criteria or ())), others=True))
-    texts = list(dict.fromkeys(row.text(text) for row in found))
+    found = [
+        (text_digest(row.text(text)), row.record)
+        for row in iter_rows(table, columns=(text,), others=True)
+    ]
+    texts = list(dict(found))
     order = np.random.default_rng(settings.seed).permutation(len(texts))
     held = settings.dev_share if "dev" in parts else 0.0
     kept = {texts[place] for place in order[: round(held * len(texts))].tolist()}
     outputs = []
     for part in parts:
-        chosen = [row.record for row in found if (row.text(text) in kept) == (part == "dev")]
+        chosen = [record for digest, record in found if (digest in kept) == (part == "dev")]
         source = folder / part / f"{stem_of(table)}.jsonl"
         source.parent.mkdir()
         write_text(source, "".join(f"{json.dumps(one)}\n" for one in chosen))
         output = folder / f"{stem_of(table)}-{part}.csv"
         share = held if part == "dev" else 1 - held
-        drawn = CriteriaSettings(
-            rows=max(2, round(rows * share)),
-            form="pairs" if part == "dev" else "groups",
-            seed=settings.seed,
-        )
-        try:
-            build_criteria([source], output, drawn, text=text, criteria=criteria, progress=progress)
-        except InputError as error:
-            reason = str(error).replace(str(source), str(table))
+        drawn = CriteriaSettings(rows=max(2, round(rows * share)), seed=settings.seed)
+        # Pairs take two criteria that cut across one another.
+        forms = [{"form": "pairs"}, {}] if part == "dev" else [{}]
+        for form in forms:
+            try:
+                build_criteria(
+                    [source], output, drawn.replaced(**form), text=text, criteria=criteria,
+                    progress=progress,
+                )  # fmt: skip
+                break
+            except InputError as error:
+                reason = str(error).replace(str(source), str(table))
+        else:
             raise InputError(
                 f"{reason} ('condsim build criteria' has more options; adapt takes its rows.)"
-            ) from None
+            )
         outputs.append(output)
     return outputs
 

@@ -193,6 +193,22 @@ def test_pairs_of_one_criterion_are_refused() -> None:
     assert len(list(criteria_rows(items, CriteriaSettings(rows=100)))) > 80
 
 
+@pytest.mark.parametrize(
+    ("form", "number"), [("groups", 2), ("groups", 20), ("groups", 50), ("pairs", 4), ("pairs", 20)]
+)
+def test_rows_of_a_small_number_are_drawn_and_balanced(form: str, number: int) -> None:
+    for seed in range(5):
+        settings = CriteriaSettings(rows=number, form=form, seed=seed, own_name=1.0)
+        rows = list(criteria_rows(_texts(), settings))
+        assert number / 2 <= len(rows) <= number
+        assert sum(row.label - 3 for row in rows) == 0
+
+
+def test_pairs_fewer_than_balance_one_another_are_refused() -> None:
+    with pytest.raises(InputError, match="or ask for more than 2 rows"):
+        list(criteria_rows(_texts(), CriteriaSettings(rows=2, form="pairs")))
+
+
 def test_rows_of_too_few_texts_are_refused() -> None:
     one = [CriteriaText(f"text {n}", {"topic": (str(n),), "all": ("x",)}) for n in range(9)]
     with pytest.raises(InputError, match=r"two values that two texts each have\. Of 9 texts"):

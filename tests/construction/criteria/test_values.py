@@ -38,6 +38,10 @@ def _distances(answers: Sequence[Sequence[str]], **settings: Any) -> list[list[i
         ("B-", "B+", 1),
         ("blue-green", "blue green", 0),
         ("< 5", "<5", 0),
+        ("1.0", "1", 0),
+        ("0.0", "1.0", 1),
+        ("4.5", "5", 1),
+        ("4.5", "5.4", 1),
     ],
 )
 def test_distance_of_written_values_is_that_of_their_meaning(

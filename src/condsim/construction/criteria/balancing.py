@@ -146,28 +146,34 @@ class _Selection:
         self.size = 0  # rows that there will be
 
     def add(self, group: TextGroup) -> bool:
-        """Adds the rows of a group; False if they are too many."""
+        """Adds the rows of a group, or as many of its criteria as there is room for; then False."""
         for chosen in self._pairs(group) if self._in_pairs else [list(group.judged)]:
             by_criterion = defaultdict(list)
             for one in chosen:
                 by_criterion[one.criterion].append(one)
-            taken = []
+            taken, size = [], self.size
             for criterion, judged in by_criterion.items():
                 wordings, distances = self._wordings[criterion], [one.distance for one in judged]
                 if group.filler and self._exact and not wordings.best_gain(distances):
                     continue
                 before = self._count(criterion)
-                wording = wordings.take(distances)
-                self.size += self._count(criterion) - before
-                taken.append((criterion, wording, judged))
-            if self.size > self._settings.rows:
-                for criterion, wording, judged in taken:
+                taken.append((criterion, wordings.take(distances), judged))
+                size += self._count(criterion) - before
+            is_full = size > self._settings.rows
+            while taken and size > self._settings.rows:
+                # A pair of texts has both of its rows or none.
+                for criterion, wording, judged in taken if self._in_pairs else taken[-1:]:
+                    before = self._count(criterion)
                     self._wordings[criterion].untake(wording, [one.distance for one in judged])
-                return False
+                    size += self._count(criterion) - before
+                taken = [] if self._in_pairs else taken[:-1]
+            self.size = size
             for _, wording, judged in taken:
                 for one in judged:
                     self._draw(one, wording)
             self._groups += 1
+            if is_full:
+                return False
         return True
 
     def _draw(self, one: Judged, wording: int) -> None:

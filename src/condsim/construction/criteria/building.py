@@ -188,6 +188,8 @@ def _drawn(
     """The rows of a set; its report is added at the end."""
     labels, overlaps, written = array("f"), array("f"), set()
     rows_of: Counter[str] = Counter()
+    if settings.form == "pairs" and len(source.steps) < 2:
+        groups = iter(())  # it would draw until all pairs are used up
     for row, group, overlap in choose_rows(source, groups, settings, progress=progress):
         labels.append(row.label)
         overlaps.append(overlap)
@@ -201,6 +203,7 @@ def _drawn(
             if settings.form == "pairs"
             else "no two texts can be told alike and no two different; give more texts"
         )
+        why += f", or ask for more than {settings.rows} rows" if settings.rows < 10 else ""
         raise InputError(f"{source.name}: no row can be drawn: {why}.")
     reports.append(
         SetReport(

@@ -36,11 +36,15 @@ _POLES = frozenset(("positive", "negative"))
 def canonical_value(value: Value) -> str:
     """Gives the words in lower case, without articles and possessives, small numbers as digits.
 
+    A number is one word, and 1.0, which tables make of 1 where a cell is missing, is 1.
+
     Example:
         >>> canonical_value("The Eagle's nest"), canonical_value("two-seater")
         ('eagle nest', '2 seater')
     """
     text = str(value).lower()
+    if is_number(text):
+        return re.sub(r"\.0+\Z", "", text.strip())
     parts = ("".join(part.split()) for part in _PART.findall(_POSSESSIVE.sub("", text)))
     words = [part for part in parts if part not in _ARTICLES]
     return " ".join(_NUMBERS.get(word, word) for word in words) or text

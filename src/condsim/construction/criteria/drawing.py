@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -69,7 +70,9 @@ def draw_groups(texts: LabelledTexts, settings: CriteriaSettings) -> Iterator[Te
 class _Drawing:
     def __init__(self, texts: LabelledTexts, settings: CriteriaSettings) -> None:
         self._texts, self._criteria, self._answers = texts.texts, texts.criteria, texts.answers
-        self._size, self._hard = settings.group_size, settings.hard
+        # No more texts than have pairs for the rows, or the first group would be too large.
+        self._size = min(settings.group_size, max(3, math.isqrt(2 * settings.rows)))
+        self._hard = settings.hard
         self._random = random.Random(f"{settings.seed}/{texts.name}")
         self._index = [texts.by_answer(place) for place in range(len(self._criteria))]
         self._good = [np.flatnonzero(index.counts() > 1).tolist() for index in self._index]

@@ -69,6 +69,11 @@ class LabelledRow:
         """The two texts in a fixed order."""
         return min(self.sentence1, self.sentence2), max(self.sentence1, self.sentence2)
 
+    @property
+    def unit(self) -> tuple[str, ...]:
+        """What stays together: the set and the group, or without a group the two texts."""
+        return self.kept[:2] if self.kept and self.kept[1] else self.pair
+
 
 def read_labelled(path: Path | str, *, fewest: int = FEWEST) -> list[LabelledRow]:
     """Reads labelled pairs.
@@ -165,8 +170,8 @@ def split_labelled(
 ) -> tuple[list[LabelledRow], list[LabelledRow]]:
     """Splits rows into those to train on and those to measure on.
 
-    Texts that occur in one pair together go to the same side, and so do texts that are linked by
-    several pairs. Where that leaves too few rows on a side, since most texts are linked, whole
+    Texts that occur in one pair or one group together go to the same side, and so do texts that are
+    linked by several. Where that leaves too few rows on a side, since most texts are linked, whole
     pairs (of rows with a group: whole groups) are drawn instead, and the log says so.
 
     Args:
@@ -176,37 +181,38 @@ def split_labelled(
         The rows to train on and the rows to measure on, in the order given.
 
     Raises:
-        InputError: If the rows to measure on, or those to train on, would all have one label.
+        InputError: If the rows to measure on, or those to train on, would all have one label, or
+            most rows are of one pair of texts or one group.
     """
-    pairs: list[Hashable] = [row.kept[:2] if row.kept else row.pair for row in rows]
+    pairs = [row.unit for row in rows]
+    reason = f"a share of {share:g} to measure on has one label only. Give more rows, another share"
     for keys, linked in ((_linked(rows), True), (pairs, False)):
         for draw in range(_DRAWS):
             chosen = _drawn(keys, wanted=share * len(rows), seed=(seed, draw))
             dev = [row for row, is_dev in zip(rows, chosen, strict=True) if is_dev]
             train = [row for row, is_dev in zip(rows, chosen, strict=True) if not is_dev]
             if len(dev) < 0.6 * share * len(rows):
+                if not linked:
+                    reason = "most are of one pair of texts or one group. Give rows of more texts"
                 break  # one block of linked texts is nearly everything
             if all(len({row.label for row in part}) > 1 for part in (train, dev)):
                 if not linked:
                     _LOGGER.info("some texts are in rows to train on and to measure on")
                 return train, dev
-    raise InputError(
-        f"The rows cannot be split: of {len(rows)}, a share of {share:g} to measure on has one "
-        "label only. Give more rows, another share, or a file to measure on."
-    )
+    raise InputError(f"The {len(rows)} rows cannot be split: {reason}, or a file to measure on.")
 
 
 def _linked(rows: Sequence[LabelledRow]) -> list[Hashable]:
-    """A key of each row, the same for rows whose texts are linked."""
-    parent: dict[str, str] = {}
+    """A key of each row, the same for rows whose texts or groups are linked."""
+    parent: dict[Hashable, Hashable] = {}
 
-    def root(text: str) -> str:
-        while parent.setdefault(text, text) != text:
-            parent[text] = text = parent[parent[text]]
-        return text
+    def root(one: Hashable) -> Hashable:
+        while parent.setdefault(one, one) != one:
+            parent[one] = one = parent[parent[one]]
+        return one
 
     for row in rows:
-        parent[root(row.sentence1)] = root(row.sentence2)
+        parent[root(row.sentence1)] = parent[root(row.sentence2)] = root(row.unit)
     return [root(row.sentence1) for row in rows]
 
 

@@ -71,7 +71,7 @@ class AdaptSettings(BaseSettings):
             no better.
         minutes: Plan as many training steps as fit into this time; None: what ``epochs`` asks for.
         rehearsal: Share of what is trained on that keeps the rest of the model as it was, in
-            [0, 1).
+            (0, 1).
         dev_share: Share of the rows to measure on, in (0, 1), raised up to a third where it would
             be fewer than 25 rows; not used with a file of them.
         learning_rate: Highest learning rate.
@@ -83,7 +83,7 @@ class AdaptSettings(BaseSettings):
 
     epochs: Annotated[int, Field(ge=1)] = 10
     minutes: Annotated[float, Field(gt=0)] | None = None
-    rehearsal: Annotated[float, Field(ge=0, lt=1)] = 1 / 3
+    rehearsal: Annotated[float, Field(gt=0, lt=1)] = 1 / 3
     dev_share: Annotated[float, Field(gt=0, lt=1)] = 0.2
     learning_rate: Annotated[float, Field(gt=0)] = 6e-5
     batch_size: Annotated[int, Field(ge=8)] = 48
