@@ -25,6 +25,10 @@ def test_prompt_settings_save_and_load_are_equal(tmp_path: Path):
         ({"timeout": 0.0}, r"'timeout' must be above 0"),
         ({"seed": -1}, r"'seed' must be at least 0\. Got -1"),
         ({"max_tokens": -5}, r"'max_tokens' must be at least 0"),
+        ({"max_requests": -1}, r"'max_requests' must be at least 0"),
+        ({"instruction": "x"}, r"Unknown value of 'instruction': 'x'"),
+        ({"scoring": "x"}, r"Unknown value of 'scoring': 'x'"),
+        ({"parsing": "loose"}, r"Unknown value of 'parsing': 'loose'"),
         ({"base_url": "http://localhost:1/v1"}, r"base_url is the address of a server"),
     ],
 )

@@ -18,7 +18,6 @@ from .prompt import (
     Example as Example,
     Instruction as Instruction,
     Shots as Shots,
-    check_parsing as check_parsing,
     instruction_text as instruction_text,
     parse_score as parse_score,
     render as render,

@@ -169,12 +169,6 @@ class Budget:
     requests: int | None = None
     tokens: int | None = None
 
-    def __post_init__(self) -> None:
-        """Refuses negative limits."""
-        for name, limit in (("requests", self.requests), ("tokens", self.tokens)):
-            if limit is not None and limit < 0:
-                raise InputError(f"The budget of {name} must not be negative. Got {limit} instead.")
-
 
 @dataclass
 class Usage:

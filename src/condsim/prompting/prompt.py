@@ -154,12 +154,6 @@ _MORE = re.compile(r"[^\r\n]*\d")
 _LIMIT = 1e9  # a longer row of digits is no score, and one in float32 would be infinite
 
 
-def check_parsing(parsing: Parsing) -> None:
-    """Refuses an unknown way of parsing."""
-    if parsing not in get_args(Parsing):
-        raise unknown_name("way of parsing", str(parsing), get_args(Parsing))
-
-
 def parse_score(text: str, *, parsing: Parsing = "strict") -> float | None:
     r"""Reads a score.
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, NonNegativeInt, PositiveFloat, model_validator
 
-from condsim.errors import InputError, unknown_name
+from condsim.errors import InputError
 from condsim.prompting.asking import Asker, Budget
 from condsim.prompting.backends import MAX_NEW_TOKENS, Answer, Backend
 from condsim.prompting.prompt import (
     Instruction,
     Parsing,
     Shots,
-    check_parsing,
     instruction_text,
     parse_score,
     render,
@@ -172,40 +171,30 @@ class PromptScorer(PairScorer):
 
     def __init__(
         self,
-        asker: Asker,
+        settings: PromptSettings,
+        backend: Backend,
         *,
-        model: str,
-        instruction: Instruction = "long",
         shots: Shots | None = None,
-        scoring: Scoring = "text",
-        parsing: Parsing = "strict",
-        seed: int = 0,
+        progress: Callable[[int, int], None] | None = None,
     ) -> None:
-        """Decides what is asked and how answers are read; nothing is asked.
+        """Prepares; nothing is asked.
 
         Args:
-            asker: Asks the model; made with ``probabilities=True`` for expected values.
-            model: Name of the model, for tables.
-            shots: Draws the examples; none are shown without it.
-            scoring: See `Scoring`.
-            parsing: ``strict`` or ``first-number``; see `parse_score`.
-            seed: Seed of the random values of invalid answers.
-
-        Raises:
-            InputError: If the instruction, the scoring or the parsing is unknown.
+            settings: How to ask and how to read the answers, and the limits over all calls.
+            shots: Draws the examples; none are shown without it, whatever the settings say.
+            progress: Called with rows answered and rows in all.
         """
-        instruction_text(instruction, conditional=True)
-        check_parsing(parsing)
-        if scoring not in get_args(Scoring):
-            raise unknown_name("scoring", str(scoring), get_args(Scoring))
         count = 0 if shots is None else shots.count
-        self.name = f"{model}, {instruction} instruction, {count}-shot"
-        self.asker = asker
-        self._instruction = instruction
+        self.name = f"{backend.name}, {settings.instruction} instruction, {count}-shot"
+        self.asker = Asker(
+            backend,
+            settings.answers,
+            budget=Budget(settings.max_requests, settings.max_tokens),
+            probabilities=settings.scoring == "expected",
+            progress=progress,
+        )
+        self._settings = settings
         self._shots = shots
-        self._scoring = scoring
-        self._parsing = parsing
-        self._seed = seed
 
     def prompts(
         self, sentences1: Texts, sentences2: Texts, conditions: Texts | None
@@ -224,12 +213,10 @@ class PromptScorer(PairScorer):
             InputError: If a text is empty, the lengths differ, or the examples have conditions
                 and the rows have none, or the other way round.
         """
-        return self._prompts(check_rows(conditions, sentences1=sentences1, sentences2=sentences2))
-
-    def _prompts(self, rows: Rows) -> Callable[[int], str]:
+        rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
         first, second = rows.sentences
         under = rows.conditions
-        instruction = instruction_text(self._instruction, conditional=under is not None)
+        instruction = instruction_text(self._settings.instruction, conditional=under is not None)
         shots, gap = self._shots, self.asker.backend.answer_gap
         if shots is not None and shots.count and shots.conditional != (under is not None):
             has = ("conditions", "none") if shots.conditional else ("no conditions", "some")
@@ -258,10 +245,8 @@ class PromptScorer(PairScorer):
             BackendError: If the model does not answer, or the budget is used up. What was answered
                 is stored, and the same call goes on from there.
         """
-        return self._predict(check_rows(conditions, sentences1=sentences1, sentences2=sentences2))
-
-    def _predict(self, rows: Rows) -> Predictions:
-        prompt = self._prompts(rows)
+        rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
+        prompt = self.prompts(*rows.sentences, rows.conditions)
         label_range = likert_range(conditional=rows.conditions is not None)
         values = np.full(len(rows), np.nan, np.float32)
         expected = np.zeros(len(rows), np.bool_)
@@ -272,21 +257,21 @@ class PromptScorer(PairScorer):
         low, high = label_range
         in_range = valid & (values >= low) & (values <= high)
         for row in np.flatnonzero(~valid).tolist():
-            values[row] = seeded(self._seed, prompt(row)).uniform(low, high)
+            values[row] = seeded(self._settings.seed, prompt(row)).uniform(low, high)
         return Predictions(values, valid, in_range, expected, label_range)
 
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
-        predictions = self._predict(rows)
+        predictions = self.predict(*rows.sentences, rows.conditions)
         raw = predictions.values if scale == "raw" else predictions.unit
         return rescaled(raw, None, scale)
 
     def _read(self, answer: Answer, label_range: tuple[float, float]) -> tuple[float | None, bool]:
         """The value of an answer, and whether it is an expected value."""
-        value = parse_score(answer.text, parsing=self._parsing)
+        value = parse_score(answer.text, parsing=self._settings.parsing)
         low, high = label_range
         if value is None or not low <= value <= high:
             return value, False  # no answer, or not one of those there are: counted as such
-        if self._scoring == "expected" and answer.probabilities:
+        if self._settings.scoring == "expected" and answer.probabilities:
             shares = answer.probabilities.items()
             on_scale = {number: share for number, share in shares if low <= number <= high}
             if mass := sum(on_scale.values()):
@@ -362,33 +347,4 @@ def open_prompt_scorer(
     if settings.shots and settings.train is not None:
         train = load_task(Path(settings.train), require_labels=True)
         shots = Shots(train, settings.shots, seed=settings.seed)
-    budget = Budget(settings.max_requests, settings.max_tokens)
-    backend = open_backend(settings)
-    return assembled(settings, backend, shots=shots, budget=budget, progress=progress)
-
-
-def assembled(
-    settings: PromptSettings,
-    backend: Backend,
-    *,
-    shots: Shots | None,
-    budget: Budget,
-    progress: Callable[[int, int], None] | None = None,
-) -> PromptScorer:
-    """Makes a scorer of settings and parts that are there; nothing is asked."""
-    asker = Asker(
-        backend,
-        settings.answers,
-        budget=budget,
-        probabilities=settings.scoring == "expected",
-        progress=progress,
-    )
-    return PromptScorer(
-        asker,
-        model=backend.name,
-        instruction=settings.instruction,
-        shots=shots,
-        scoring=settings.scoring,
-        parsing=settings.parsing,
-        seed=settings.seed,
-    )
+    return PromptScorer(settings, open_backend(settings), shots=shots, progress=progress)
