@@ -2,134 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, NonNegativeInt, PositiveFloat, model_validator
 
 from condsim.errors import InputError
+from condsim.prompting import backends
 from condsim.prompting.asking import Asker, Budget
-from condsim.prompting.backends import MAX_NEW_TOKENS, Answer, Backend
-from condsim.prompting.prompt import (
-    Instruction,
-    Parsing,
-    Shots,
-    instruction_text,
-    parse_score,
-    render,
-    seeded,
-)
+from condsim.prompting.backends import Answer, Backend
+from condsim.prompting.prompt import Shots, instruction_text, parse_score, render, seeded
+from condsim.prompting.settings import PromptSettings, load_settings
 from condsim.scorers import PairScorer, Rows, Scale, Texts, check_rows, rescaled
-from condsim.settings import Settings, read_mapping, validated, write_mapping
 from condsim.tasks import load_task
 from condsim.types import BoolArray, FloatArray
-
-ANSWERS = "runs/answers.sqlite"
-"""Where answers are stored by default, relative to the working directory."""
-
-Scoring = Literal["text", "expected"]
-"""``text``: the number in the answer; ``expected``: if that is on the scale, the mean of all
-numbers on it, weighted with the probabilities the model gives them, if it gives any. It has far
-fewer ties, and ties cost Spearman."""
-
-_AtLeastOne = Annotated[int, Field(ge=1)]
-
-
-class PromptSettings(Settings):
-    """What is asked of which model, and how its answers are read.
-
-    A key of an API is not among the settings: it comes from the environment only.
-
-    Attributes:
-        model: Hub name, folder or GGUF file of a model, or a server's name for its model.
-        backend: ``local`` for a model on this machine, ``server`` for one behind an
-            OpenAI-compatible server.
-        base_url: Address of the server, such as ``http://localhost:8000/v1``; None for that of
-            ``OPENAI_BASE_URL``, else OpenAI's own.
-        instruction: How long the instruction is; see `Instruction`.
-        shots: Number of examples in a prompt.
-        train: File the examples are drawn from; needed if there are any.
-        seed: Seed of the draw of examples and of the values of invalid answers.
-        scoring: Whether the score is the number in the text or the expected value.
-        parsing: How strictly a number is read out of the text (`Parsing`).
-        answers: SQLite file of stored answers.
-        max_new_tokens: Longest answer in tokens (C-STS A.3: 20). A model that reasons before it
-            answers needs more.
-        concurrency: Requests to a server under way at a time.
-        timeout: Seconds after which a request counts as lost.
-        retries: How often a failed request is repeated.
-        max_requests: Prompts to send at most in one run; None for no limit.
-        max_tokens: Tokens of prompts and answers at most in one run; None for no limit.
-        unlisted: Whether to use a model that the server does not list.
-        device: Where a local model runs (``cpu``, ``cuda``); chosen if None.
-    """
-
-    model: str
-    backend: Literal["local", "server"] = "local"
-    base_url: str | None = None
-    instruction: Instruction = "long"
-    shots: NonNegativeInt = 0
-    train: str | None = None
-    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
-    scoring: Scoring = "text"
-    parsing: Parsing = "strict"
-    answers: str = ANSWERS
-    max_new_tokens: _AtLeastOne = MAX_NEW_TOKENS
-    concurrency: _AtLeastOne = 32
-    timeout: PositiveFloat = 60.0
-    retries: NonNegativeInt = 5
-    max_requests: NonNegativeInt | None = None
-    max_tokens: NonNegativeInt | None = None
-    unlisted: bool = False
-    device: str | None = None
-
-    @model_validator(mode="after")
-    def _fits_together(self) -> Self:
-        if self.shots and self.train is None:
-            raise InputError(
-                f"{self.shots} examples are asked for and there is no file to draw them from. "
-                "Name a labelled training file (train)."
-            )
-        if self.base_url is not None and self.backend != "server":
-            raise InputError("base_url is the address of a server; set backend to 'server'.")
-        return self
-
-
-def prompt_settings(values: Mapping[str, Any], *, source: str = "the options") -> PromptSettings:
-    """Makes settings of plain values.
-
-    Args:
-        values: Values by name of the field.
-        source: Where they come from, for errors.
-
-    Raises:
-        InputError: If a key is unknown or missing, or a value is wrong.
-    """
-    return validated(PromptSettings, values, what="prompt", source=source)
-
-
-def load_settings(path: Path) -> PromptSettings:
-    """Reads settings.
-
-    Args:
-        path: A YAML file, a mapping from the fields of `PromptSettings` to values.
-
-    Raises:
-        InputError: If the file cannot be read, a key is unknown or missing, or a value is wrong.
-    """
-    return prompt_settings(read_mapping(path, what="prompt"), source=str(path))
-
-
-def save_settings(settings: PromptSettings, path: Path) -> None:
-    """Writes settings so that `load_settings` gives equal ones.
-
-    Args:
-        path: The YAML file to write; those that have their default are left out.
-    """
-    write_mapping(settings.model_dump(exclude_defaults=True), path)
 
 
 def likert_range(*, conditional: bool) -> tuple[float, float]:
@@ -246,7 +133,7 @@ class PromptScorer(PairScorer):
                 is stored, and the same call goes on from there.
         """
         rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
-        prompt = self.prompts(*rows.sentences, rows.conditions)
+        prompt = self.prompts(sentences1, sentences2, conditions)
         label_range = likert_range(conditional=rows.conditions is not None)
         values = np.full(len(rows), np.nan, np.float32)
         expected = np.zeros(len(rows), np.bool_)
@@ -261,7 +148,8 @@ class PromptScorer(PairScorer):
         return Predictions(values, valid, in_range, expected, label_range)
 
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
-        predictions = self.predict(*rows.sentences, rows.conditions)
+        sentences1, sentences2 = rows.sentences
+        predictions = self.predict(sentences1, sentences2, rows.conditions)
         raw = predictions.values if scale == "raw" else predictions.unit
         return rescaled(raw, None, scale)
 
@@ -282,22 +170,8 @@ class PromptScorer(PairScorer):
 def open_backend(settings: PromptSettings) -> Backend:
     """Makes the back end that settings name; nothing is sent."""
     if settings.backend == "server":
-        from condsim.prompting.backends import ServerBackend
-
-        return ServerBackend(
-            settings.model,
-            base_url=settings.base_url,
-            concurrency=settings.concurrency,
-            timeout_s=settings.timeout,
-            retries=settings.retries,
-            max_new_tokens=settings.max_new_tokens,
-            unlisted=settings.unlisted,
-        )
-    from condsim.prompting.backends import LocalBackend
-
-    return LocalBackend(
-        settings.model, device=settings.device, max_new_tokens=settings.max_new_tokens
-    )
+        return backends.ServerBackend(settings)
+    return backends.LocalBackend(settings)  # imports torch
 
 
 def open_asker(

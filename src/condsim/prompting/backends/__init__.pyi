@@ -4,7 +4,6 @@ from .address import (
     environment_key as environment_key,
 )
 from .base import (
-    MAX_NEW_TOKENS as MAX_NEW_TOKENS,
     Answer as Answer,
     Backend as Backend,
     Dialect as Dialect,

@@ -9,9 +9,6 @@ from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-MAX_NEW_TOKENS = 20
-"""Longest answer in tokens (Deshpande et al., 2023, A.3)."""
-
 
 @dataclass(frozen=True)
 class Answer:
