@@ -13,8 +13,9 @@ import httpx2
 import openai
 
 from condsim.errors import BackendError
-from condsim.prompting.backends.address import SECRET, Address
 from condsim.prompting.backends.base import (
+    SECRET,
+    Address,
     Answer,
     Dialect,
     is_completion,

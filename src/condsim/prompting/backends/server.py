@@ -17,8 +17,7 @@ from threading import Thread
 from tokenizers import Tokenizer
 
 from condsim.errors import BackendError, InputError, require, unknown_name
-from condsim.prompting.backends.address import Address, base_address, environment_key
-from condsim.prompting.backends.base import Answer, Dialect
+from condsim.prompting.backends.base import Address, Answer, Dialect, base_address, environment_key
 from condsim.prompting.settings import PromptSettings
 from condsim.scorers import DEFAULT_FOLDER, TOKENIZER_FILE
 
