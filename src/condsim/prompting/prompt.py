@@ -77,17 +77,12 @@ def instruction_text(name: Instruction, *, conditional: bool) -> str:
 
 @dataclass(frozen=True)
 class Example:
-    """A row whose answer is shown.
-
-    Attributes:
-        condition: Condition, or None.
-        label: Gold similarity on the task's own scale.
-    """
+    """A row whose answer is shown."""
 
     sentence1: str
     sentence2: str
     condition: str | None
-    label: float
+    label: float  # gold similarity on the task's own scale
 
 
 def render(

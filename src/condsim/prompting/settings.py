@@ -30,51 +30,31 @@ class PromptSettings(Settings):
     """What is asked of which model, and how its answers are read.
 
     A key of an API is not among the settings: it comes from the environment only.
-
-    Attributes:
-        model: Hub name, folder or GGUF file of a model, or a server's name for its model.
-        backend: ``local`` for a model on this machine, ``server`` for one behind an
-            OpenAI-compatible server.
-        base_url: Address of the server, such as ``http://localhost:8000/v1``; None for that of
-            ``OPENAI_BASE_URL``, else OpenAI's own.
-        instruction: How long the instruction is; see `Instruction`.
-        shots: Number of examples in a prompt.
-        train: File the examples are drawn from; needed if there are any.
-        seed: Seed of the draw of examples and of the values of invalid answers.
-        scoring: Whether the score is the number in the text or the expected value.
-        parsing: How strictly a number is read out of the text (`Parsing`).
-        answers: SQLite file of stored answers.
-        max_new_tokens: Longest answer in tokens (C-STS A.3: 20). A model that reasons before it
-            answers needs more.
-        concurrency: Requests to a server under way at a time.
-        timeout: Seconds after which a request counts as lost.
-        retries: How often a failed request is repeated.
-        max_requests: Prompts to send at most in one run; None for no limit.
-        max_tokens: Tokens of prompts and answers at most in one run; None for no limit.
-        unlisted: Whether to use a model that the server does not list.
-        device: Where a local model runs (``cpu``, ``cuda``); chosen if None.
     """
 
     what = "prompt"
 
-    model: str
-    backend: Literal["local", "server"] = "local"
+    model: str  # Hub name, folder or GGUF file of a model, or a server's name for its model
+    backend: Literal["local", "server"] = "local"  # on this machine, or OpenAI-compatible
+    # Address of the server, such as ``http://localhost:8000/v1``; None for that of
+    # ``OPENAI_BASE_URL``, else OpenAI's own.
     base_url: str | None = None
     instruction: Instruction = "long"
-    shots: NonNegativeInt = 0
-    train: str | None = None
-    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    shots: NonNegativeInt = 0  # examples in a prompt
+    train: str | None = None  # file the examples are drawn from; needed if there are any
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0  # of examples and values of invalid answers
     scoring: Scoring = "text"
     parsing: Parsing = "strict"
-    answers: str = ANSWERS
+    answers: str = ANSWERS  # SQLite file of stored answers
+    # Longest answer in tokens (C-STS A.3: 20). A model that reasons before it answers needs more.
     max_new_tokens: _AtLeastOne = MAX_NEW_TOKENS
-    concurrency: _AtLeastOne = 32
-    timeout: PositiveFloat = 60.0
-    retries: NonNegativeInt = 5
-    max_requests: NonNegativeInt | None = None
-    max_tokens: NonNegativeInt | None = None
-    unlisted: bool = False
-    device: str | None = None
+    concurrency: _AtLeastOne = 32  # requests to a server under way at a time
+    timeout: PositiveFloat = 60.0  # seconds after which a try without a whole answer is given up
+    retries: NonNegativeInt = 5  # how often a failed request is repeated
+    max_requests: NonNegativeInt | None = None  # most prompts in one run; None for no limit
+    max_tokens: NonNegativeInt | None = None  # most of prompts and answers in one run; likewise
+    unlisted: bool = False  # whether to use a model that the server does not list
+    device: str | None = None  # where a local model runs (``cpu``, ``cuda``); chosen if None
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

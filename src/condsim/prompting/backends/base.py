@@ -18,20 +18,14 @@ from condsim.errors import InputError
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model answered to one prompt.
+    """What a model answered to one prompt."""
 
-    Attributes:
-        text: The generated text, without the prompt.
-        probabilities: Probability of each number, in (0, 1], at the first generated token that is
-            one: of the tokens that read as a number, equal numbers added up. Empty if the back end
-            gives none; None if they were not asked for.
-        prompt_tokens: Tokens of the prompt; None if the back end does not tell.
-        new_tokens: Tokens of the answer; None if the back end does not tell.
-    """
-
-    text: str
+    text: str  # generated, without the prompt
+    # Probability of each number, in (0, 1], at the first generated token that is one: of the tokens
+    # that read as a number, equal numbers added up. Empty if the back end gives none; None if they
+    # were not asked for.
     probabilities: Mapping[float, float] | None = None
-    prompt_tokens: int | None = None
+    prompt_tokens: int | None = None  # None if the back end does not tell, here and below
     new_tokens: int | None = None
 
 
@@ -99,17 +93,11 @@ SECRET = 8
 
 @dataclass(frozen=True)
 class Address:
-    """A server and its key.
+    """A server and its key."""
 
-    Attributes:
-        url: The base URL, without a slash at its end.
-        local: Whether it is on this machine.
-        key: The key, or a placeholder for a server on this machine; not in the ``repr``.
-    """
-
-    url: str
-    local: bool
-    key: str = field(default="", repr=False)
+    url: str  # the base URL, without a slash at its end
+    local: bool  # whether it is on this machine
+    key: str = field(default="", repr=False)  # or a placeholder if local; never shown
 
     def clean(self, text: str) -> str:
         """A text of the server as one line of at most 300 characters, without the key."""
