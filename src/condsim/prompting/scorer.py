@@ -188,9 +188,8 @@ def open_asker(
         The asker and the name of the model.
 
     Raises:
-        InputError: If the file is no YAML file or breaks a rule; see also `open_backend`.
-        ModelError: See `open_backend`.
-        MissingExtraError: See `open_backend`.
+        InputError: If the file is no YAML file or breaks a rule.
+        CondSimError: If the model cannot be opened; see `LocalBackend` and `ServerBackend`.
     """
     if file.suffix not in (".yaml", ".yml"):
         raise InputError(
@@ -213,9 +212,8 @@ def open_prompt_scorer(
         progress: Called with rows answered and rows in all.
 
     Raises:
-        InputError: If the training file breaks a rule; see also `open_backend`.
-        ModelError: See `open_backend`.
-        MissingExtraError: See `open_backend`.
+        InputError: If the training file breaks a rule.
+        CondSimError: If the model cannot be opened; see `LocalBackend` and `ServerBackend`.
     """
     shots = None
     if settings.shots and settings.train is not None:
