@@ -16,7 +16,7 @@ from benchmarks.memory import BAR as MEMORY_BAR, peak_memory
 from benchmarks.peers.plain_prompting import answer_all
 from benchmarks.result import Result
 from benchmarks.rows import generated_rows
-from condsim.prompting import MAX_NEW_TOKENS, Example, ServerBackend, render
+from condsim.prompting import MAX_NEW_TOKENS, Example, PromptSettings, ServerBackend, render
 
 __all__ = ["BAR", "answer_rows", "run", "speed"]
 
@@ -59,7 +59,7 @@ def answer_rows(base_url: str, rows: int) -> int:
     Returns:
         Number of answers.
     """
-    backend = ServerBackend(_MODEL, base_url=base_url, concurrency=_CONCURRENCY)
+    backend = _backend(base_url)
     return sum(1 for _ in backend.answers(islice(cycle(_prompts(200)), rows)))
 
 
@@ -137,10 +137,15 @@ def _memory(lengths: tuple[int, int]) -> Result:
     )
 
 
+def _backend(url: str) -> ServerBackend:
+    return ServerBackend(
+        PromptSettings(model=_MODEL, backend="server", base_url=url, concurrency=_CONCURRENCY)
+    )
+
+
 def _ours(url: str) -> Side:
     def answer(prompts: Sequence[str]) -> list[str]:
-        backend = ServerBackend(_MODEL, base_url=url, concurrency=_CONCURRENCY)
-        found = dict(backend.answers(prompts))
+        found = dict(_backend(url).answers(prompts))
         return [found[place].text for place in range(len(prompts))]
 
     return answer

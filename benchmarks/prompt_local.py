@@ -28,7 +28,7 @@ from transformers import (
 from benchmarks.machine import usable_cores, version_of
 from benchmarks.result import Result
 from benchmarks.rows import generated_rows
-from condsim.prompting import MAX_NEW_TOKENS, Example, LocalBackend, render
+from condsim.prompting import MAX_NEW_TOKENS, Example, LocalBackend, PromptSettings, render
 
 __all__ = ["BAR", "mixed_prompts", "random_model", "run"]
 
@@ -147,7 +147,7 @@ def random_model(folder: Path, texts: Sequence[str], *, seq2seq: bool) -> Path:
 
 
 def _compare(folder: Path, kind: str, prompts: Sequence[str]) -> Result:
-    backend = LocalBackend(folder, device="cpu")
+    backend = LocalBackend(PromptSettings(model=str(folder), device="cpu"))
     lengths = [backend.count_tokens(prompt) for prompt in prompts]
     sides: dict[str, Side] = {"ours": _batched(backend), "theirs": _one_by_one(folder, kind)}
     speeds, answers = _in_turns(sides, prompts)

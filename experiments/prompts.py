@@ -14,7 +14,6 @@ from condsim.evaluation import Metric, PromptReport, evaluate_prompt
 from condsim.progress import Progress
 from condsim.prompting import (
     Backend,
-    Budget,
     PromptScorer,
     PromptSettings,
     Scoring,
@@ -196,15 +195,14 @@ class Prompts:
     def _scorer(self, run: PromptRun) -> PromptScorer:
         allowed = self._options.prompts
         requests, tokens = allowed.max_requests, allowed.max_tokens
-        budget = Budget(
-            None if requests is None else max(0, requests - self.spent.requests),
-            None if tokens is None else max(0, tokens - self.spent.tokens),
+        left = run.settings.replaced(
+            max_requests=None if requests is None else max(0, requests - self.spent.requests),
+            max_tokens=None if tokens is None else max(0, tokens - self.spent.tokens),
         )
-        return open_prompt.assembled(
-            run.settings,
+        return PromptScorer(
+            left,
             self._backends[run.settings.model],
             shots=self._shots[run.data, run.settings.shots],
-            budget=budget,
             progress=partial(self._progress, run.folder.name),
         )
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from condsim.errors import InputError
 from condsim.evaluation import PromptReport, evaluate_prompt
-from condsim.prompting import Asker, PromptScorer
+from condsim.prompting import PromptScorer, PromptSettings
 from condsim.prompting.backends import Answer
 from condsim.types import Task
 
@@ -36,8 +37,11 @@ def honest(prompt: str) -> Answer:
     return Answer(str(label + 9 if "left 1\n" in prompt else label), prompt_tokens=5, new_tokens=3)
 
 
-def scorer_of(fake_backend: Any, folder: Path) -> PromptScorer:
-    return PromptScorer(Asker(fake_backend(honest), folder / "answers.sqlite"), model="fake")
+def scorer_of(
+    fake_backend: Any, folder: Path, reply: Callable[[str], Answer] = honest
+) -> PromptScorer:
+    settings = PromptSettings(model="fake", answers=str(folder / "answers.sqlite"))
+    return PromptScorer(settings, fake_backend(reply))
 
 
 def test_evaluate_prompt_counts_invalid_and_out_of_range(tmp_path: Path, fake_backend: Any):
@@ -90,8 +94,7 @@ def test_prompt_report_of_another_file_raises(tmp_path: Path, content: str):
 def test_evaluate_prompt_all_invalid_has_no_figures_of_valid_rows(
     tmp_path: Path, fake_backend: Any
 ):
-    backend = fake_backend(lambda prompt: Answer(""))
-    scorer = PromptScorer(Asker(backend, tmp_path / "answers.sqlite"), model="fake")
+    scorer = scorer_of(fake_backend, tmp_path, lambda prompt: Answer(""))
     report = evaluate_prompt(scorer, task_of(), settings={}, resamples=20)
     assert report.invalid == 100
     assert report.valid_only is None

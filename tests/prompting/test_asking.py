@@ -140,11 +140,6 @@ def test_asker_progress_counts_rows(tmp_path: Path, fake_backend: Any):
     assert seen[-1] == (6, 6)
 
 
-def test_budget_negative_raises():
-    with pytest.raises(InputError, match=r"budget of tokens must not be negative\. Got -1"):
-        Budget(tokens=-1)
-
-
 def test_asker_prompt_that_is_too_long_raises_before_asking(tmp_path: Path, fake_backend: Any):
     backend = fake_backend(reply)
     backend.longest_prompt = 9

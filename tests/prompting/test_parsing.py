@@ -5,8 +5,7 @@ import math
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from condsim.errors import InputError
-from condsim.prompting import check_parsing, parse_score
+from condsim.prompting import parse_score
 
 NOTHING = "the of and to in a is that it was for on are as with his they at be this"
 
@@ -77,8 +76,3 @@ def test_parse_score_digits_and_signs_never_fail(pieces: list[str]):
 )
 def test_parse_score_text_around_one_number_is_stripped(value: float, before: str, after: str):
     assert parse_score(f"{before}{value}{after}.") == value
-
-
-def test_check_parsing_unknown_way_raises():
-    with pytest.raises(InputError, match=r"Unknown way of parsing 'loose'"):
-        check_parsing("loose")  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.prompting import Asker, PromptScorer, Shots
+from condsim.prompting import PromptScorer, PromptSettings, Shots
 from condsim.prompting.backends import Answer
 from condsim.types import Scorer, Task
 
@@ -20,10 +20,11 @@ def reply(prompt: str) -> Answer:
     return Answer(TEXTS[query], {4.0: 0.3, 5.0: 0.1, 9.0: 0.5} if query == "a dog" else {})
 
 
-def scorer_of(fake_backend: Any, folder: Path, **options: Any) -> PromptScorer:
-    expected = options.get("scoring") == "expected"
-    asker = Asker(fake_backend(reply), folder / "answers.sqlite", probabilities=expected)
-    return PromptScorer(asker, model="fake", **options)
+def scorer_of(
+    fake_backend: Any, folder: Path, shots: Shots | None = None, **options: Any
+) -> PromptScorer:
+    settings = PromptSettings(model="fake", answers=str(folder / "answers.sqlite"), **options)
+    return PromptScorer(settings, fake_backend(reply), shots=shots)
 
 
 def test_prompt_scorer_reads_numbers_and_fills_the_rest(tmp_path: Path, fake_backend: Any):
@@ -96,18 +97,3 @@ def test_prompt_scorer_other_examples_are_asked_for_anew(tmp_path: Path, fake_ba
         scorer.score(*ROWS)
         asked.append(scorer.asker.usage.requests)
     assert asked == [3, 0, 3]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"instruction": "x"}, "Unknown instruction 'x'"),
-        ({"scoring": "x"}, "Unknown scoring 'x'"),
-        ({"parsing": "x"}, "Unknown way of parsing 'x'"),
-    ],
-)
-def test_prompt_scorer_unknown_option_raises(
-    tmp_path: Path, fake_backend: Any, options: dict[str, str], message: str
-):
-    with pytest.raises(InputError, match=message):
-        scorer_of(fake_backend, tmp_path, **options)

@@ -6,7 +6,6 @@ from .asking import (
     answer_key as answer_key,
 )
 from .backends import (
-    MAX_NEW_TOKENS as MAX_NEW_TOKENS,
     Address as Address,
     Answer as Answer,
     Backend as Backend,
@@ -18,20 +17,22 @@ from .prompt import (
     Example as Example,
     Instruction as Instruction,
     Shots as Shots,
-    check_parsing as check_parsing,
     instruction_text as instruction_text,
     parse_score as parse_score,
     render as render,
 )
 from .scorer import (
-    ANSWERS as ANSWERS,
     PromptScorer as PromptScorer,
-    PromptSettings as PromptSettings,
-    Scoring as Scoring,
     likert_range as likert_range,
-    load_settings as load_settings,
     open_asker as open_asker,
     open_prompt_scorer as open_prompt_scorer,
+)
+from .settings import (
+    ANSWERS as ANSWERS,
+    MAX_NEW_TOKENS as MAX_NEW_TOKENS,
+    PromptSettings as PromptSettings,
+    Scoring as Scoring,
+    load_settings as load_settings,
     prompt_settings as prompt_settings,
     save_settings as save_settings,
 )

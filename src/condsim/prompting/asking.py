@@ -158,39 +158,22 @@ PromptOf = Callable[[int], str]
 
 @dataclass(frozen=True)
 class Budget:
-    """What a run may ask for; the rest is left for a later one.
+    """What a run may ask for; the rest is left for a later one. None is no limit."""
 
-    Attributes:
-        requests: Prompts to send at most; no limit if None. A server's retries do not count.
-        tokens: Tokens of prompts and answers together at most; no limit if None. A prompt that is
-            under way counts with its estimate and the longest answer.
-    """
-
-    requests: int | None = None
+    requests: int | None = None  # prompts to send at most; a server's retries do not count
+    # Tokens of prompts and answers together at most; a prompt that is under way counts with its
+    # estimate and the longest answer.
     tokens: int | None = None
-
-    def __post_init__(self) -> None:
-        """Refuses negative limits."""
-        for name, limit in (("requests", self.requests), ("tokens", self.tokens)):
-            if limit is not None and limit < 0:
-                raise InputError(f"The budget of {name} must not be negative. Got {limit} instead.")
 
 
 @dataclass
 class Usage:
-    """What was asked so far.
+    """What was asked so far."""
 
-    Attributes:
-        stored: Rows answered from the store, or by the answer to an equal row.
-        requests: Prompts sent.
-        prompt_tokens: Their tokens; estimated where the back end does not tell.
-        new_tokens: Tokens of the answers.
-    """
-
-    stored: int = 0
-    requests: int = 0
-    prompt_tokens: int = 0
-    new_tokens: int = 0
+    stored: int = 0  # rows answered from the store, or by the answer to an equal row
+    requests: int = 0  # prompts sent
+    prompt_tokens: int = 0  # of those; estimated where the back end does not tell
+    new_tokens: int = 0  # of the answers
 
     @property
     def tokens(self) -> int:

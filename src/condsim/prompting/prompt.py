@@ -77,17 +77,12 @@ def instruction_text(name: Instruction, *, conditional: bool) -> str:
 
 @dataclass(frozen=True)
 class Example:
-    """A row whose answer is shown.
-
-    Attributes:
-        condition: Condition, or None.
-        label: Gold similarity on the task's own scale.
-    """
+    """A row whose answer is shown."""
 
     sentence1: str
     sentence2: str
     condition: str | None
-    label: float
+    label: float  # gold similarity on the task's own scale
 
 
 def render(
@@ -152,12 +147,6 @@ _NUMBER = r"(?<![\w.)])[-+\u2212]?\.\d+|(?<![\w.)])[-+\u2212]?\d+(?:\.\d+)?|\d+(
 _FIRST = re.compile(_NUMBER)
 _MORE = re.compile(r"[^\r\n]*\d")
 _LIMIT = 1e9  # a longer row of digits is no score, and one in float32 would be infinite
-
-
-def check_parsing(parsing: Parsing) -> None:
-    """Refuses an unknown way of parsing."""
-    if parsing not in get_args(Parsing):
-        raise unknown_name("way of parsing", str(parsing), get_args(Parsing))
 
 
 def parse_score(text: str, *, parsing: Parsing = "strict") -> float | None:

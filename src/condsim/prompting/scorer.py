@@ -2,135 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
 
 import numpy as np
-from pydantic import Field, NonNegativeInt, PositiveFloat, model_validator
 
-from condsim.errors import InputError, unknown_name
+from condsim.errors import InputError
+from condsim.prompting import backends
 from condsim.prompting.asking import Asker, Budget
-from condsim.prompting.backends import MAX_NEW_TOKENS, Answer, Backend
-from condsim.prompting.prompt import (
-    Instruction,
-    Parsing,
-    Shots,
-    check_parsing,
-    instruction_text,
-    parse_score,
-    render,
-    seeded,
-)
+from condsim.prompting.backends import Answer, Backend
+from condsim.prompting.prompt import Shots, instruction_text, parse_score, render, seeded
+from condsim.prompting.settings import PromptSettings, load_settings
 from condsim.scorers import PairScorer, Rows, Scale, Texts, check_rows, rescaled
-from condsim.settings import Settings, read_mapping, validated, write_mapping
 from condsim.tasks import load_task
 from condsim.types import BoolArray, FloatArray
-
-ANSWERS = "runs/answers.sqlite"
-"""Where answers are stored by default, relative to the working directory."""
-
-Scoring = Literal["text", "expected"]
-"""``text``: the number in the answer; ``expected``: if that is on the scale, the mean of all
-numbers on it, weighted with the probabilities the model gives them, if it gives any. It has far
-fewer ties, and ties cost Spearman."""
-
-_AtLeastOne = Annotated[int, Field(ge=1)]
-
-
-class PromptSettings(Settings):
-    """What is asked of which model, and how its answers are read.
-
-    A key of an API is not among the settings: it comes from the environment only.
-
-    Attributes:
-        model: Hub name, folder or GGUF file of a model, or a server's name for its model.
-        backend: ``local`` for a model on this machine, ``server`` for one behind an
-            OpenAI-compatible server.
-        base_url: Address of the server, such as ``http://localhost:8000/v1``; None for that of
-            ``OPENAI_BASE_URL``, else OpenAI's own.
-        instruction: How long the instruction is; see `Instruction`.
-        shots: Number of examples in a prompt.
-        train: File the examples are drawn from; needed if there are any.
-        seed: Seed of the draw of examples and of the values of invalid answers.
-        scoring: Whether the score is the number in the text or the expected value.
-        parsing: How strictly a number is read out of the text (`Parsing`).
-        answers: SQLite file of stored answers.
-        max_new_tokens: Longest answer in tokens (C-STS A.3: 20). A model that reasons before it
-            answers needs more.
-        concurrency: Requests to a server under way at a time.
-        timeout: Seconds after which a request counts as lost.
-        retries: How often a failed request is repeated.
-        max_requests: Prompts to send at most in one run; None for no limit.
-        max_tokens: Tokens of prompts and answers at most in one run; None for no limit.
-        unlisted: Whether to use a model that the server does not list.
-        device: Where a local model runs (``cpu``, ``cuda``); chosen if None.
-    """
-
-    model: str
-    backend: Literal["local", "server"] = "local"
-    base_url: str | None = None
-    instruction: Instruction = "long"
-    shots: NonNegativeInt = 0
-    train: str | None = None
-    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
-    scoring: Scoring = "text"
-    parsing: Parsing = "strict"
-    answers: str = ANSWERS
-    max_new_tokens: _AtLeastOne = MAX_NEW_TOKENS
-    concurrency: _AtLeastOne = 32
-    timeout: PositiveFloat = 60.0
-    retries: NonNegativeInt = 5
-    max_requests: NonNegativeInt | None = None
-    max_tokens: NonNegativeInt | None = None
-    unlisted: bool = False
-    device: str | None = None
-
-    @model_validator(mode="after")
-    def _fits_together(self) -> Self:
-        if self.shots and self.train is None:
-            raise InputError(
-                f"{self.shots} examples are asked for and there is no file to draw them from. "
-                "Name a labelled training file (train)."
-            )
-        if self.base_url is not None and self.backend != "server":
-            raise InputError("base_url is the address of a server; set backend to 'server'.")
-        return self
-
-
-def prompt_settings(values: Mapping[str, Any], *, source: str = "the options") -> PromptSettings:
-    """Makes settings of plain values.
-
-    Args:
-        values: Values by name of the field.
-        source: Where they come from, for errors.
-
-    Raises:
-        InputError: If a key is unknown or missing, or a value is wrong.
-    """
-    return validated(PromptSettings, values, what="prompt", source=source)
-
-
-def load_settings(path: Path) -> PromptSettings:
-    """Reads settings.
-
-    Args:
-        path: A YAML file, a mapping from the fields of `PromptSettings` to values.
-
-    Raises:
-        InputError: If the file cannot be read, a key is unknown or missing, or a value is wrong.
-    """
-    return prompt_settings(read_mapping(path, what="prompt"), source=str(path))
-
-
-def save_settings(settings: PromptSettings, path: Path) -> None:
-    """Writes settings so that `load_settings` gives equal ones.
-
-    Args:
-        path: The YAML file to write; those that have their default are left out.
-    """
-    write_mapping(settings.model_dump(exclude_defaults=True), path)
 
 
 def likert_range(*, conditional: bool) -> tuple[float, float]:
@@ -172,40 +58,30 @@ class PromptScorer(PairScorer):
 
     def __init__(
         self,
-        asker: Asker,
+        settings: PromptSettings,
+        backend: Backend,
         *,
-        model: str,
-        instruction: Instruction = "long",
         shots: Shots | None = None,
-        scoring: Scoring = "text",
-        parsing: Parsing = "strict",
-        seed: int = 0,
+        progress: Callable[[int, int], None] | None = None,
     ) -> None:
-        """Decides what is asked and how answers are read; nothing is asked.
+        """Prepares; nothing is asked.
 
         Args:
-            asker: Asks the model; made with ``probabilities=True`` for expected values.
-            model: Name of the model, for tables.
-            shots: Draws the examples; none are shown without it.
-            scoring: See `Scoring`.
-            parsing: ``strict`` or ``first-number``; see `parse_score`.
-            seed: Seed of the random values of invalid answers.
-
-        Raises:
-            InputError: If the instruction, the scoring or the parsing is unknown.
+            settings: How to ask and how to read the answers, and the limits over all calls.
+            shots: Draws the examples; none are shown without it, whatever the settings say.
+            progress: Called with rows answered and rows in all.
         """
-        instruction_text(instruction, conditional=True)
-        check_parsing(parsing)
-        if scoring not in get_args(Scoring):
-            raise unknown_name("scoring", str(scoring), get_args(Scoring))
         count = 0 if shots is None else shots.count
-        self.name = f"{model}, {instruction} instruction, {count}-shot"
-        self.asker = asker
-        self._instruction = instruction
+        self.name = f"{backend.name}, {settings.instruction} instruction, {count}-shot"
+        self.asker = Asker(
+            backend,
+            settings.answers,
+            budget=Budget(settings.max_requests, settings.max_tokens),
+            probabilities=settings.scoring == "expected",
+            progress=progress,
+        )
+        self._settings = settings
         self._shots = shots
-        self._scoring = scoring
-        self._parsing = parsing
-        self._seed = seed
 
     def prompts(
         self, sentences1: Texts, sentences2: Texts, conditions: Texts | None
@@ -224,12 +100,10 @@ class PromptScorer(PairScorer):
             InputError: If a text is empty, the lengths differ, or the examples have conditions
                 and the rows have none, or the other way round.
         """
-        return self._prompts(check_rows(conditions, sentences1=sentences1, sentences2=sentences2))
-
-    def _prompts(self, rows: Rows) -> Callable[[int], str]:
+        rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
         first, second = rows.sentences
         under = rows.conditions
-        instruction = instruction_text(self._instruction, conditional=under is not None)
+        instruction = instruction_text(self._settings.instruction, conditional=under is not None)
         shots, gap = self._shots, self.asker.backend.answer_gap
         if shots is not None and shots.count and shots.conditional != (under is not None):
             has = ("conditions", "none") if shots.conditional else ("no conditions", "some")
@@ -258,10 +132,8 @@ class PromptScorer(PairScorer):
             BackendError: If the model does not answer, or the budget is used up. What was answered
                 is stored, and the same call goes on from there.
         """
-        return self._predict(check_rows(conditions, sentences1=sentences1, sentences2=sentences2))
-
-    def _predict(self, rows: Rows) -> Predictions:
-        prompt = self._prompts(rows)
+        rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
+        prompt = self.prompts(sentences1, sentences2, conditions)
         label_range = likert_range(conditional=rows.conditions is not None)
         values = np.full(len(rows), np.nan, np.float32)
         expected = np.zeros(len(rows), np.bool_)
@@ -272,21 +144,22 @@ class PromptScorer(PairScorer):
         low, high = label_range
         in_range = valid & (values >= low) & (values <= high)
         for row in np.flatnonzero(~valid).tolist():
-            values[row] = seeded(self._seed, prompt(row)).uniform(low, high)
+            values[row] = seeded(self._settings.seed, prompt(row)).uniform(low, high)
         return Predictions(values, valid, in_range, expected, label_range)
 
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
-        predictions = self._predict(rows)
+        sentences1, sentences2 = rows.sentences
+        predictions = self.predict(sentences1, sentences2, rows.conditions)
         raw = predictions.values if scale == "raw" else predictions.unit
         return rescaled(raw, None, scale)
 
     def _read(self, answer: Answer, label_range: tuple[float, float]) -> tuple[float | None, bool]:
         """The value of an answer, and whether it is an expected value."""
-        value = parse_score(answer.text, parsing=self._parsing)
+        value = parse_score(answer.text, parsing=self._settings.parsing)
         low, high = label_range
         if value is None or not low <= value <= high:
             return value, False  # no answer, or not one of those there are: counted as such
-        if self._scoring == "expected" and answer.probabilities:
+        if self._settings.scoring == "expected" and answer.probabilities:
             shares = answer.probabilities.items()
             on_scale = {number: share for number, share in shares if low <= number <= high}
             if mass := sum(on_scale.values()):
@@ -297,22 +170,8 @@ class PromptScorer(PairScorer):
 def open_backend(settings: PromptSettings) -> Backend:
     """Makes the back end that settings name; nothing is sent."""
     if settings.backend == "server":
-        from condsim.prompting.backends import ServerBackend
-
-        return ServerBackend(
-            settings.model,
-            base_url=settings.base_url,
-            concurrency=settings.concurrency,
-            timeout_s=settings.timeout,
-            retries=settings.retries,
-            max_new_tokens=settings.max_new_tokens,
-            unlisted=settings.unlisted,
-        )
-    from condsim.prompting.backends import LocalBackend
-
-    return LocalBackend(
-        settings.model, device=settings.device, max_new_tokens=settings.max_new_tokens
-    )
+        return backends.ServerBackend(settings)
+    return backends.LocalBackend(settings)  # imports torch
 
 
 def open_asker(
@@ -329,9 +188,8 @@ def open_asker(
         The asker and the name of the model.
 
     Raises:
-        InputError: If the file is no YAML file or breaks a rule; see also `open_backend`.
-        ModelError: See `open_backend`.
-        MissingExtraError: See `open_backend`.
+        InputError: If the file is no YAML file or breaks a rule.
+        CondSimError: If the model cannot be opened; see `LocalBackend` and `ServerBackend`.
     """
     if file.suffix not in (".yaml", ".yml"):
         raise InputError(
@@ -354,41 +212,11 @@ def open_prompt_scorer(
         progress: Called with rows answered and rows in all.
 
     Raises:
-        InputError: If the training file breaks a rule; see also `open_backend`.
-        ModelError: See `open_backend`.
-        MissingExtraError: See `open_backend`.
+        InputError: If the training file breaks a rule.
+        CondSimError: If the model cannot be opened; see `LocalBackend` and `ServerBackend`.
     """
     shots = None
     if settings.shots and settings.train is not None:
         train = load_task(Path(settings.train), require_labels=True)
         shots = Shots(train, settings.shots, seed=settings.seed)
-    budget = Budget(settings.max_requests, settings.max_tokens)
-    backend = open_backend(settings)
-    return assembled(settings, backend, shots=shots, budget=budget, progress=progress)
-
-
-def assembled(
-    settings: PromptSettings,
-    backend: Backend,
-    *,
-    shots: Shots | None,
-    budget: Budget,
-    progress: Callable[[int, int], None] | None = None,
-) -> PromptScorer:
-    """Makes a scorer of settings and parts that are there; nothing is asked."""
-    asker = Asker(
-        backend,
-        settings.answers,
-        budget=budget,
-        probabilities=settings.scoring == "expected",
-        progress=progress,
-    )
-    return PromptScorer(
-        asker,
-        model=backend.name,
-        instruction=settings.instruction,
-        shots=shots,
-        scoring=settings.scoring,
-        parsing=settings.parsing,
-        seed=settings.seed,
-    )
+    return PromptScorer(settings, open_backend(settings), shots=shots, progress=progress)

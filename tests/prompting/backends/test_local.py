@@ -9,7 +9,8 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from condsim.errors import BackendError, InputError, ModelError  # noqa: E402
-from condsim.prompting.backends import LocalBackend  # noqa: E402
+from condsim.prompting import PromptSettings  # noqa: E402
+from condsim.prompting.backends import LocalBackend, local  # noqa: E402
 
 KINDS = ("tiny_t5", "tiny_gpt2", "tiny_chat_gpt2")
 
@@ -22,6 +23,10 @@ PROMPTS = [
 @pytest.fixture(params=KINDS)
 def folder(request):
     return request.getfixturevalue(request.param)
+
+
+def opened(folder, **options):
+    return LocalBackend(PromptSettings(model=str(folder), **options))
 
 
 def answers_of(backend, prompts, *, probabilities=False):
@@ -72,11 +77,13 @@ def plain_generation(folder, prompt):
 
 
 def test_answer_gap_only_a_causal_model_sees_a_space_before_an_answer(folder):
-    assert LocalBackend(folder).answer_gap == ("" if folder.name == "tiny-t5" else " ")
+    assert opened(folder).answer_gap == ("" if folder.name == "tiny-t5" else " ")
 
 
-def test_answers_in_batches_equal_those_of_transformers_one_by_one(folder):
-    backend = LocalBackend(folder, batch_tokens=1500, window=10)
+def test_answers_in_batches_equal_those_of_transformers_one_by_one(folder, monkeypatch):
+    monkeypatch.setattr(local, "_CPU_BATCH_TOKENS", 1500)
+    monkeypatch.setattr(local, "_WINDOW", 10)
+    backend = opened(folder)
     answers = answers_of(backend, PROMPTS)
     assert len({answer.text for answer in answers}) > 5
     for prompt, answer in zip(PROMPTS, answers, strict=True):
@@ -86,17 +93,20 @@ def test_answers_in_batches_equal_those_of_transformers_one_by_one(folder):
         assert answer.probabilities is None
 
 
-def test_answers_do_not_depend_on_the_batch(folder):
-    together = answers_of(LocalBackend(folder), PROMPTS, probabilities=True)
-    alone = answers_of(LocalBackend(folder, batch_tokens=1), PROMPTS, probabilities=True)
+def test_answers_do_not_depend_on_the_batch(folder, monkeypatch):
+    together = answers_of(opened(folder), PROMPTS, probabilities=True)
+    monkeypatch.setattr(local, "_CPU_BATCH_TOKENS", 1)
+    alone = answers_of(opened(folder), PROMPTS, probabilities=True)
     for one, other in zip(together, alone, strict=True):
         assert one.text == other.text
         assert one.new_tokens == other.new_tokens
         assert one.probabilities == pytest.approx(other.probabilities, rel=1e-4, abs=1e-7)
 
 
-def test_answers_places_are_those_of_the_prompts_and_the_longest_come_first(folder):
-    backend = LocalBackend(folder, batch_tokens=400, window=8)
+def test_answers_places_are_those_of_the_prompts_and_the_longest_come_first(folder, monkeypatch):
+    monkeypatch.setattr(local, "_CPU_BATCH_TOKENS", 400)
+    monkeypatch.setattr(local, "_WINDOW", 8)
+    backend = opened(folder)
     found = list(backend.answers(PROMPTS))
     places = [place for place, _ in found]
     assert sorted(places) == list(range(len(PROMPTS)))
@@ -108,7 +118,8 @@ def test_answers_places_are_those_of_the_prompts_and_the_longest_come_first(fold
         assert lengths == sorted(lengths, reverse=True)
 
 
-def test_answers_read_an_endless_source_one_window_ahead(tiny_gpt2):
+def test_answers_read_an_endless_source_one_window_ahead(tiny_gpt2, monkeypatch):
+    monkeypatch.setattr(local, "_WINDOW", 4)
     read = []
 
     def endless():
@@ -116,14 +127,15 @@ def test_answers_read_an_endless_source_one_window_ahead(tiny_gpt2):
             read.append(number)
             yield f"Sentence {number}"
 
-    found = list(itertools.islice(LocalBackend(tiny_gpt2, window=4).answers(endless()), 10))
+    found = list(itertools.islice(opened(tiny_gpt2).answers(endless()), 10))
     assert len(found) == 10
     assert len(read) == 12
     assert {place for place, _ in found[:8]} == set(range(8))
 
 
 def test_answers_closed_early_reads_and_asks_nothing_more(tiny_gpt2, monkeypatch):
-    backend = LocalBackend(tiny_gpt2, window=4, batch_tokens=1)
+    monkeypatch.setattr(local, "_CPU_BATCH_TOKENS", 1)
+    backend = opened(tiny_gpt2)
     sizes = []
     generate = backend._generate
 
@@ -139,22 +151,22 @@ def test_answers_closed_early_reads_and_asks_nothing_more(tiny_gpt2, monkeypatch
 
 
 def test_answers_max_new_tokens_bounds_the_answer(folder):
-    backend = LocalBackend(folder, max_new_tokens=3)
+    backend = opened(folder, max_new_tokens=3)
     assert backend.max_new_tokens == int(backend.identity["max_new_tokens"]) == 3
     assert {answer.new_tokens for answer in answers_of(backend, PROMPTS)} <= {1, 2, 3}
 
 
 def test_answers_no_prompts_gives_none(tiny_gpt2):
-    assert list(LocalBackend(tiny_gpt2).answers([])) == []
+    assert list(opened(tiny_gpt2).answers([])) == []
 
 
 def test_answers_empty_prompt_is_answered(folder):
-    (answer,) = answers_of(LocalBackend(folder), [""])
+    (answer,) = answers_of(opened(folder), [""])
     assert answer.prompt_tokens >= 1
 
 
 def test_answers_pad_causal_prompts_left_and_seq2seq_prompts_right(folder, monkeypatch):
-    backend = LocalBackend(folder)
+    backend = opened(folder)
     backend.check()
     seen = []
     generate = backend._model.generate
@@ -173,11 +185,11 @@ def test_answers_pad_causal_prompts_left_and_seq2seq_prompts_right(folder, monke
 
 
 def test_answers_stop_at_any_end_token_and_count_it(tiny_gpt2, tmp_path):
-    whole = answers_of(LocalBackend(tiny_gpt2), PROMPTS)
+    whole = answers_of(opened(tiny_gpt2), PROMPTS)
     _, new, _ = plain_generation(tiny_gpt2, PROMPTS[0])
     end = new[5].item()
     ended = changed(tiny_gpt2, tmp_path, "generation_config.json", eos_token_id=[0, end])
-    answers = answers_of(LocalBackend(ended), PROMPTS)
+    answers = answers_of(opened(ended), PROMPTS)
     assert answers[0].new_tokens == new.tolist().index(end) + 1
     assert whole[0].text.startswith(answers[0].text)
     assert {answer.new_tokens for answer in answers} > {20}
@@ -199,7 +211,7 @@ def test_answers_stay_greedy_and_silent_whatever_the_generation_config_says(
         max_length=7,
         min_new_tokens=3,
     )
-    answers = [answers_of(LocalBackend(model), PROMPTS[:6]) for model in (folder, sampling)]
+    answers = [answers_of(opened(model), PROMPTS[:6]) for model in (folder, sampling)]
     assert answers[0] == answers[1]
     assert capfd.readouterr().err == ""
 
@@ -207,7 +219,7 @@ def test_answers_stay_greedy_and_silent_whatever_the_generation_config_says(
 @pytest.mark.parametrize("kind", KINDS)
 def test_probabilities_are_those_at_the_first_token_that_is_a_number(kind, request):
     folder = request.getfixturevalue(kind)
-    answers = answers_of(LocalBackend(folder), PROMPTS, probabilities=True)
+    answers = answers_of(opened(folder), PROMPTS, probabilities=True)
     place = next(place for place, answer in enumerate(answers) if answer.probabilities)
     logits, new, tokenizer = plain_generation(folder, PROMPTS[place])
     value_of = {}
@@ -224,7 +236,7 @@ def test_probabilities_are_those_at_the_first_token_that_is_a_number(kind, reque
 
 
 def test_probabilities_sum_to_one_at_most_and_are_empty_without_a_number(folder):
-    answers = answers_of(LocalBackend(folder), PROMPTS, probabilities=True)
+    answers = answers_of(opened(folder), PROMPTS, probabilities=True)
     for answer in answers:
         assert sum(answer.probabilities.values()) <= 1 + 1e-6
         assert all(0 < probability <= 1 for probability in answer.probabilities.values())
@@ -234,7 +246,7 @@ def test_probabilities_sum_to_one_at_most_and_are_empty_without_a_number(folder)
 
 def test_count_tokens_is_exact_with_special_tokens_and_template(folder):
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    backend = LocalBackend(folder)
+    backend = opened(folder)
     prompt = PROMPTS[3]
     if folder.name == "tiny-chat-gpt2":
         expected = tokenizer(
@@ -248,8 +260,9 @@ def test_count_tokens_is_exact_with_special_tokens_and_template(folder):
     assert answers_of(backend, [prompt])[0].prompt_tokens == len(expected)
 
 
-def test_answers_too_long_prompt_names_place_and_limit_before_its_window(tiny_gpt2):
-    backend = LocalBackend(tiny_gpt2, window=2)
+def test_answers_too_long_prompt_names_place_and_limit_before_its_window(tiny_gpt2, monkeypatch):
+    monkeypatch.setattr(local, "_WINDOW", 2)
+    backend = opened(tiny_gpt2)
     fits = "3" * 236
     assert backend.count_tokens(fits) == 236
     answers = backend.answers(["Short", fits, "Short", "3" * 237])
@@ -260,13 +273,13 @@ def test_answers_too_long_prompt_names_place_and_limit_before_its_window(tiny_gp
 
 
 def test_answers_t5_takes_prompts_longer_than_its_tokenizer_says(tiny_t5):
-    (answer,) = answers_of(LocalBackend(tiny_t5), ["3" * 200])
+    (answer,) = answers_of(opened(tiny_t5), ["3" * 200])
     assert answer.prompt_tokens == 201  # with the end token
 
 
 def test_answers_too_little_memory_halves_the_batch_and_loses_nothing(tiny_gpt2, monkeypatch):
-    expected = answers_of(LocalBackend(tiny_gpt2), PROMPTS)
-    backend = LocalBackend(tiny_gpt2)
+    expected = answers_of(opened(tiny_gpt2), PROMPTS)
+    backend = opened(tiny_gpt2)
     sizes = []
     generate = backend._generate
 
@@ -284,7 +297,7 @@ def test_answers_too_little_memory_halves_the_batch_and_loses_nothing(tiny_gpt2,
 
 
 def test_answers_too_little_memory_for_one_prompt_says_so(tiny_gpt2, monkeypatch):
-    backend = LocalBackend(tiny_gpt2)
+    backend = opened(tiny_gpt2)
 
     def scarce(rows, mass):
         raise torch.OutOfMemoryError("CUDA out of memory")
@@ -295,7 +308,7 @@ def test_answers_too_little_memory_for_one_prompt_says_so(tiny_gpt2, monkeypatch
 
 
 def test_answers_failure_of_the_model_is_a_backend_error(tiny_gpt2, monkeypatch):
-    backend = LocalBackend(tiny_gpt2)
+    backend = opened(tiny_gpt2)
 
     def broken(rows, mass):
         raise RuntimeError("CUDA error: device-side assert\nmore lines")
@@ -306,7 +319,7 @@ def test_answers_failure_of_the_model_is_a_backend_error(tiny_gpt2, monkeypatch)
 
 
 def test_identity_names_model_version_and_settings_and_no_path(folder):
-    identity = LocalBackend(folder).identity
+    identity = opened(folder).identity
     assert {**identity, "revision": ""} == {
         "backend": "local",
         "model": folder.name,
@@ -316,36 +329,30 @@ def test_identity_names_model_version_and_settings_and_no_path(folder):
         "dtype": "float32",
     }
     assert len(identity["revision"]) == 12
-    assert LocalBackend(folder).identity == identity
+    assert opened(folder).identity == identity
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer_config.json"])
 def test_identity_changes_with_the_files_of_the_model(tiny_gpt2, tmp_path, name):
     copy = tmp_path / tiny_gpt2.name
     shutil.copytree(tiny_gpt2, copy)
-    assert LocalBackend(copy).identity == LocalBackend(tiny_gpt2).identity
+    assert opened(copy).identity == opened(tiny_gpt2).identity
     with (copy / name).open("ab") as stream:
         stream.write(b" ")
-    assert LocalBackend(copy).identity != LocalBackend(tiny_gpt2).identity
-
-
-@pytest.mark.parametrize("option", ["max_new_tokens", "batch_tokens", "window"])
-def test_local_backend_number_below_one_is_refused(tiny_gpt2, option):
-    with pytest.raises(InputError, match=f"{option} must be 1 or more. Got 0 instead"):
-        LocalBackend(tiny_gpt2, **{option: 0})
+    assert opened(copy).identity != opened(tiny_gpt2).identity
 
 
 @pytest.mark.parametrize("device", ["cuda:99", "abacus"])
 def test_local_backend_unknown_device_is_refused(tiny_gpt2, device):
     with pytest.raises(InputError, match=f"device must be one .* Got '{device}' instead"):
-        LocalBackend(tiny_gpt2, device=device)
+        opened(tiny_gpt2, device=device)
 
 
 def test_check_loads_the_weights_and_count_tokens_does_not(tiny_gpt2, tmp_path):
     copy = tmp_path / "broken"
     shutil.copytree(tiny_gpt2, copy)
     (copy / "model.safetensors").write_bytes(b"not weights")
-    backend = LocalBackend(copy)
+    backend = opened(copy)
     assert backend.count_tokens("A man") > 0
     with pytest.raises(ModelError, match="Could not load the weights of 'broken'"):
         backend.check()

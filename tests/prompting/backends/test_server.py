@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("openai")
 
 from condsim.errors import BackendError, InputError
+from condsim.prompting import PromptSettings
 from condsim.prompting.backends import ServerBackend
 
 KEY = "sk-secret-0123456789"
@@ -23,8 +24,12 @@ def _no_thread_is_left():
     assert not [thread for thread in threading.enumerate() if thread.name == "condsim-server"]
 
 
+def opened(**options):
+    return ServerBackend(PromptSettings(**{"model": "tiny-chat", "backend": "server", **options}))
+
+
 def backend(server, **options):
-    return ServerBackend(options.pop("model", "tiny-chat"), base_url=server.url, **options)
+    return opened(base_url=server.url, **options)
 
 
 def texts(answers):
@@ -145,7 +150,7 @@ def test_answers_one_bad_answer_in_the_middle_is_asked_again(server, loopback, r
 def test_answers_hung_connection_is_given_up_and_asked_again(server):
     server.rules({"hang": True, "times": 1})
     start = time.monotonic()
-    assert len(texts(backend(server, timeout_s=0.3).answers(prompts(3)))) == 3
+    assert len(texts(backend(server, timeout=0.3).answers(prompts(3)))) == 3
     assert time.monotonic() - start < 5
     assert server.seen()["count"] == 4
 
@@ -163,7 +168,7 @@ def test_answers_hung_connection_is_given_up_and_asked_again(server):
             {"retries": 0},
             r"HTTP 429 after 1 try: No quota\. Ask less at once, or see whether the quota",
         ),
-        ({"hang": True}, {"retries": 0, "timeout_s": 0.2}, r"no answer within 0\.2 s after 1 try"),
+        ({"hang": True}, {"retries": 0, "timeout": 0.2}, r"no answer within 0\.2 s after 1 try"),
         ({"cut": True}, {"retries": 0}, "after 1 try. Look into the server's log"),
         (
             {"body": "welcome"},
@@ -204,7 +209,7 @@ def test_answers_permanent_failure_waits_no_longer_than_the_timeout(server):
         {"prompt": "prompt 0", "status": 400, "body": "No."}, {"hang": True, "prompt": "prompt 1"}
     )
     start = time.monotonic()
-    found, _ = failed(backend(server, concurrency=3, timeout_s=0.5).answers(prompts(3)))
+    found, _ = failed(backend(server, concurrency=3, timeout=0.5).answers(prompts(3)))
     assert [place for place, _ in found] == [2]
     assert time.monotonic() - start < 2
 
@@ -322,7 +327,7 @@ def test_check_server_that_cannot_tell_passes(server, rule):
 def test_check_nothing_there_names_the_url(monkeypatch, unlisted):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     url = f"http://127.0.0.1:{closed_port()}/v1"
-    nowhere = ServerBackend("x", base_url=url, unlisted=unlisted)
+    nowhere = opened(model="x", base_url=url, unlisted=unlisted)
     with pytest.raises(BackendError, match=f"x at {url}: .* after 2 tries. Is the base URL right"):
         nowhere.check()
 
@@ -358,16 +363,16 @@ def test_key_is_sent_and_never_shown(locked, monkeypatch, caplog):
 
 
 def test_key_missing_is_needed_for_another_machine_only(server, monkeypatch):
-    elsewhere = ServerBackend("x", base_url="https://llm.example/v1")
+    elsewhere = opened(model="x", base_url="https://llm.example/v1")
     for use in (elsewhere.check, lambda: elsewhere.answers(["x"])):
         with pytest.raises(InputError, match=r"No key for https://llm\.example/v1: set OPENAI_API"):
             use()
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    ServerBackend("tiny-chat").check()
+    opened().check()
 
 
 def test_answers_timeout_of_five_seconds_is_not_taken_for_none(server):
-    list(backend(server, timeout_s=5.0).answers(["x"]))
+    list(backend(server, timeout=5.0).answers(["x"]))
     (request,) = server.seen()["seen"]
     assert request["headers"]["x-stainless-read-timeout"] == "5.0"
 

@@ -15,6 +15,7 @@ pytest.importorskip("fastapi", reason="transformers serve needs fastapi")
 pytest.importorskip("uvicorn", reason="transformers serve needs uvicorn")
 
 from condsim.errors import BackendError
+from condsim.prompting import PromptSettings
 from condsim.prompting.backends import LocalBackend, ServerBackend
 
 pytestmark = pytest.mark.slow
@@ -70,11 +71,14 @@ def _no_key(monkeypatch):
 
 def test_answers_transformers_serve_says_what_the_local_model_says(url, tiny_chat_gpt2):
     model = str(tiny_chat_gpt2)
-    server = ServerBackend(model, base_url=url, concurrency=4, unlisted=True, max_new_tokens=12)
+    settings = PromptSettings(model=model, max_new_tokens=12)
+    server = ServerBackend(
+        settings.replaced(backend="server", base_url=url, concurrency=4, unlisted=True)
+    )
     server.check()
     prompts = [f"Sentence 1: {number} dogs run. Output:" for number in range(8)]
     answers = dict(server.answers(prompts, probabilities=True))
-    local = dict(LocalBackend(model, max_new_tokens=12).answers(prompts))
+    local = dict(LocalBackend(settings).answers(prompts))
     assert {place: answer.text for place, answer in answers.items()} == {
         place: answer.text for place, answer in local.items()
     }
@@ -86,7 +90,8 @@ def test_answers_transformers_serve_says_what_the_local_model_says(url, tiny_cha
 
 
 def test_answers_transformers_serve_other_model_is_one_line(url):
-    server = ServerBackend("no-such-model", base_url=url, retries=0)
+    settings = PromptSettings(model="no-such-model", backend="server", base_url=url, retries=0)
+    server = ServerBackend(settings)
     with pytest.raises(BackendError, match=r"^no-such-model at http://127.*: HTTP 4") as caught:
         list(server.answers(["x"]))
     assert "\n" not in str(caught.value)

@@ -1,13 +1,10 @@
-from .address import (
-    Address as Address,
-    base_address as base_address,
-    environment_key as environment_key,
-)
 from .base import (
-    MAX_NEW_TOKENS as MAX_NEW_TOKENS,
+    Address as Address,
     Answer as Answer,
     Backend as Backend,
     Dialect as Dialect,
+    base_address as base_address,
+    environment_key as environment_key,
     is_completion as is_completion,
     read_answer as read_answer,
     without as without,

@@ -1,34 +1,31 @@
-"""What a back end is: a language model that answers prompts."""
+"""What a back end is, and what servers speak: their address and key, requests and answers."""
 
 from __future__ import annotations
 
+import json
 import logging
 import math
+import os
 import re
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
 from typing import Any, Protocol
+from urllib.parse import quote, urlsplit
 
-MAX_NEW_TOKENS = 20
-"""Longest answer in tokens (Deshpande et al., 2023, A.3)."""
+from condsim.errors import InputError
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model answered to one prompt.
+    """What a model answered to one prompt."""
 
-    Attributes:
-        text: The generated text, without the prompt.
-        probabilities: Probability of each number, in (0, 1], at the first generated token that is
-            one: of the tokens that read as a number, equal numbers added up. Empty if the back end
-            gives none; None if they were not asked for.
-        prompt_tokens: Tokens of the prompt; None if the back end does not tell.
-        new_tokens: Tokens of the answer; None if the back end does not tell.
-    """
-
-    text: str
+    text: str  # generated, without the prompt
+    # Probability of each number, in (0, 1], at the first generated token that is one: of the tokens
+    # that read as a number, equal numbers added up. Empty if the back end gives none; None if they
+    # were not asked for.
     probabilities: Mapping[float, float] | None = None
-    prompt_tokens: int | None = None
+    prompt_tokens: int | None = None  # None if the back end does not tell, here and below
     new_tokens: int | None = None
 
 
@@ -86,6 +83,88 @@ class Backend(Protocol):
 
     def count_tokens(self, prompt: str) -> int:
         """Tokens of a prompt: exact for a model on this machine, about right for a server."""
+
+
+_OPENAI = "https://api.openai.com/v1"
+_LONGEST = 300
+SECRET = 8
+"""Characters of a key that is no word of an answer."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """A server and its key."""
+
+    url: str  # the base URL, without a slash at its end
+    local: bool  # whether it is on this machine
+    key: str = field(default="", repr=False)  # or a placeholder if local; never shown
+
+    def clean(self, text: str) -> str:
+        """A text of the server as one line of at most 300 characters, without the key."""
+        line = " ".join(self.masked(text).split())
+        return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
+
+    def masked(self, text: str) -> str:
+        """A text without the key."""
+        if self.key:
+            # A short key, such as the "x" of a server that wants none, may be part of other words.
+            edges = ("", "") if len(self.key) >= SECRET else (r"(?<!\w)", r"(?!\w)")
+            forms = {self.key, json.dumps(self.key)[1:-1], quote(self.key, safe="")}
+            shown = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
+            text = re.sub(f"{edges[0]}(?:{shown}){edges[1]}", "***", text)
+        return text
+
+
+def base_address(base_url: str | None) -> Address:
+    """Checks a base URL; None stands for ``OPENAI_BASE_URL``, else OpenAI's own."""
+    where = "base_url"
+    if base_url is None:
+        base_url, where = os.environ.get("OPENAI_BASE_URL") or _OPENAI, "OPENAI_BASE_URL"
+    url = base_url.strip().rstrip("/")
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    if not host or not url.isprintable() or parts.scheme not in ("http", "https"):
+        shown = "" if "@" in url else f" Got {url!r}."
+        raise InputError(
+            f"The {where} must be an http:// or https:// URL such as 'http://localhost:8000/v1'."
+            f"{shown}"
+        )
+    if parts.username is not None or parts.query or parts.fragment:
+        raise InputError(
+            f"The {where} must hold no user name, password or query: the key goes into "
+            "OPENAI_API_KEY."
+        )
+    return Address(url=url, local=_is_local(host))
+
+
+def environment_key(address: Address) -> Address:
+    """Adds the key of the environment to an address."""
+    key = os.environ.get("OPENAI_API_KEY", "").strip()
+    if not key and not address.local:
+        raise InputError(
+            f"No key for {address.url}: set OPENAI_API_KEY in the environment (any text if the "
+            "server wants none)."
+        )
+    if not all("!" <= letter <= "~" for letter in key):
+        raise InputError(
+            "OPENAI_API_KEY must be ASCII letters, digits and signs without spaces: what is set "
+            "holds something else; copy it again."
+        )
+    return replace(address, key=key or "none")
+
+
+def _is_local(host: str) -> bool:
+    """Whether a host is this machine."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        ip = ip_address(host)
+    except ValueError:
+        return False
+    return ip.is_loopback or ip.is_unspecified
 
 
 _LOGGER = logging.getLogger("condsim")

@@ -13,8 +13,9 @@ import httpx2
 import openai
 
 from condsim.errors import BackendError
-from condsim.prompting.backends.address import SECRET, Address
 from condsim.prompting.backends.base import (
+    SECRET,
+    Address,
     Answer,
     Dialect,
     is_completion,
@@ -22,6 +23,7 @@ from condsim.prompting.backends.base import (
     refused_content,
     without,
 )
+from condsim.prompting.settings import PromptSettings
 
 _CONNECT_S = 10.0
 _CHECK_S = 10.0
@@ -95,20 +97,19 @@ class Client:
         self,
         model: str,
         address: Address,
+        settings: PromptSettings,
         *,
         dialect: Dialect,
-        concurrency: int,
-        timeout_s: float,
-        retries: int,
-        max_new_tokens: int,
         probabilities: bool,
     ) -> None:
         self.dialect = dialect  # the fields that the server takes, learnt from its refusals
-        self._model, self._address, self._timeout_s = model, address, timeout_s
-        self._max_new_tokens, self._probabilities = max_new_tokens, probabilities
-        self._slots = asyncio.Semaphore(concurrency)
+        self._model, self._address, self._timeout_s = model, address, settings.timeout
+        self._max_new_tokens, self._probabilities = settings.max_new_tokens, probabilities
+        self._slots = asyncio.Semaphore(settings.concurrency)
         self._failed = False
-        self._client = _opened(address, self._keep_completion, timeout_s=timeout_s, retries=retries)
+        self._client = _opened(
+            address, self._keep_completion, timeout_s=settings.timeout, retries=settings.retries
+        )
 
     async def close(self) -> None:
         """Cancels what is under way and closes the connections."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from condsim.errors import BackendError, InputError
-from condsim.prompting.backends.base import MAX_NEW_TOKENS, Answer
+from condsim.prompting.backends.base import Answer
 from condsim.prompting.backends.local_model import (
     NumberMass,
     Numbers,
@@ -24,9 +23,13 @@ from condsim.prompting.backends.local_model import (
     open_checkpoint,
     quiet,
 )
+from condsim.prompting.settings import PromptSettings
 
+_WINDOW = 4096  # prompts that are read ahead and sorted
+# Most tokens of a batch: prompts padded to the longest of them, and answers. It is halved when a
+# GPU's memory is too small; a longer prompt is a batch of its own.
 _BATCH_TOKENS = 16_384
-_CPU_BATCH_TOKENS = 4096
+_CPU_BATCH_TOKENS = 4096  # as fast as more
 
 
 class LocalBackend:
@@ -43,57 +46,35 @@ class LocalBackend:
         notes: Nothing: the model is asked greedily.
     """
 
-    def __init__(
-        self,
-        model: str | Path,
-        *,
-        device: str | None = None,
-        max_new_tokens: int = MAX_NEW_TOKENS,
-        batch_tokens: int | None = None,
-        window: int = 4096,
-    ) -> None:
+    def __init__(self, settings: PromptSettings) -> None:
         """Opens a model; its weights are loaded by ``check`` or with the first prompt.
 
-        Args:
-            model: A folder, a GGUF file, or a name on the Hugging Face Hub. The weights must be
-                safetensors or GGUF, and code that comes with a model is not run.
-            device: Where torch runs (``"cpu"``, ``"cuda"`` ...); a GPU if there is one where None.
-            max_new_tokens: Longest answer in tokens, 1 or more.
-            batch_tokens: Most tokens of a batch, 1 or more: prompts padded to the longest of them,
-                and answers; if None, 4,096 on a CPU, which is as fast as more, and 16,384
-                elsewhere. It is halved when a GPU's memory is too small. A longer prompt is a batch
-                of its own.
-            window: How many prompts are read ahead and sorted, 1 or more.
+        The weights must be safetensors or GGUF, and code that comes with a model is not run.
 
         Raises:
-            InputError: If a number is below 1 or there is no such device.
+            InputError: If there is no such device, or a prompt leaves no room for the answer.
             ModelError: If there is no such model, it generates no text, its tokenizer is missing or
                 its weights are of another format.
             MissingExtraError: If the weights are GGUF and ``gguf`` is not installed.
         """
-        options = {"max_new_tokens": max_new_tokens, "batch_tokens": batch_tokens, "window": window}
-        for option, value in options.items():
-            if value is not None and value < 1:
-                raise InputError(f"{option} must be 1 or more. Got {value} instead.")
-        self._device = device_for(device)
-        self._checkpoint = open_checkpoint(model)
+        self._device = device_for(settings.device)
+        self._checkpoint = open_checkpoint(settings.model)
         self.name = self._checkpoint.name
-        self.max_new_tokens = max_new_tokens
+        self.max_new_tokens = settings.max_new_tokens
         self.answer_gap = "" if self._checkpoint.seq2seq else " "
         self.notes: tuple[str, ...] = ()
-        usual = _CPU_BATCH_TOKENS if self._device.type == "cpu" else _BATCH_TOKENS
-        self._batch_tokens = batch_tokens or usual
-        self._window = window
+        self._batch_tokens = _CPU_BATCH_TOKENS if self._device.type == "cpu" else _BATCH_TOKENS
         with quiet():
             self._tokenizer = PromptTokenizer(self._checkpoint.tokenizer, name=self.name)
         self.longest_prompt = longest_prompt(
-            self._checkpoint.config, self._checkpoint.tokenizer, max_new_tokens=max_new_tokens
+            self._checkpoint.config, self._checkpoint.tokenizer, max_new_tokens=self.max_new_tokens
         )
         if self.longest_prompt is not None and self.longest_prompt < 1:
+            longest = self.longest_prompt + self.max_new_tokens
             raise InputError(
-                f"{self.name!r} takes {self.longest_prompt + max_new_tokens:,} tokens, prompt and "
-                f"answer together. An answer of {max_new_tokens:,} leaves none for the prompt; ask "
-                "for a shorter one (max_new_tokens)."
+                f"{self.name!r} takes {longest:,} tokens, prompt and answer together. An answer of "
+                f"{self.max_new_tokens:,} leaves none for the prompt; ask for a shorter one "
+                "(max_new_tokens)."
             )
 
     @cached_property
@@ -140,7 +121,7 @@ class LocalBackend:
         """
         remaining = iter(prompts)
         start = 0
-        while window := list(islice(remaining, self._window)):
+        while window := list(islice(remaining, _WINDOW)):
             rows = self._tokenizer.encode(window)
             self._check_lengths(rows, start)
             for number, answer in self._answer_window(rows, probabilities=probabilities):

@@ -17,8 +17,8 @@ from threading import Thread
 from tokenizers import Tokenizer
 
 from condsim.errors import BackendError, InputError, require, unknown_name
-from condsim.prompting.backends.address import Address, base_address, environment_key
-from condsim.prompting.backends.base import MAX_NEW_TOKENS, Answer, Dialect
+from condsim.prompting.backends.base import Address, Answer, Dialect, base_address, environment_key
+from condsim.prompting.settings import PromptSettings
 from condsim.scorers import DEFAULT_FOLDER, TOKENIZER_FILE
 
 _CLOSE_S = 10.0
@@ -34,52 +34,20 @@ class ServerBackend:
     of its content is an empty text.
     """
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str | None = None,
-        concurrency: int = 32,
-        timeout_s: float = 60.0,
-        retries: int = 5,
-        max_new_tokens: int = MAX_NEW_TOKENS,
-        unlisted: bool = False,
-    ) -> None:
+    def __init__(self, settings: PromptSettings) -> None:
         """Takes the settings; nothing is sent and no key needed yet.
 
-        Args:
-            model: Name of the model on the server.
-            base_url: Where the server is, such as ``"http://localhost:8000/v1"``; None for
-                ``OPENAI_BASE_URL``, or else OpenAI.
-            concurrency: Requests under way at once, 1 or more.
-            timeout_s: Seconds after which a try without a whole answer is given up, above 0.
-            retries: Tries after the first, 0 or more.
-            max_new_tokens: Longest answer in tokens, 1 or more.
-            unlisted: Whether the model may be missing from the server's list of models.
-
         Raises:
-            InputError: If a setting breaks its rule.
+            InputError: If the model has no name, or the base URL is no address or holds a secret.
         """
-        if not model.strip():
+        self.name = settings.model.strip()
+        if not self.name:
             raise InputError("The model must have a name. Got an empty text.")
-        for name, value, least in (
-            ("concurrency", concurrency, 1),
-            ("retries", retries, 0),
-            ("max_new_tokens", max_new_tokens, 1),
-        ):
-            if value < least:
-                raise InputError(f"{name} must be {least} or more. Got {value}.")
-        if not (timeout_s > 0 and math.isfinite(timeout_s)):
-            raise InputError(f"The timeout must be a number above 0. Got {timeout_s:g}.")
-        self.name = model.strip()
-        self.max_new_tokens = max_new_tokens
+        self.max_new_tokens = settings.max_new_tokens
         self.longest_prompt: int | None = None  # not known of a server
         self.answer_gap = " "
-        self._address = base_address(base_url)
-        self._concurrency = concurrency
-        self._timeout_s = timeout_s
-        self._retries = retries
-        self._unlisted = unlisted
+        self._address = base_address(settings.base_url)
+        self._settings = settings
         self._dialect = Dialect()
 
     def __repr__(self) -> str:
@@ -118,7 +86,7 @@ class ServerBackend:
         listed = listed_models(environment_key(self._address), model=self.name)
         # Some servers list more than the name that they answer to.
         names = {self.name, f"models/{self.name}", f"{self.name}:latest"}
-        if listed is not None and not self._unlisted and names.isdisjoint(listed):
+        if listed is not None and not self._settings.unlisted and names.isdisjoint(listed):
             raise self._not_listed(listed)
 
     def answers(
@@ -155,8 +123,9 @@ class ServerBackend:
         self, address: Address, prompts: Iterable[str], *, probabilities: bool
     ) -> Generator[tuple[int, Answer], None, None]:
         source = enumerate(prompts)
-        ahead = 2 * self._concurrency
-        low = ahead - max(1, self._concurrency // 2)  # several at once: each hand-over costs
+        concurrency = self._settings.concurrency
+        ahead = 2 * concurrency
+        low = ahead - max(1, concurrency // 2)  # several at once: each hand-over costs
         waiting: dict[Future[Answer], int] = {}
         arrived: SimpleQueue[Future[Answer]] = SimpleQueue()
         failures: list[BackendError] = []
@@ -183,7 +152,7 @@ class ServerBackend:
                 except BackendError as error:
                     error.place = place
                     failures.append(error)
-                    until = min(until, time.monotonic() + self._timeout_s)
+                    until = min(until, time.monotonic() + self._settings.timeout)
                 else:
                     yield place, answer
         if failures:
@@ -199,11 +168,8 @@ class ServerBackend:
         client = Client(  # first: it takes a while, and Ctrl-C must not leave a loop open
             self.name,
             address,
+            self._settings,
             dialect=self._dialect,
-            concurrency=self._concurrency,
-            timeout_s=self._timeout_s,
-            retries=self._retries,
-            max_new_tokens=self.max_new_tokens,
             probabilities=probabilities,
         )
         loop = asyncio.new_event_loop()
