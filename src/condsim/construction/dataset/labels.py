@@ -9,9 +9,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median, multimode
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from condsim.construction.rows import (
     DOES_NOT_APPLY,
@@ -24,6 +25,7 @@ from condsim.construction.rows import (
     row_id_of,
 )
 from condsim.errors import InputError
+from condsim.settings import Settings
 from condsim.types import IntArray
 
 LABELS = (1, 2, 3, 4, 5)  # the Likert scale
@@ -109,8 +111,7 @@ def plurality(labels: Sequence[int]) -> int | None:
     return most[0] if len(most) == 1 else None
 
 
-@dataclass(frozen=True)
-class LabelRules:
+class LabelRules(Settings):
     """How ratings become labels, and what is left out.
 
     Attributes:
@@ -128,23 +129,14 @@ class LabelRules:
         count_models: Whether ratings by models count as votes.
     """
 
+    what = "labels"
+
     how: Literal["median", "majority"] = "median"
-    min_ratings: int = 1
-    invalid_share: float = 0.5
+    min_ratings: Annotated[int, Field(ge=1)] = 1
+    invalid_share: Annotated[float, Field(gt=0, le=1)] = 0.5
     order: Literal["report", "drop-reversed", "drop-unordered"] = "report"
     keep_lone: bool = False
     count_models: bool = False
-
-    def __post_init__(self) -> None:
-        if self.min_ratings < 1:
-            raise InputError(
-                f"The 'min_ratings' parameter must be at least 1. Got {self.min_ratings} instead."
-            )
-        if not 0 < self.invalid_share <= 1:
-            raise InputError(
-                "The 'invalid_share' parameter must be above 0 and at most 1. Got "
-                f"{self.invalid_share} instead."
-            )
 
 
 @dataclass(frozen=True, slots=True)
