@@ -30,7 +30,6 @@ from .candidates import (
     read_items as read_items,
     read_pairs as read_pairs,
     read_stop_words as read_stop_words,
-    read_texts as read_texts,
 )
 from .criteria import (
     CriteriaReport as CriteriaReport,

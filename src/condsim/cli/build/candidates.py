@@ -138,7 +138,6 @@ def candidates(
         preset as preset_of,
         read_items,
         read_stop_words,
-        read_texts,
     )
 
     check_outputs(output=output)
@@ -153,15 +152,11 @@ def candidates(
         seed=seed,
     )
     words = read_stop_words(stop_words)
-    collection = (
-        read_texts(items, text_column=caption_column or "sentence", source=source)
-        if texts
-        else read_items(
-            items,
-            item_column=item_column,
-            caption_column=caption_column or "caption",
-            source=source,
-        )
+    collection = read_items(
+        items,
+        item_column=None if texts else item_column,
+        caption_column=caption_column or ("sentence" if texts else "caption"),
+        source=source,
     )
     given = images is not None or embeddings is not None
     kept = cache or output.with_suffix(".cache")

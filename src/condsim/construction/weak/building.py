@@ -17,6 +17,7 @@ from condsim.construction.candidates import (
     FilterSettings,
     PairFilter,
     caption_vectors,
+    item_name,
     load_text_encoder,
     nearest_pairs,
     unit_length,
@@ -37,7 +38,7 @@ from condsim.errors import InputError, require
 from condsim.files import check_not_input
 from condsim.progress import Progress
 from condsim.settings import Settings
-from condsim.tasks import HeldOutTexts, Row, held_out_texts, iter_csts, iter_rows, text_digest
+from condsim.tasks import HeldOutTexts, held_out_texts, iter_csts, iter_rows, text_digest
 from condsim.types import FloatArray
 
 _WIDTH = 200  # of vectors of words
@@ -97,7 +98,7 @@ def read_pool(
     columns = [caption_column] if item_column is None else [caption_column, item_column]
     for row in chain.from_iterable(iter_rows(path, columns=columns) for path in paths):
         text = row.text(caption_column)
-        item = None if item_column is None else _item(row, item_column)
+        item = None if item_column is None else (row.path, item_name(row, item_column))
         key = text_digest(text)
         if key in seen:
             repeated += 1
@@ -125,14 +126,6 @@ def read_pool(
         repeated=repeated,
     )
     return Pool(collection, [items[place] for place in chosen], excluded)
-
-
-def _item(row: Row, column: str) -> object:
-    """What a sentence describes, in its file."""
-    name = row.cells[column]
-    if name is None or name == "":
-        raise InputError(f"{row.place(column)}: must not be empty. Name the item of the caption.")
-    return row.path, name
 
 
 def _vectors(
