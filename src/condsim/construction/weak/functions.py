@@ -157,10 +157,15 @@ class LabellingFunction:
         return one is ABSENT or two is ABSENT
 
 
+def yes_or_no(one: Hashable, two: Hashable) -> float:
+    """Compares values that are equal or not."""
+    return HIGHEST if one == two else LOWEST
+
+
 def built_in(
     name: str,
     read: Reader,
-    compare: Comparison,
+    compare: Comparison = yes_or_no,
     answer: Callable[[Any], str] = str,
     *,
     family: str = "",
@@ -223,11 +228,6 @@ def read_nodes(
     if nodes:
         return nodes
     return None if where is None or sentence.mentions(where) else ABSENT
-
-
-def yes_or_no(one: Hashable, two: Hashable) -> float:
-    """Compares values that are equal or not."""
-    return HIGHEST if one == two else LOWEST
 
 
 def graded(*values: str) -> Callable[[str, str], float]:
