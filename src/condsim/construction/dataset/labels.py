@@ -112,31 +112,25 @@ def plurality(labels: Sequence[int]) -> int | None:
 
 
 class LabelRules(Settings):
-    """How ratings become labels, and what is left out.
-
-    Attributes:
-        how: ``median``: with an even number of labels it may lie between two, such as 2.5;
-            ``majority``: the label that more voted for than for any other, and the row is dropped
-            if several tie.
-        min_ratings: Rows with fewer ratings are dropped.
-        invalid_share: Rows are dropped of which at least this share in (0, 1] of the ratings says
-            that the condition does not apply.
-        order: What becomes of pairs whose C-High condition is not rated above their C-Low one:
-            ``report`` counts them, ``drop-reversed`` drops pairs rated the other way round,
-            ``drop-unordered`` also ties. The label is what people rated either way.
-        keep_lone: Whether to keep a row whose pair has lost its other row. The released C-STS has
-            every pair twice.
-        count_models: Whether ratings by models count as votes.
-    """
+    """How ratings become labels, and what is left out."""
 
     what = "labels"
 
+    # ``median``: with an even number of labels it may lie between two, such as 2.5; ``majority``:
+    # the label that more voted for than for any other, and the row is dropped if several tie.
     how: Literal["median", "majority"] = "median"
-    min_ratings: Annotated[int, Field(ge=1)] = 1
+    min_ratings: Annotated[int, Field(ge=1)] = 1  # rows with fewer are dropped
+    # Rows are dropped of which at least this share of the ratings says that the condition does not
+    # apply.
     invalid_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+    # What becomes of pairs whose C-High condition is not rated above their C-Low one: ``report``
+    # counts them, ``drop-reversed`` drops pairs rated the other way round, ``drop-unordered`` also
+    # ties. The label is what people rated either way.
     order: Literal["report", "drop-reversed", "drop-unordered"] = "report"
+    # Whether to keep a row whose pair has lost its other row. The released C-STS has every pair
+    # twice.
     keep_lone: bool = False
-    count_models: bool = False
+    count_models: bool = False  # whether ratings by models count as votes
 
 
 @dataclass(frozen=True, slots=True)

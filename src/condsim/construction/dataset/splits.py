@@ -84,22 +84,19 @@ _Ratio = Annotated[float, Field(gt=0)]
 
 
 class SplitRules(Settings):
-    """How rows are split.
-
-    Attributes:
-        ratios: Train, validation and test, in any unit.
-        group: ``sentence``: no sentence is in two splits; ``pair``: no sentence pair is, which is
-            what the paper's splits keep to.
-        oversize: What becomes of a group with more rows than the smallest split should have, by
-            ``sentence``: ``keep`` leaves it whole, so the ratios may be missed; ``cut`` divides it
-            into communities and drops the rows whose two sentences end in different splits.
-    """
+    """How rows are split."""
 
     what = "splits"
 
+    # Train, validation and test, in any unit.
     ratios: Annotated[tuple[_Ratio, _Ratio, _Ratio], Field(strict=False)] = RATIOS
     seed: Annotated[int, Field(ge=0)] = 0
+    # ``sentence``: no sentence is in two splits; ``pair``: no sentence pair is, which is what the
+    # paper's splits keep to.
     group: Literal["sentence", "pair"] = "sentence"
+    # What becomes of a group with more rows than the smallest split should have, by ``sentence``:
+    # ``keep`` leaves it whole, so the ratios may be missed; ``cut`` divides it into communities and
+    # drops the rows whose two sentences end in different splits.
     oversize: Literal["keep", "cut"] = "keep"
 
 
