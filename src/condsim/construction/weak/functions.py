@@ -28,12 +28,7 @@ _EMPTY = all_words("conditions", "empty")
 
 
 def wordings_of(name: str, extra: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Gives ways to write a condition.
-
-    Example:
-        >>> wordings_of("number of dogs")[:3]
-        ('number of dogs', 'The number of dogs.', 'the number of dogs')
-    """
+    """Gives ways to write a condition."""
     head, _, rest = name.partition(" of ")
     made = [template.format(x=rest) for template in _HEADS.get(head, ()) if rest]
     return tuple(dict.fromkeys(way for text in (name, *made, *extra) for way in _ways(text)))

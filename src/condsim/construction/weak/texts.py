@@ -86,12 +86,7 @@ def _polarities(text: str, aspect: str) -> tuple[tuple[str, int, int, float], ..
 
 
 def polarity(text: str, aspect: str = "") -> str | None:
-    """Says what a text thinks of an aspect, or as a whole: ``"good"``, ``"bad"`` or None.
-
-    Example:
-        >>> polarity("The staff was rude but the food is delicious.", "food")
-        'good'
-    """
+    """Says what a text thinks of an aspect, or as a whole: ``"good"``, ``"bad"`` or None."""
     rows = _polarities(text, aspect)
     own = words_of_aspect(aspect)
     places = [(place, clause) for word, place, clause, _ in rows if word in own]
