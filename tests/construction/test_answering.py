@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,9 @@ from typer.testing import CliRunner
 from condsim.cli.main import app
 from condsim.construction import TrainingRow
 from condsim.construction.weak import (
-    FunctionAnswerer,
-    ModelAnswerer,
     answer_file,
+    function_answers,
+    model_answers,
     read_answer,
     with_answers,
 )
@@ -29,7 +30,7 @@ def silent(stage: str, done: int, total: int) -> None: ...
 
 
 def test_with_answers_adds_a_row_of_the_same_label_and_one_of_5():
-    given, replaced, own = with_answers([PEOPLE], FunctionAnswerer())
+    given, replaced, own = with_answers([PEOPLE], function_answers, name="functions")
     assert given == TrainingRow(*PEOPLE, origin="given")
     first = TrainingRow("three", BOY, "number of people", 2.0, "answers:functions")
     second = TrainingRow(MEN, "one", "number of people", 2.0, "answers:functions")
@@ -41,7 +42,7 @@ def test_with_answers_adds_a_row_of_the_same_label_and_one_of_5():
 
 
 def test_with_answers_replaces_either_sentence():
-    rows = list(with_answers([PEOPLE] * 40, FunctionAnswerer()))
+    rows = list(with_answers([PEOPLE] * 40, function_answers, name="functions"))
     replaced, own = ({(row.sentence1, row.sentence2) for row in rows[k::3]} for k in (1, 2))
     assert replaced == {("three", BOY), (MEN, "one")}
     # the place of an answer does not tell the label 5
@@ -51,17 +52,19 @@ def test_with_answers_replaces_either_sentence():
 def test_with_answers_no_answer_leaves_the_row_alone_and_no_label_leaves_it_out():
     unlabelled = PEOPLE._replace(label=None)
     said = CstsRow("dog", "A cat sleeps.", "type of animal", 2.0)  # is its own answer
-    assert list(with_answers([said], FunctionAnswerer())) == [TrainingRow(*said, origin="given")]
-    assert list(with_answers([MOOD, unlabelled], FunctionAnswerer())) == [
+    assert list(with_answers([said], function_answers, name="functions")) == [
+        TrainingRow(*said, origin="given")
+    ]
+    assert list(with_answers([MOOD, unlabelled], function_answers, name="functions")) == [
         TrainingRow(*MOOD, origin="given")
     ]
 
 
 def test_with_answers_blocks_of_any_size_give_the_same(monkeypatch):
     rows = [PEOPLE, MOOD, PEOPLE._replace(condition="The number of dogs."), PEOPLE]
-    whole = list(with_answers(rows, FunctionAnswerer(), seed=3))
+    whole = list(with_answers(rows, function_answers, name="functions", seed=3))
     monkeypatch.setattr("condsim.construction.rows.BLOCK", 3)
-    assert list(with_answers(rows, FunctionAnswerer(), seed=3)) == whole
+    assert list(with_answers(rows, function_answers, name="functions", seed=3)) == whole
 
 
 @pytest.mark.parametrize(
@@ -92,25 +95,29 @@ def test_read_answer(text, answer):
     assert read_answer(text) == answer
 
 
-def test_model_answerer_asks_each_question_once(tmp_path, fake_backend):
+def test_model_answers_asks_each_question_once(tmp_path, fake_backend):
     def reply(prompt: str) -> Answer:
         return Answer("two" if MEN in prompt else "not said")
 
     backend = fake_backend(reply)
-    answerer = ModelAnswerer(Asker(backend, tmp_path / "answers.sqlite"), name="fake")
+    answerer = partial(
+        model_answers, asker=Asker(backend, tmp_path / "answers.sqlite"), name="fake"
+    )
     rows = [PEOPLE, PEOPLE, CstsRow(MEN, MEN, "number of people", 5.0)]
-    written = list(with_answers(rows, answerer))
+    written = list(with_answers(rows, answerer, name="fake"))
     assert [row.origin for row in written] == ["given"] * 3 + ["answers:fake"] * 2
     assert len(backend.asked) == 2
     assert backend.asked[0].endswith(f"Sentence: {BOY}\nQuestion: number of people\nAnswer:")
 
 
-def test_model_answerer_names_the_sentence_that_is_too_long(tmp_path, fake_backend):
+def test_model_answers_names_the_sentence_that_is_too_long(tmp_path, fake_backend):
     backend = fake_backend(lambda prompt: Answer("two"))
     backend.longest_prompt = 5
-    answerer = ModelAnswerer(Asker(backend, tmp_path / "answers.sqlite"), name="fake")
+    answerer = partial(
+        model_answers, asker=Asker(backend, tmp_path / "answers.sqlite"), name="fake"
+    )
     with pytest.raises(InputError, match=r"fake cannot take .*'Two men talk.*'number of people'"):
-        list(with_answers([PEOPLE], answerer))
+        list(with_answers([PEOPLE], answerer, name="fake"))
 
 
 def test_answer_file_without_labels_raises(tmp_path):
@@ -119,7 +126,7 @@ def test_answer_file_without_labels_raises(tmp_path):
     with pytest.raises(
         InputError, match=r"rows\.csv: answers are added to labelled rows, and none"
     ):
-        answer_file(file, tmp_path / "out.csv", FunctionAnswerer(), progress=silent)
+        answer_file(file, tmp_path / "out.csv", function_answers, name="functions", progress=silent)
 
 
 def test_answer_file_writes_training_rows_and_a_manifest(tmp_path):
@@ -129,7 +136,7 @@ def test_answer_file_writes_training_rows_and_a_manifest(tmp_path):
     )
     told: list[tuple[str, int, int]] = []
     written = answer_file(
-        file, output, FunctionAnswerer(), progress=lambda *state: told.append(state)
+        file, output, function_answers, name="functions", progress=lambda *state: told.append(state)
     )
     assert written == {"given": 1, "answers:functions": 2, "unlabelled": 1}
     assert load_csts(output).labels.tolist() == [2.0, 2.0, 5.0]
@@ -143,7 +150,7 @@ def test_answer_file_output_is_the_input_raises(tmp_path):
     file = tmp_path / "rows.csv"
     file.write_text(f"sentence1,sentence2,condition,label\n{MEN},{BOY},number of people,2\n")
     with pytest.raises(InputError, match=r"rows\.csv is the input itself"):
-        answer_file(file, file, FunctionAnswerer(), progress=silent)
+        answer_file(file, file, function_answers, name="functions", progress=silent)
 
 
 def test_build_answers_command_says_what_was_added(tmp_path):

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import importlib
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -126,7 +125,7 @@ def test_candidates_same_run_again_is_read_not_made(collection, vectors, tmp_pat
     before = (tmp_path / "pairs.parquet").stat().st_mtime_ns
     assert make(collection, vectors, tmp_path) == report
     assert (tmp_path / "pairs.parquet").stat().st_mtime_ns == before
-    other = replace(SETTINGS, filters=replace(FILTERS, min_length=20))
+    other = SETTINGS.replaced(filters=FILTERS.replaced(min_length=20))
     assert make(collection, vectors, tmp_path, other).written < report.written
 
 
@@ -135,7 +134,7 @@ def test_candidates_sample_is_seeded_and_of_the_whole(collection, vectors, tmp_p
     whole = {row.pair_id for row in read_rows(tmp_path / "pairs.parquet", Candidate)}
 
     def drawn(seed):
-        report = make(collection, vectors, tmp_path, replace(SETTINGS, sample=15, seed=seed))
+        report = make(collection, vectors, tmp_path, SETTINGS.replaced(sample=15, seed=seed))
         rows = list(read_rows(tmp_path / "pairs.parquet", Candidate))
         assert report.written == len(rows) == 15
         return {row.pair_id for row in rows}

@@ -20,7 +20,7 @@ def measures():
 
 def test_filters_bounds_themselves_pass_and_each_rejection_is_counted():
     counts = FilterCounts()
-    settings = FilterSettings(0.2, None, 0.7, 48)
+    settings = FilterSettings(max_iou=0.2, min_length_ratio=0.7, min_length=48)
     assert counts.keep(measures(), settings).tolist() == [True, False, False, True, False, False]
     assert counts.to_dict() == {
         "pairs": 6,
@@ -42,17 +42,22 @@ def test_filters_cosine_at_the_bound_passes():
 
 
 def test_presets_are_those_of_table_6():
-    assert preset("coco") == (64, FilterSettings(0.12, 0.4, 0.7, 50))
-    assert preset("flickr30k") == (128, FilterSettings(0.2, 0.4, 0.7, 48))
+    both = FilterSettings(min_text_cosine=0.4, min_length_ratio=0.7)
+    assert preset("coco") == (64, both.replaced(max_iou=0.12, min_length=50))
+    assert preset("flickr30k") == (128, both.replaced(max_iou=0.2, min_length=48))
     assert set(PRESETS) == {"coco", "flickr30k"}
     with pytest.raises(InputError, match=r"Unknown preset 'flickr'\. Did you mean 'flickr30k'"):
         preset("flickr")
 
 
 @pytest.mark.parametrize(
-    ("bound", "value"),
-    [("max_iou", 1.5), ("min_text_cosine", -2), ("min_length_ratio", float("nan"))],
+    ("bound", "value", "rule"),
+    [
+        ("max_iou", 1.5, "at most 1. Got 1.5"),
+        ("min_text_cosine", -2, "at least -1. Got -2"),
+        ("min_length_ratio", float("nan"), "a number. Got nan"),
+    ],
 )
-def test_filters_bound_out_of_range_refused(bound, value):
-    with pytest.raises(InputError, match=f"The filter '{bound}' must be from"):
+def test_filters_bound_out_of_range_refused(bound, value, rule):
+    with pytest.raises(InputError, match=f"Filter key '{bound}' must be {rule}"):
         FilterSettings(**{bound: value})

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from condsim.construction.candidates import read_items, read_texts
+from condsim.construction.candidates import read_items
 from condsim.errors import InputError
 
 
@@ -56,7 +56,8 @@ def test_items_bad_file_refused(tmp_path, text, message):
 
 
 def test_texts_each_distinct_one_is_an_item(tmp_path):
-    texts = read_texts(write(tmp_path / "t.csv", "sentence\none\ntwo\none\nthree\n"))
+    path = write(tmp_path / "t.csv", "sentence\none\ntwo\none\nthree\n")
+    texts = read_items(path, item_column=None, caption_column="sentence")
     assert texts.item_ids == ("row-1", "row-2", "row-4")
     assert texts.captions == ("one", "two", "three")
     assert texts.starts.tolist() == [0, 1, 2, 3]

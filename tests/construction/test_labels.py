@@ -45,24 +45,24 @@ def label_of(labels: list[int], rules: LabelRules = KEEP) -> float | str:
 )
 def test_decide_labels_votes_give_the_expected_label(labels, median, majority):
     assert label_of(labels) == median
-    assert label_of(labels, replace(KEEP, how="majority")) == majority
+    assert label_of(labels, KEEP.replaced(how="majority")) == majority
 
 
 def test_decide_labels_invalid_share_moves_the_threshold():
-    assert label_of([4, -1, -1], replace(KEEP, invalid_share=0.7)) == 4
+    assert label_of([4, -1, -1], KEEP.replaced(invalid_share=0.7)) == 4
     for labels, share in (([4, 4, -1], 0.3), ([-1] * 7 + [4] * 18, 0.28)):
-        rules = replace(KEEP, invalid_share=share)
+        rules = KEEP.replaced(invalid_share=share)
         assert label_of(labels, rules) == "the condition does not apply"
 
 
 def test_decide_labels_too_few_ratings_are_dropped():
-    assert label_of([4, 4], replace(KEEP, min_ratings=3)) == "too few ratings"
+    assert label_of([4, 4], KEEP.replaced(min_ratings=3)) == "too few ratings"
 
 
 def test_decide_labels_models_count_only_if_asked():
     rows = collect_votes(rate("p", "high", [5]) + rate("p", "high", [1, 1], origin="m"))
     assert decide_labels(rows, KEEP).labelled[0].label == 5
-    (counted,) = decide_labels(rows, replace(KEEP, count_models=True)).labelled
+    (counted,) = decide_labels(rows, KEEP.replaced(count_models=True)).labelled
     assert (counted.label, counted.origins) == (1, ("human", "m"))
 
 

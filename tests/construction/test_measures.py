@@ -71,4 +71,6 @@ def test_texts_of_stop_words_only_have_no_overlap():
 
 
 def test_bag_of_words_own_stop_words():
+    bag = bag_of_words("The dog, the DOG's ball and 2 cats.", frozenset({"the", "and"}))
+    assert bag == {"2", "ball", "cats", "dog", "dog's"}
     assert bag_of_words("Der Hund\u2019s Ball", frozenset({"der"})) == {"hund's", "ball"}

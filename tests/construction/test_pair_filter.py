@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -110,7 +109,7 @@ def test_filters_pass_the_pairs_that_the_paper_kept(csts_train):
     places = np.array([[texts[text] for text in pair] for pair in pairs])
     made = text_facts(list(texts)).paired(places[:, 0], places[:, 1], vectors=None)
     counts = FilterCounts()
-    counts.keep(made, replace(preset("flickr30k")[1], min_text_cosine=None))
+    counts.keep(made, preset("flickr30k")[1].replaced(min_text_cosine=None))
     assert counts.pairs == 5671
     assert counts.same_text == 0
     assert counts.max_iou <= 0.03 * 5671

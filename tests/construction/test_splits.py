@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from itertools import combinations
 
 import numpy as np
@@ -106,7 +107,14 @@ def test_split_rows_cut_group_loses_few_rows_and_no_sentence_crosses():
     assert shares == pytest.approx([0.60, 0.15, 0.25], abs=0.1)
 
 
-@pytest.mark.parametrize("wrong", [{"ratios": (60, 0, 40)}, {"seed": -1}])
-def test_split_rules_out_of_range_are_refused(wrong):
-    with pytest.raises(InputError, match="three 'ratios' above 0 and a 'seed' of 0 or more"):
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"ratios": (60, 0, 40)}, r"Splits key 'ratios\[1\]' must be above 0\. Got 0"),
+        ({"ratios": (60, math.inf, 40)}, r"Splits key 'ratios\[1\]' must be a number\. Got inf"),
+        ({"seed": -1}, r"Splits key 'seed' must be at least 0\. Got -1"),
+    ],
+)
+def test_split_rules_out_of_range_are_refused(wrong, message):
+    with pytest.raises(InputError, match=message):
         SplitRules(**wrong)

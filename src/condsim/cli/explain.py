@@ -30,11 +30,9 @@ def _explained(
     scorer: PairScorer, texts: tuple[str, str, str], *, scale: Scale, samples: int, seed: int
 ) -> Explanation:
     """Explains a pair, with what the labelling functions read from it."""
-    from condsim.construction import FunctionAnswerer
+    from condsim.construction import function_answers
 
-    return scorer.explain(
-        *texts, scale=scale, samples=samples, seed=seed, read=FunctionAnswerer().answer
-    )
+    return scorer.explain(*texts, scale=scale, samples=samples, seed=seed, read=function_answers)
 
 
 def _explain_file(file: Path, output: Path, *, model: str | None, options: dict[str, Any]) -> None:

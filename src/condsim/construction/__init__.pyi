@@ -30,7 +30,6 @@ from .candidates import (
     read_items as read_items,
     read_pairs as read_pairs,
     read_stop_words as read_stop_words,
-    read_texts as read_texts,
 )
 from .criteria import (
     CriteriaReport as CriteriaReport,
@@ -78,12 +77,9 @@ from .weak import (
     ANSWER_TOKENS as ANSWER_TOKENS,
     REGISTRY as REGISTRY,
     AgreementReport as AgreementReport,
-    Answerer as Answerer,
     CounterEdit as CounterEdit,
     CounterEditReport as CounterEditReport,
     Coverage as Coverage,
-    FunctionAnswerer as FunctionAnswerer,
-    ModelAnswerer as ModelAnswerer,
     WeakReport as WeakReport,
     WeakSettings as WeakSettings,
     agreement as agreement,
@@ -92,6 +88,8 @@ from .weak import (
     build_weak as build_weak,
     counter_edits as counter_edits,
     coverage as coverage,
+    function_answers as function_answers,
+    model_answers as model_answers,
     read_pool as read_pool,
     teach_file as teach_file,
 )

@@ -257,7 +257,7 @@ def _shown(word: Word) -> str:
 
 Reader = Callable[[Sequence[tuple[str, str]]], Sequence[str | None]]
 """Answers conditions from texts, each in a few words or None, such as
-``condsim.construction.FunctionAnswerer().answer``."""
+``condsim.construction.function_answers``."""
 
 _NOTHING = "."  # what a text without words is read as
 _UNITS = 48  # most parts of a text; words of longer texts are joined

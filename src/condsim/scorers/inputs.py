@@ -250,7 +250,7 @@ class PairScorer(ABC):
                 words if that is more. Up to 8 words, all are scored.
             seed: Seed of the draw of the subsets.
             read: Says what is to be read from a text under a condition, such as
-                ``condsim.construction.FunctionAnswerer().answer``.
+                ``condsim.construction.function_answers``.
 
         Returns:
             The explanation, which prints on a terminal and shows in a notebook.

@@ -182,7 +182,7 @@ async def explain(body: ExplainRequest, service: Service) -> ExplainAnswer:
 
 
 def _explained(body: ExplainRequest, service: Service) -> Explanation:
-    from condsim.construction import FunctionAnswerer  # slow to import
+    from condsim.construction import function_answers  # slow to import
 
     return service.beside.explain(
         body.sentence1,
@@ -190,7 +190,7 @@ def _explained(body: ExplainRequest, service: Service) -> Explanation:
         body.condition,
         scale=body.scale,
         samples=body.samples,
-        read=FunctionAnswerer().answer,
+        read=function_answers,
     )
 
 

@@ -15,7 +15,6 @@ from condsim.construction.annotation import (
     AnnotationStore,
     Answer,
     Prediction,
-    ProjectState,
     RemoteAnswer,
     RemoteTask,
     Stage,
@@ -43,9 +42,8 @@ class FakeServer:
         self.projects[number] = {}
         return number
 
-    def state(self, project: int) -> ProjectState:
-        tasks = self.tasks(project)
-        return ProjectState("title", len(tasks), sum(len(task.answers) for task in tasks))
+    def count_annotations(self, project: int) -> int:
+        return sum(len(task.answers) for task in self.tasks(project))
 
     def tasks(self, project: int) -> list[RemoteTask]:
         if project not in self.projects:

@@ -68,7 +68,7 @@ def exported(task, item, *, annotations=0, label="4"):
 def test_label_studio_refused_token_is_one_line_without_it(status):
     server = server_of(lambda request: httpx.Response(status, json={"detail": SECRET}))
     with pytest.raises(InputError, match="refuses the token in LABEL_STUDIO_API_KEY") as caught:
-        server.state(7)
+        server.count_annotations(7)
     assert SECRET not in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -98,7 +98,7 @@ def test_label_studio_something_else_at_the_address_is_said():
     with pytest.raises(BackendError):
         server.tasks(7)
     with pytest.raises(BackendError):
-        server.state(7)
+        server.count_annotations(7)
 
 
 def test_label_studio_export_reads_annotations_and_their_models():

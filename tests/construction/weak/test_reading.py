@@ -95,10 +95,17 @@ def test_void_count_of_none_needs_both() -> None:
 
 def test_functions_are_found_by_their_wordings() -> None:
     assert len(REGISTRY) > 900
+    dogs = REGISTRY.find("number of dogs")
+    assert dogs is not None
+    assert dogs.wordings[:3] == ("number of dogs", "The number of dogs.", "the number of dogs")
     for function in REGISTRY:
         assert function.wordings[0] == function.name
         assert REGISTRY.find(f"The {function.name}.") is REGISTRY.find(function.name)
         assert len(set(function.wordings)) == len(function.wordings)
+
+
+def test_sentence_words_are_cut_at_hyphens_and_marks_are_kept() -> None:
+    assert Sentence("A T-shirt, red.").words == ("a", "t", "shirt", ",", "red", ".")
 
 
 def test_functions_any_sentence_scores_are_labels() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,9 +41,9 @@ def filter_settings(
     bounds = dict(zip(_BOUNDS, given, strict=True))
     if not cosine and bounds["min_text_cosine"] is not None:
         raise InputError("--no-text-cosine and --min-cosine contradict each other; give one.")
-    known = asdict(FilterSettings() if name is None else preset(name)[1])
-    known |= {key: bound for key, bound in bounds.items() if bound is not None}
-    return FilterSettings(**known if cosine else known | {"min_text_cosine": None})
+    known = FilterSettings() if name is None else preset(name)[1]
+    changes = {key: bound for key, bound in bounds.items() if bound is not None}
+    return known.replaced(**changes if cosine else changes | {"min_text_cosine": None})
 
 
 def show_counts(counts: FilterCounts, settings: FilterSettings) -> None:
@@ -139,7 +138,6 @@ def candidates(
         preset as preset_of,
         read_items,
         read_stop_words,
-        read_texts,
     )
 
     check_outputs(output=output)
@@ -154,15 +152,11 @@ def candidates(
         seed=seed,
     )
     words = read_stop_words(stop_words)
-    collection = (
-        read_texts(items, text_column=caption_column or "sentence", source=source)
-        if texts
-        else read_items(
-            items,
-            item_column=item_column,
-            caption_column=caption_column or "caption",
-            source=source,
-        )
+    collection = read_items(
+        items,
+        item_column=None if texts else item_column,
+        caption_column=caption_column or ("sentence" if texts else "caption"),
+        source=source,
     )
     given = images is not None or embeddings is not None
     kept = cache or output.with_suffix(".cache")

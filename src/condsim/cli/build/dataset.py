@@ -249,7 +249,7 @@ def _split_rules(
             f"--ratios must be three numbers such as 60:15:25, for train, validation and test. Got "
             f"{ratios!r}."
         ) from None
-    return SplitRules((train, validation, test), seed=seed, group=group, oversize=oversize)
+    return SplitRules(ratios=(train, validation, test), seed=seed, group=group, oversize=oversize)
 
 
 def _show(tables: Iterable[PlainTable]) -> None:

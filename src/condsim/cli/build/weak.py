@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+from functools import partial
 from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING, Annotated
@@ -22,8 +23,9 @@ from condsim.cli.running import check_outputs, long_work
 from condsim.errors import InputError
 
 if TYPE_CHECKING:
-    from condsim.construction import AgreementReport, Answerer, Coverage, WeakReport
+    from condsim.construction import AgreementReport, Coverage, WeakReport
     from condsim.progress import Progress
+    from condsim.scorers import Reader
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -346,24 +348,30 @@ def answers(
     from condsim.construction import answer_file
 
     with long_work(log=None) as progress:
-        answerer = _answerer(model, functions or [], progress)
+        answer, name = _answerer(model, functions or [], progress)
         written = answer_file(
-            file, output, answerer, progress=progress, seed=seed, functions=functions or ()
+            file,
+            output,
+            answer,
+            name=name,
+            progress=progress,
+            seed=seed,
+            functions=functions or (),
         )
     given, unlabelled = written.pop("given"), written.pop("unlabelled")
     typer.echo(
         f"{output}: {given:,} labelled rows ({unlabelled:,} unlabelled left out), "
-        f"{written.total():,} added with answers of {answerer.name}"
+        f"{written.total():,} added with answers of {name}"
     )
 
 
-def _answerer(model: Path | None, functions: list[Path], progress: Progress) -> Answerer:
-    from condsim.construction import ANSWER_TOKENS, FunctionAnswerer, ModelAnswerer
+def _answerer(model: Path | None, functions: list[Path], progress: Progress) -> tuple[Reader, str]:
+    from condsim.construction import ANSWER_TOKENS, function_answers, model_answers
 
     for path in functions:
         load_functions(path)
     if model is None:
-        return FunctionAnswerer()
+        return function_answers, "functions"
     from condsim.prompting import open_asker
 
     asker, name = open_asker(
@@ -371,4 +379,4 @@ def _answerer(model: Path | None, functions: list[Path], progress: Progress) -> 
         new_tokens=ANSWER_TOKENS,
         progress=lambda done, total: progress("answers", done, total),
     )
-    return ModelAnswerer(asker, name=name)
+    return partial(model_answers, asker=asker, name=name), name

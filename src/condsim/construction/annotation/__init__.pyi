@@ -29,7 +29,6 @@ from .server import (
     TOKEN as TOKEN,
     LabelStudioServer as LabelStudioServer,
     Prediction as Prediction,
-    ProjectState as ProjectState,
     RemoteAnswer as RemoteAnswer,
     RemoteTask as RemoteTask,
     answer_of as answer_of,

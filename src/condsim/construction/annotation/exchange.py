@@ -104,7 +104,7 @@ def project_on(store: AnnotationStore, server: LabelStudioServer, stage: Stage) 
             f"The stage {stage!r} was pushed to {project.server}, not to {server.url}. Give that "
             "--server, or push with --again to make a new project for what is not done."
         )
-    server.state(project.project)
+    server.count_annotations(project.project)  # refuses one that is not there
     return project
 
 
@@ -342,7 +342,7 @@ def stage_status(
         project = project_on(store, server, stage)
         pulled = store.annotations(stage, source=project.source)
         known = sum(not one.cancelled for one in pulled)
-        waiting = max(0, server.state(project.project).annotations - known)
+        waiting = max(0, server.count_annotations(project.project) - known)
     return StageStatus(
         items=len(outcome.counted),
         wanted=outcome.wanted,

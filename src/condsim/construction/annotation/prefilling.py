@@ -105,12 +105,7 @@ def propose_conditions(store: AnnotationStore, asker: Asker, *, model: str) -> t
 
 
 def read_proposal(text: str) -> Answer | None:
-    r"""Reads two conditions out of an answer.
-
-    Example:
-        >>> read_proposal("High: The sport\nLow: The place").low
-        'The place'
-    """
+    """Reads two conditions out of an answer."""
     found = [(name.lower(), text_of(condition)) for name, condition in _LINE.findall(text)]
     named = dict(found)
     high, low = named.get("high"), named.get("low")

@@ -66,14 +66,6 @@ class Prediction(NamedTuple):
     answer: Answer
 
 
-class ProjectState(NamedTuple):
-    """What the server says of a project."""
-
-    title: str
-    tasks: int
-    annotations: int  # skipped ones left out
-
-
 def result_of(stage: Stage, answer: Answer) -> list[dict[str, object]]:
     """Writes an answer as Label Studio holds it, for a prediction or an annotation."""
     rated = "condition" if stage == "verification" else "test_condition"
@@ -208,13 +200,10 @@ class LabelStudioServer(Closing):
             )
         return int(project.id)
 
-    def state(self, project: int) -> ProjectState:
-        """Asks for the state of a project."""
+    def count_annotations(self, project: int) -> int:
+        """Asks for the number of annotations of a project, skipped ones left out."""
         with self._errors(project):
-            found = self._client.projects.get(id=project)
-        return ProjectState(
-            found.title or "", found.task_number or 0, found.total_annotations_number or 0
-        )
+            return self._client.projects.get(id=project).total_annotations_number or 0
 
     def tasks(self, project: int) -> list[RemoteTask]:
         """Fetches all tasks of a project with their annotations, in one request."""

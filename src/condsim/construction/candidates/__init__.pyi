@@ -29,8 +29,8 @@ from .items import (
     Collection as Collection,
     Measures as Measures,
     bag_of_words as bag_of_words,
+    item_name as item_name,
     read_items as read_items,
     read_stop_words as read_stop_words,
-    read_texts as read_texts,
     text_facts as text_facts,
 )

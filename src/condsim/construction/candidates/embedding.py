@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,9 @@ from condsim.construction.candidates.items import Collection
 from condsim.errors import InputError, ModelError, require
 from condsim.files import replacing, sha256_of
 from condsim.kept import kept_rows, sole_process
-from condsim.loading import load_scorer
+from condsim.loading import load_encoder, load_scorer
 from condsim.progress import Progress
-from condsim.scorers import packaged_folder, revision_of
+from condsim.scorers import EmbeddingScorer, loading_reason, packaged_folder, revision_of
 from condsim.types import FloatArray, IntArray
 
 _IMAGE_ENCODER = "sentence-transformers/clip-ViT-B-32"  # the paper does not say which size
@@ -120,8 +120,9 @@ def _load(model: str, device: str | None) -> Any:  # noqa: ANN401  (a model of a
         with without_progress_bars():
             encoder = library.SentenceTransformer(model, device=device)
     except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise ModelError(f"The image encoder {model!r} cannot be loaded: {reason}") from error
+        raise ModelError(
+            f"The image encoder {model!r} cannot be loaded: {loading_reason(error)}"
+        ) from error
     if not encoder.supports("image"):
         raise ModelError(
             f"The image encoder {model!r} takes {', '.join(map(str, encoder.modalities))}, no "
@@ -139,17 +140,13 @@ def _open(pillow: Any, path: Path, stack: ExitStack) -> Any:  # noqa: ANN401  (a
         ) from None
 
 
-class _Encodes(Protocol):
-    def encode(self, sentences: Sequence[str]) -> FloatArray: ...
-
-
 @dataclass(frozen=True, eq=False)
 class TextEncoder:
     """A model that turns texts into vectors."""
 
     name: str  # as the caller named it
     revision: str | None  # hash of its files, or its commit; None where that cannot be told
-    model: _Encodes
+    model: EmbeddingScorer
 
     def encode(self, texts: Sequence[str]) -> FloatArray:
         """Gives vectors of length 1, ``(n, width)``."""
@@ -165,19 +162,13 @@ def load_text_encoder(name: str | None = None, *, device: str | None = None) -> 
         device: Where torch runs; it chooses if None.
 
     Raises:
-        InputError: If the model compares pairs and has no vectors of single texts.
-        ModelError: If there is no such model.
+        ModelError: If there is no such model, or it compares pairs and has no vectors of texts.
         MissingExtraError: If the model needs torch, which is not installed.
     """
     name = name or _TEXT_ENCODER
     folder = packaged_folder(name)
-    scorer = load_scorer(name if folder is None else str(folder), device=device)
-    if not hasattr(scorer, "encode"):
-        raise InputError(
-            f"The text encoder must give a vector for each text; {name!r} compares pairs and has "
-            "none. Give a sentence-transformers model."
-        )
-    return TextEncoder(name=name, revision=revision_of(name), model=scorer)
+    model = load_encoder(load_scorer(name if folder is None else str(folder), device=device))
+    return TextEncoder(name=name, revision=revision_of(name), model=model)
 
 
 def caption_vectors(

@@ -3,49 +3,46 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from condsim.construction.candidates.embedding import TextEncoder
 from condsim.construction.candidates.items import Measures, read_stop_words, text_facts
 from condsim.construction.rows import Candidate, pair_id_of, write_manifest, write_rows
 from condsim.errors import InputError, unknown_name
 from condsim.files import sha256_of
+from condsim.settings import Settings
 from condsim.tasks import iter_rows, stem_of
 
 
-@dataclass(frozen=True)
-class FilterSettings:
+class FilterSettings(Settings):
     """Bounds; a pair that is outside one of them is rejected. None turns a filter off."""
 
-    max_iou: float | None = None  # highest intersection over union of the bags of words, 0 to 1
-    min_text_cosine: float | None = None  # lowest cosine of the two sentences' vectors, -1 to 1
-    min_length_ratio: float | None = None  # lowest ratio of the word counts, 0 to 1
-    min_length: int | None = None  # fewest characters of the shorter sentence
+    what = "filter"
 
-    def __post_init__(self) -> None:
-        for name, low, high in (
-            ("max_iou", 0, 1),
-            ("min_text_cosine", -1, 1),
-            ("min_length_ratio", 0, 1),
-            ("min_length", 0, math.inf),
-        ):
-            value = getattr(self, name)
-            if value is not None and not low <= value <= high:
-                rule = f"{low} or more" if high == math.inf else f"from {low} to {high}"
-                raise InputError(f"The filter {name!r} must be {rule}. Got {value!r} instead.")
+    # Highest intersection over union of the bags of words.
+    max_iou: Annotated[float, Field(ge=0, le=1)] | None = None
+    # Lowest cosine of the two sentences' vectors.
+    min_text_cosine: Annotated[float, Field(ge=-1, le=1)] | None = None
+    # Lowest ratio of the word counts.
+    min_length_ratio: Annotated[float, Field(ge=0, le=1)] | None = None
+    min_length: Annotated[int, Field(ge=0)] | None = None  # fewest characters of the shorter one
 
 
-PRESETS: dict[str, tuple[int, FilterSettings]] = {
-    "coco": (64, FilterSettings(0.12, 0.4, 0.7, 50)),
-    "flickr30k": (128, FilterSettings(0.2, 0.4, 0.7, 48)),
-}
+def _preset(max_iou: float, min_length: int) -> FilterSettings:
+    return FilterSettings(
+        max_iou=max_iou, min_text_cosine=0.4, min_length_ratio=0.7, min_length=min_length
+    )
+
+
+PRESETS = {"coco": (64, _preset(0.12, 50)), "flickr30k": (128, _preset(0.2, 48))}
 """Neighbours an item and filters, Table 6; "d_text" is read as a similarity (READING.md)."""
 
 
@@ -224,7 +221,7 @@ def filter_files(paths: Sequence[Path], rules: PairFilter, *, output: Path | Non
     content = {
         "kind": "filtered pairs",
         "files": [{"name": path.name, "sha256": sha256_of(path)[:12]} for path in paths],
-        "settings": asdict(rules.settings),
+        "settings": rules.settings.model_dump(),
         "counts": rules.counts.to_dict(),
         "repeated": rules.repeated,
         "written": written,

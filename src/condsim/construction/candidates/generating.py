@@ -11,13 +11,14 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from condsim.construction.candidates.embedding import EXACT_UP_TO, ItemPairs, nearest_pairs
 from condsim.construction.candidates.filters import FilterCounts, FilterSettings
@@ -34,6 +35,7 @@ from condsim.errors import InputError, require
 from condsim.files import replacing
 from condsim.kept import sole_process
 from condsim.progress import Progress
+from condsim.settings import Settings
 from condsim.types import FloatArray
 
 _COUNTS = b"counts"  # key in the metadata of a part
@@ -181,22 +183,18 @@ _PART = 500_000  # pairs of captions: a few seconds' work
 _FORMAT = 1  # of the manifest
 
 
-@dataclass(frozen=True)
-class CandidateSettings:
+class CandidateSettings(Settings):
     """What candidates are made of."""
 
-    k: int = 64  # neighbours of an item
-    # Bounds for the pairs of captions.
-    filters: FilterSettings = field(default_factory=FilterSettings)
-    exact_up_to: int = EXACT_UP_TO  # most items for exact search; more are searched by HNSW
-    sample: int | None = None  # most pairs to write, drawn at random; all if None
-    seed: int = 0  # seed of the sample
+    what = "candidates"
 
-    def __post_init__(self) -> None:
-        for name, least in (("k", 1), ("exact_up_to", 0), ("sample", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise InputError(f"{name!r} of candidates must be {least} or more. Got {value}.")
+    k: Annotated[int, Field(ge=1)] = 64  # neighbours of an item
+    filters: FilterSettings = FilterSettings()  # bounds for the pairs of captions
+    # Most items for exact search; more are searched by HNSW.
+    exact_up_to: Annotated[int, Field(ge=0)] = EXACT_UP_TO
+    # Most pairs to write, drawn at random; all if None.
+    sample: Annotated[int, Field(ge=1)] | None = None
+    seed: Annotated[int, Field(ge=0)] = 0  # seed of the sample
 
 
 @dataclass(frozen=True)
@@ -256,7 +254,7 @@ def make_candidates(
         "vectors": _digest(vectors),
         "caption_vectors": None if caption_vectors is None else _digest(caption_vectors),
         "stop_words": hashlib.sha256(" ".join(sorted(stop_words)).encode()).hexdigest()[:12],
-        "settings": asdict(settings),
+        "settings": settings.model_dump(),
         **(provenance or {}),
     }
     key = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:12]

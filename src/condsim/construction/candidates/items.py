@@ -51,15 +51,16 @@ class Collection:
 def read_items(
     path: Path | str,
     *,
-    item_column: str = "item_id",
+    item_column: str | None = "item_id",
     caption_column: str = "caption",
     source: str | None = None,
 ) -> Collection:
-    """Reads items with captions.
+    """Reads items with captions, or plain texts.
 
     Args:
         path: File with one row a caption; formats as `condsim.tasks.iter_rows` reads them.
-        item_column: The column that names the item.
+        item_column: The column that names the item. If None, each distinct text is an item, named
+            ``row-1`` and so on by the first row that has it.
         source: Name of the collection; the file's stem by default.
 
     Raises:
@@ -69,59 +70,17 @@ def read_items(
     """
     path = Path(path)
     captions: dict[str, dict[str, None]] = {}
+    first: dict[str, str] = {}  # row of a plain text
+    columns = [caption_column] if item_column is None else [item_column, caption_column]
     rows = 0
-    for row in iter_rows(path, columns=(item_column, caption_column)):
-        item = _item_name(row, item_column)
-        captions.setdefault(item, {})[_caption(row, caption_column, item)] = None
-        rows += 1
-    return _collected(path, source, {item: list(texts) for item, texts in captions.items()}, rows)
-
-
-def read_texts(
-    path: Path | str, *, text_column: str = "sentence", source: str | None = None
-) -> Collection:
-    """Reads a plain text collection: each distinct text is an item.
-
-    Args:
-        path: File with one row a text; formats as `condsim.tasks.iter_rows` reads them.
-        source: Name of the collection; the file's stem by default.
-
-    Returns:
-        Items named ``row-1`` and so on by the first row that has the text.
-
-    Raises:
-        InputError: If the file cannot be read, a text is empty, or fewer than two are distinct.
-        MissingExtraError: If the file is Parquet and pyarrow is not installed.
-    """
-    path = Path(path)
-    first: dict[str, int] = {}
-    rows = 0
-    for rows, row in enumerate(iter_rows(path, columns=(text_column,)), start=1):
-        first.setdefault(row.text(text_column), rows)
-    return _collected(path, source, {f"row-{row}": [text] for text, row in first.items()}, rows)
-
-
-def _item_name(row: Row, column: str) -> str:
-    value = row.cells[column]
-    if value is None or value == "":
-        raise InputError(f"{row.place(column)}: must not be empty. Name the item of the caption.")
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
-
-
-def _caption(row: Row, column: str, item: str) -> str:
-    if row.cells[column] in (None, ""):
-        raise InputError(
-            f"{row.place(column)}: the item {shown(item)} has no caption here. Every row must have "
-            "one; write it, or remove the row."
-        )
-    return row.text(column)
-
-
-def _collected(
-    path: Path, source: str | None, captions: dict[str, list[str]], rows: int
-) -> Collection:
+    for rows, row in enumerate(iter_rows(path, columns=columns), start=1):
+        if item_column is None:
+            text = row.text(caption_column)
+            item = first.setdefault(text, f"row-{rows}")
+        else:
+            item = item_name(row, item_column)
+            text = _caption(row, caption_column, item)
+        captions.setdefault(item, {})[text] = None
     if len(captions) < 2:
         raise InputError(
             f"{path}: pairs need at least two items with different texts, got {len(captions)}. "
@@ -137,6 +96,25 @@ def _collected(
         starts=np.cumsum(sizes, dtype=np.int64),
         repeated=rows - len(texts),
     )
+
+
+def item_name(row: Row, column: str) -> str:
+    """Reads what a caption describes."""
+    value = row.cells[column]
+    if value is None or value == "":
+        raise InputError(f"{row.place(column)}: must not be empty. Name the item of the caption.")
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _caption(row: Row, column: str, item: str) -> str:
+    if row.cells[column] in (None, ""):
+        raise InputError(
+            f"{row.place(column)}: the item {shown(item)} has no caption here. Every row must have "
+            "one; write it, or remove the row."
+        )
+    return row.text(column)
 
 
 def read_stop_words(path: Path | None = None) -> frozenset[str]:
@@ -210,12 +188,7 @@ class TextFacts:
 
 
 def bag_of_words(text: str, stop_words: AbstractSet[str]) -> frozenset[str]:
-    """Gives the content words of a text.
-
-    Example:
-        >>> sorted(bag_of_words("The dog, the DOG's ball and 2 cats.", {"the", "and"}))
-        ['2', 'ball', 'cats', 'dog', "dog's"]
-    """
+    """Gives the content words of a text."""
     words = (word.replace("\u2019", "'") for word in _WORD.findall(text.casefold()))
     return frozenset(words) - stop_words
 

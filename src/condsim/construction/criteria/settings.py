@@ -26,30 +26,22 @@ _Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class CriterionSettings(Settings):
-    """How the values of one criterion compare, and how it is written as a condition.
-
-    Attributes:
-        name: The condition; the name of the criterion if None.
-        wordings: Other wordings of the condition; derived from ``name`` if None.
-        same: Groups of values that count as one value.
-        near: Groups of values that are neither alike nor different: such pairs are not used.
-        skip: Values that are not used, such as "other".
-        order: All values from the lowest to the highest; labels are graded by their distance.
-        bins: Grades that a criterion of numbers is cut into; None takes ``bins`` of
-            `CriteriaSettings`.
-        leave_out: Whether the criterion is not used at all.
-    """
+    """How the values of one criterion compare, and how it is written as a condition."""
 
     what = "criterion"
 
-    name: str | None = None
-    wordings: list[str] | None = None
+    name: str | None = None  # the condition; the name of the criterion if None
+    wordings: list[str] | None = None  # others of the condition; derived from ``name`` if None
+    # Groups of values that count as one value.
     same: list[list[Value]] = Field(default_factory=list)
+    # Groups of values that are neither alike nor different: such pairs are not used.
     near: list[list[Value]] = Field(default_factory=list)
-    skip: list[Value] | None = None
+    skip: list[Value] | None = None  # values that are not used, such as "other"
+    # All values from the lowest to the highest; labels are graded by their distance.
     order: Annotated[list[Value], Field(min_length=2)] | None = None
+    # Grades that a criterion of numbers is cut into; None takes ``bins`` of `CriteriaSettings`.
     bins: Annotated[int, Field(ge=2)] | None = None
-    leave_out: bool = False
+    leave_out: bool = False  # whether the criterion is not used at all
 
     @model_validator(mode="after")
     def _fits_together(self) -> CriterionSettings:
@@ -62,34 +54,27 @@ class CriterionSettings(Settings):
 
 
 class CriteriaSettings(Settings):
-    """How rows are drawn.
-
-    Attributes:
-        rows: Most rows of each table.
-        form: ``groups`` for training: all pairs of a few texts under the same conditions;
-            ``pairs`` for evaluation: two rows a pair, one alike and one different.
-        group_size: Texts in a group.
-        hard: Share of groups whose words mislead: different texts share many, alike ones few.
-        own_name: Share of rows whose condition is the name of the criterion; the others have
-            another wording.
-        balance: ``exact`` leaves rows out so that each wording of each condition is as often alike
-            as different; ``none`` keeps them.
-        bins: Grades that criteria of numbers are cut into, each of about the same number of texts;
-            None compares numbers as names.
-        criteria: Settings of single criteria, by name.
-    """
+    """How rows are drawn."""
 
     what = "criteria"
 
-    rows: Annotated[int, Field(ge=2)] = 20_000
+    rows: Annotated[int, Field(ge=2)] = 20_000  # most rows of each table
+    # ``groups`` for training: all pairs of a few texts under the same conditions; ``pairs`` for
+    # evaluation: two rows a pair, one alike and one different.
     form: Literal["groups", "pairs"] = "groups"
-    group_size: Annotated[int, Field(ge=3, le=32)] = 6
+    group_size: Annotated[int, Field(ge=3, le=32)] = 6  # texts in a group
+    # Share of groups whose words mislead: different texts share many, alike ones few.
     hard: _Share = 0.5
+    # Share of rows whose condition is the name of the criterion; others have another wording.
     own_name: _Share = 0.5
+    # ``exact`` leaves rows out so that each wording of each condition is as often alike as
+    # different; ``none`` keeps them.
     balance: Literal["exact", "none"] = "exact"
+    # Grades that criteria of numbers are cut into, each of about the same number of texts; None
+    # compares numbers as names.
     bins: Annotated[int, Field(ge=2)] | None = None
     seed: Annotated[int, Field(ge=0)] = 0
-    criteria: dict[str, CriterionSettings] = Field(default_factory=dict)
+    criteria: dict[str, CriterionSettings] = Field(default_factory=dict)  # by name
 
     def of(self, criterion: str) -> CriterionSettings:
         """The settings of a criterion."""

@@ -9,9 +9,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median, multimode
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from condsim.construction.rows import (
     DOES_NOT_APPLY,
@@ -24,6 +25,7 @@ from condsim.construction.rows import (
     row_id_of,
 )
 from condsim.errors import InputError
+from condsim.settings import Settings
 from condsim.types import IntArray
 
 LABELS = (1, 2, 3, 4, 5)  # the Likert scale
@@ -109,42 +111,26 @@ def plurality(labels: Sequence[int]) -> int | None:
     return most[0] if len(most) == 1 else None
 
 
-@dataclass(frozen=True)
-class LabelRules:
-    """How ratings become labels, and what is left out.
+class LabelRules(Settings):
+    """How ratings become labels, and what is left out."""
 
-    Attributes:
-        how: ``median``: with an even number of labels it may lie between two, such as 2.5;
-            ``majority``: the label that more voted for than for any other, and the row is dropped
-            if several tie.
-        min_ratings: Rows with fewer ratings are dropped.
-        invalid_share: Rows are dropped of which at least this share in (0, 1] of the ratings says
-            that the condition does not apply.
-        order: What becomes of pairs whose C-High condition is not rated above their C-Low one:
-            ``report`` counts them, ``drop-reversed`` drops pairs rated the other way round,
-            ``drop-unordered`` also ties. The label is what people rated either way.
-        keep_lone: Whether to keep a row whose pair has lost its other row. The released C-STS has
-            every pair twice.
-        count_models: Whether ratings by models count as votes.
-    """
+    what = "labels"
 
+    # ``median``: with an even number of labels it may lie between two, such as 2.5; ``majority``:
+    # the label that more voted for than for any other, and the row is dropped if several tie.
     how: Literal["median", "majority"] = "median"
-    min_ratings: int = 1
-    invalid_share: float = 0.5
+    min_ratings: Annotated[int, Field(ge=1)] = 1  # rows with fewer are dropped
+    # Rows are dropped of which at least this share of the ratings says that the condition does not
+    # apply.
+    invalid_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+    # What becomes of pairs whose C-High condition is not rated above their C-Low one: ``report``
+    # counts them, ``drop-reversed`` drops pairs rated the other way round, ``drop-unordered`` also
+    # ties. The label is what people rated either way.
     order: Literal["report", "drop-reversed", "drop-unordered"] = "report"
+    # Whether to keep a row whose pair has lost its other row. The released C-STS has every pair
+    # twice.
     keep_lone: bool = False
-    count_models: bool = False
-
-    def __post_init__(self) -> None:
-        if self.min_ratings < 1:
-            raise InputError(
-                f"The 'min_ratings' parameter must be at least 1. Got {self.min_ratings} instead."
-            )
-        if not 0 < self.invalid_share <= 1:
-            raise InputError(
-                "The 'invalid_share' parameter must be above 0 and at most 1. Got "
-                f"{self.invalid_share} instead."
-            )
+    count_models: bool = False  # whether ratings by models count as votes
 
 
 @dataclass(frozen=True, slots=True)

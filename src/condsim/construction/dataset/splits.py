@@ -14,13 +14,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from condsim.errors import InputError, require
 from condsim.evaluation import FEWEST_ROWS, Metric, evaluate
 from condsim.scorers import ConditionOnlyScorer, SentencesOnlyScorer
+from condsim.settings import Settings
 from condsim.tasks import TaskStatistics, describe
 from condsim.types import IntArray, Task
 
@@ -78,32 +80,24 @@ SPLITS = ("train", "validation", "test")  # in the order of the ratios
 RATIOS = (60.0, 15.0, 25.0)  # C-STS §3
 OFF_BY = 0.02  # a split that is this share of all rows from its ratio is warned of
 _LOGGER = logging.getLogger("condsim")
+_Ratio = Annotated[float, Field(gt=0)]
 
 
-@dataclass(frozen=True)
-class SplitRules:
-    """How rows are split.
+class SplitRules(Settings):
+    """How rows are split."""
 
-    Attributes:
-        ratios: Train, validation and test, in any unit.
-        group: ``sentence``: no sentence is in two splits; ``pair``: no sentence pair is, which is
-            what the paper's splits keep to.
-        oversize: What becomes of a group with more rows than the smallest split should have, by
-            ``sentence``: ``keep`` leaves it whole, so the ratios may be missed; ``cut`` divides it
-            into communities and drops the rows whose two sentences end in different splits.
-    """
+    what = "splits"
 
-    ratios: tuple[float, float, float] = RATIOS
-    seed: int = 0
+    # Train, validation and test, in any unit.
+    ratios: Annotated[tuple[_Ratio, _Ratio, _Ratio], Field(strict=False)] = RATIOS
+    seed: Annotated[int, Field(ge=0)] = 0
+    # ``sentence``: no sentence is in two splits; ``pair``: no sentence pair is, which is what the
+    # paper's splits keep to.
     group: Literal["sentence", "pair"] = "sentence"
+    # What becomes of a group with more rows than the smallest split should have, by ``sentence``:
+    # ``keep`` leaves it whole, so the ratios may be missed; ``cut`` divides it into communities and
+    # drops the rows whose two sentences end in different splits.
     oversize: Literal["keep", "cut"] = "keep"
-
-    def __post_init__(self) -> None:
-        if not all(0 < ratio < np.inf for ratio in self.ratios) or self.seed < 0:
-            raise InputError(
-                "A split needs three 'ratios' above 0 and a 'seed' of 0 or more. Got "
-                f"{':'.join(f'{ratio:g}' for ratio in self.ratios)} and {self.seed}."
-            )
 
 
 @dataclass(frozen=True, eq=False)

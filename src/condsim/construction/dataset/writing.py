@@ -305,8 +305,8 @@ def _manifest(facts: DatasetFacts) -> dict[str, object]:
         "license": facts.license,
         "sources": [{"name": name, "licence": allows} for name, allows in facts.sources.items()],
         "settings": {
-            "labels": asdict(made.rules) if made.rules else None,
-            "splits": asdict(facts.split_rules),
+            "labels": made.rules.model_dump() if made.rules else None,
+            "splits": facts.split_rules.model_dump(),
         },
         "counts": {
             "rows": {name: one.rows for name, one in facts.statistics.items()},

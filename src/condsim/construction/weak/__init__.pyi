@@ -35,11 +35,10 @@ from .registry import (
 )
 from .teachers import (
     ANSWER_TOKENS as ANSWER_TOKENS,
-    Answerer as Answerer,
-    FunctionAnswerer as FunctionAnswerer,
-    ModelAnswerer as ModelAnswerer,
     answer_file as answer_file,
     answers as answers,
+    function_answers as function_answers,
+    model_answers as model_answers,
     read_answer as read_answer,
     teach as teach,
     teach_file as teach_file,

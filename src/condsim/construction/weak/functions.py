@@ -28,12 +28,7 @@ _EMPTY = all_words("conditions", "empty")
 
 
 def wordings_of(name: str, extra: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Gives ways to write a condition.
-
-    Example:
-        >>> wordings_of("number of dogs")[:3]
-        ('number of dogs', 'The number of dogs.', 'the number of dogs')
-    """
+    """Gives ways to write a condition."""
     head, _, rest = name.partition(" of ")
     made = [template.format(x=rest) for template in _HEADS.get(head, ()) if rest]
     return tuple(dict.fromkeys(way for text in (name, *made, *extra) for way in _ways(text)))
@@ -157,10 +152,15 @@ class LabellingFunction:
         return one is ABSENT or two is ABSENT
 
 
+def yes_or_no(one: Hashable, two: Hashable) -> float:
+    """Compares values that are equal or not."""
+    return HIGHEST if one == two else LOWEST
+
+
 def built_in(
     name: str,
     read: Reader,
-    compare: Comparison,
+    compare: Comparison = yes_or_no,
     answer: Callable[[Any], str] = str,
     *,
     family: str = "",
@@ -223,11 +223,6 @@ def read_nodes(
     if nodes:
         return nodes
     return None if where is None or sentence.mentions(where) else ABSENT
-
-
-def yes_or_no(one: Hashable, two: Hashable) -> float:
-    """Compares values that are equal or not."""
-    return HIGHEST if one == two else LOWEST
 
 
 def graded(*values: str) -> Callable[[str, str], float]:

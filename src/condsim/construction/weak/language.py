@@ -92,12 +92,7 @@ _DOUBLED = all_words("grammar", "doubled")
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Cuts a text into words in small letters and marks that part clauses.
-
-    Example:
-        >>> words_of("A T-shirt, red.")
-        ('a', 't', 'shirt', ',', 'red', '.')
-    """
+    """Cuts a text into words in small letters and marks that part clauses."""
     return tuple(_WORD.findall(text.lower()))
 
 

@@ -85,12 +85,7 @@ def tokens_of(text: str) -> list[Token]:
 
 @lru_cache(maxsize=4096)
 def quantities(text: str) -> tuple[Quantity, ...]:
-    """Reads the numbers of a text, in digits and in words, with their units.
-
-    Example:
-        >>> [(q.value, q.kind) for q in quantities("It took two hours and cost 12 dollars.")]
-        [(7200.0, 'duration'), (12.0, 'money')]
-    """
+    """Reads the numbers of a text, in digits and in words, with their units."""
     tokens = tokens_of(text)
     return tuple(_measured(tokens, *one) for one in _numbers(tokens))
 
@@ -182,12 +177,7 @@ class Clock:
 
 
 def read_clock(text: str) -> Clock | None:
-    """Reads the first time of day of a text.
-
-    Example:
-        >>> read_clock("Let us meet at half past six.").minute
-        390
-    """
+    """Reads the first time of day of a text."""
     numbers = require("text_to_num", extra="build")
     text = numbers.alpha2digit(text.lower(), "en", 0)
     words = set(re.findall("[a-z]+", text))
@@ -258,12 +248,7 @@ _NEXT = re.compile(r"\b(next|last|this|coming)\s+(week|month|year|weekend)\b")
 
 
 def read_date(text: str) -> dict[str, str] | None:
-    """Reads what a text says of dates: ``weekday``, ``month``, ``day``, ``year``, ``relative``.
-
-    Example:
-        >>> read_date("See you on Friday, May 3rd.")
-        {'weekday': 'friday', 'month': 'may', 'day': '3'}
-    """
+    """Reads what a text says of dates: ``weekday``, ``month``, ``day``, ``year``, ``relative``."""
     lower = text.lower()
     read = {field: read_field(text, field) for field in _CALENDAR}
     found = {field: value for field, value in read.items() if value is not None}

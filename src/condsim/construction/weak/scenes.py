@@ -13,7 +13,6 @@ from condsim.construction.weak.functions import (
     graded,
     node_function,
     read_nodes,
-    yes_or_no,
 )
 from condsim.construction.weak.language import Node, Sentence, names_by_word, plural, taxonomy
 from condsim.construction.weak.things import Count, compare_counts, read_count, say_count
@@ -84,7 +83,7 @@ def people_functions() -> Iterator[LabellingFunction]:
 def place_functions() -> Iterator[LabellingFunction]:
     """Gives those on place, room, surface, weather, time of day and more of the surroundings."""
     yield node_function("location", "places", floor=1.5, family="place", weight=6.0)
-    yield built_in("whether it is indoors or outdoors", _indoors, yes_or_no, family="place")
+    yield built_in("whether it is indoors or outdoors", _indoors, family="place")
     yield node_function("type of room", "rooms", _room, family="room", weight=4.0)
     yield node_function("type of surface", "surfaces", family="surface", weight=2.0)
     yield node_function("weather", "weather")
@@ -92,7 +91,7 @@ def place_functions() -> Iterator[LabellingFunction]:
     sizes = graded("tiny", "small", "medium", "large")
     yield built_in("size of object", _size, sizes, family="size", weight=0.0)  # seldom of the same
     yield node_function("material of object", "materials", family="material")
-    yield built_in("proximity to water", _water, yes_or_no, family="presence")
+    yield built_in("proximity to water", _water, family="presence")
     water = partial(read_nodes, tree="places", of="water place")
     yield node_function("type of water body", "places", water, family="water body")
 

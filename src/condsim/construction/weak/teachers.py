@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from condsim.errors import InputError
 from condsim.files import check_not_input
 from condsim.progress import Progress
 from condsim.prompting import Asker
-from condsim.scorers import PairScorer
+from condsim.scorers import PairScorer, Reader
 from condsim.tasks import CstsRow, column_names, iter_csts, iter_rows
 
 _HIGHEST = 1.001  # a cosine, rounded
@@ -152,24 +151,6 @@ _REFUSAL = re.compile(
 )
 
 
-class Answerer(Protocol):
-    """Answers conditions from sentences; its name is kept with the rows."""
-
-    @property
-    def name(self) -> str:
-        """Short name."""
-
-    def answer(self, questions: Sequence[tuple[str, str]]) -> list[str | None]:
-        """Answers in a few words.
-
-        Args:
-            questions: A condition and a sentence each.
-
-        Returns:
-            One answer each, or None.
-        """
-
-
 def answers(condition: str, sentence: str, *, registry: Registry = REGISTRY) -> str | None:
     """Answers a condition from a sentence by the function that understands it.
 
@@ -181,55 +162,38 @@ def answers(condition: str, sentence: str, *, registry: Registry = REGISTRY) -> 
     return None if function is None else function.say(function.read(cut_sentence(sentence))) or None
 
 
-class FunctionAnswerer:
-    """Answers by labelling functions: what they read from a sentence, in words."""
-
-    name = "functions"
-
-    def __init__(self, registry: Registry = REGISTRY) -> None:
-        """Takes the functions to ask."""
-        self._registry = registry
-
-    def answer(self, questions: Sequence[tuple[str, str]]) -> list[str | None]:
-        """Answers; see `Answerer.answer`."""
-        return [answers(*question, registry=self._registry) for question in questions]
+def function_answers(
+    questions: Sequence[tuple[str, str]], *, registry: Registry = REGISTRY
+) -> list[str | None]:
+    """Answers conditions, each from a sentence, by labelling functions; see `answers`."""
+    return [answers(*question, registry=registry) for question in questions]
 
 
-class ModelAnswerer:
-    """Answers by a prompted language model; each question is asked once."""
+def model_answers(
+    questions: Sequence[tuple[str, str]], *, asker: Asker, name: str
+) -> list[str | None]:
+    """Answers conditions, each from a sentence, by a language model, called ``name`` in errors.
 
-    def __init__(self, asker: Asker, *, name: str) -> None:
-        """Settles who is asked; nothing is."""
-        self.name = name
-        self._asker = asker
-
-    def answer(self, questions: Sequence[tuple[str, str]]) -> list[str | None]:
-        """Answers; see `Answerer.answer`.
-
-        Raises:
-            InputError: If a sentence is too long for the model.
-            BackendError: If the model does not answer; what was answered is stored.
-        """
-        prompts = [_PROMPT.format(condition, sentence) for condition, sentence in questions]
-        read: list[str | None] = [None] * len(questions)
-        try:
-            for row, answer in self._asker.answers(prompts.__getitem__, len(questions)):
-                read[row] = read_answer(answer.text)
-        except InputError:
-            self._check_lengths(questions, prompts)
-            raise
-        return read
-
-    def _check_lengths(self, questions: Sequence[tuple[str, str]], prompts: Sequence[str]) -> None:
-        """Names the first sentence that is too long, if that is what was wrong."""
+    Raises:
+        InputError: If a sentence is too long for the model.
+        BackendError: If the model does not answer; what was answered is stored.
+    """
+    prompts = [_PROMPT.format(condition, sentence) for condition, sentence in questions]
+    read: list[str | None] = [None] * len(questions)
+    try:
+        for row, answer in asker.answers(prompts.__getitem__, len(questions)):
+            read[row] = read_answer(answer.text)
+    except InputError:
         for row, (condition, sentence) in enumerate(questions):
             try:
-                self._asker.check_lengths(prompts.__getitem__, [row])
+                asker.check_lengths(prompts.__getitem__, [row])
             except InputError:
                 raise InputError(
-                    f"{self.name} cannot take a sentence as long as {sentence[:60]!r}... under "
-                    f"the condition {condition!r}. Leave the row out, or name a model that can."
+                    f"{name} cannot take a sentence as long as {sentence[:60]!r}... under the "
+                    f"condition {condition!r}. Leave the row out, or name a model that can."
                 ) from None
+        raise
+    return read
 
 
 def read_answer(text: str) -> str | None:
@@ -247,18 +211,18 @@ def read_answer(text: str) -> str | None:
 
 
 def with_answers(
-    rows: Iterable[CstsRow], answerer: Answerer, *, seed: int = 0
+    rows: Iterable[CstsRow], answer: Reader, *, name: str, seed: int = 0
 ) -> Iterator[TrainingRow]:
     """Adds to each labelled row what its answers tell, in bounded memory."""
     # After the row as it was come, where both sentences answer: the row with one sentence, drawn at
     # random, replaced by its answer, with the same label; and the other sentence beside its own
     # answer, in either order, with the label 5. So half of the rows that are added have a 5.
     draw = random.Random(seed)
-    origin = f"answers:{answerer.name}"
+    origin = f"answers:{name}"
     for block in in_blocks((row, row.label) for row in rows if row.label is not None):
         asked = ((row.condition, text) for row, _ in block for text in (row[0], row[1]))
         questions = list(dict.fromkeys(asked))
-        known = dict(zip(questions, answerer.answer(questions), strict=True))
+        known = dict(zip(questions, answer(questions), strict=True))
         for (one, two, condition, _), label in block:
             yield TrainingRow(one, two, condition, label, "given")
             answer1, answer2 = known[condition, one], known[condition, two]
@@ -276,8 +240,9 @@ def with_answers(
 def answer_file(
     file: Path,
     output: Path,
-    answerer: Answerer,
+    answer: Reader,
     *,
+    name: str,
     progress: Progress,
     seed: int = 0,
     functions: Sequence[Path] = (),
@@ -287,7 +252,8 @@ def answer_file(
     Args:
         file: Rows in the columns of C-STS; all are checked before any question is asked.
         output: A ``.csv`` or ``.parquet`` file that ``condsim train`` reads.
-        answerer: Answers for the sentences of each row.
+        answer: Answers for the sentences of each row, such as `function_answers`.
+        name: What the manifest and the column ``origin`` call it.
         progress: Called with the stage, the rows read and their number.
         seed: Seed of which sentence its answer replaces.
         functions: Files of labelling functions that answer, for the manifest.
@@ -310,14 +276,15 @@ def answer_file(
     written = Counter(unlabelled=labels[False])
 
     def rows() -> Iterator[TrainingRow]:
-        for row in with_answers(counted(iter_csts(file), total, progress), answerer, seed=seed):
+        source = counted(iter_csts(file), total, progress)
+        for row in with_answers(source, answer, name=name, seed=seed):
             written[row.origin] += 1
             yield row
 
     write_rows(rows(), output, kind=TrainingRow)
     facts = {
         "functions": revisions_of(functions),
-        "answerer": answerer.name,
+        "answerer": name,
         "seed": seed,
         "rows": dict(written),
     }

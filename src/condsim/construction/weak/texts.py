@@ -9,7 +9,6 @@ from functools import cache, lru_cache, partial
 from importlib.util import find_spec
 
 from condsim.construction.weak.functions import (
-    Comparison,
     LabellingFunction,
     Reader,
     built_in,
@@ -87,12 +86,7 @@ def _polarities(text: str, aspect: str) -> tuple[tuple[str, int, int, float], ..
 
 
 def polarity(text: str, aspect: str = "") -> str | None:
-    """Says what a text thinks of an aspect, or as a whole: ``"good"``, ``"bad"`` or None.
-
-    Example:
-        >>> polarity("The staff was rude but the food is delicious.", "food")
-        'good'
-    """
+    """Says what a text thinks of an aspect, or as a whole: ``"good"``, ``"bad"`` or None."""
     rows = _polarities(text, aspect)
     own = words_of_aspect(aspect)
     places = [(place, clause) for word, place, clause, _ in rows if word in own]
@@ -172,7 +166,7 @@ def side_of(text: str, known: Mapping[tuple[str, ...], int]) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
-_WEIGHT = 0.3  # captions seldom say such things
+_function = partial(built_in, weight=0.3)  # captions seldom say such things
 _FORMS = {
     entry.name: re.compile(
         "|".join(re.escape(words).replace(r"\.\.\.", "(.+)") for words in entry.words)
@@ -231,17 +225,6 @@ _MEASURED = {
     "rating": "rating",
 }
 """What the unit of a number measures, by function."""
-
-
-def _function(
-    name: str,
-    read: Reader,
-    compare: Comparison = yes_or_no,
-    answer: Callable[..., str] = str,
-    *,
-    family: str = "",
-) -> LabellingFunction:
-    return built_in(name, read, compare, answer, family=family, weight=_WEIGHT)
 
 
 def _of_text(read: Callable[[str], object]) -> Reader:

@@ -99,12 +99,7 @@ def compare_counts(one: Count, two: Count) -> float:
 
 
 def say_count(value: Count) -> str:
-    """Says a number as a short answer.
-
-    Example:
-        >>> say_count(Count(2, exact=True)), say_count(Count(20, exact=False))
-        ('two', 'many')
-    """
+    """Says a number as a short answer."""
     if value.exact:
         number = int(value.number)
         return _NUMBERS.get(number, (str(number),))[0] if number else "none"
