@@ -5,7 +5,6 @@ from .measuring import (
     evaluate as evaluate,
     evaluate_prompt as evaluate_prompt,
     labelled_rows as labelled_rows,
-    measure as measure,
     score_rows as score_rows,
     triplet_accuracy as triplet_accuracy,
 )
