@@ -8,7 +8,12 @@ from .measuring import (
     score_rows as score_rows,
     triplet_accuracy as triplet_accuracy,
 )
-from .report import ModelResult as ModelResult, Report as Report, write_json as write_json
+from .report import (
+    ModelResult as ModelResult,
+    Report as Report,
+    ResultFile as ResultFile,
+    write_json as write_json,
+)
 from .rewording import BAR as BAR, Robustness as Robustness, robustness as robustness
 from .statistics import (
     Aggregation as Aggregation,
