@@ -27,7 +27,6 @@ from .statistics import (
     over_estimation as over_estimation,
     p_value as p_value,
     pair_accuracy as pair_accuracy,
-    partial_spearman as partial_spearman,
     pearson as pearson,
     percentile_interval as percentile_interval,
     spearman as spearman,
