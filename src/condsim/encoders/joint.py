@@ -78,21 +78,14 @@ def build_cross_encoder(
     the similarity in [0, 1] with no activation. All modules are of sentence-transformers. Its input
     is a text, see ``conditioning.cross_encoder_inputs``.
 
+    Other arguments and errors are those of `build_bi_encoder`; ``dropout`` is that of the head,
+    too, and ``max_seq_length`` that of all texts together.
+
     Args:
-        backbone: A local folder or a Hub name, see ``backbone.load_backbone``.
-        pooling: From token vectors to one vector.
-        transform: Whether a dense layer (hidden to hidden, the backbone's activation, dropout)
-            comes before the linear one: "[CLS] w/ MLP" of C-STS A.3, Table 7.
-        dropout: Rate in [0, 1) for the backbone and the head; the backbone's own if None.
-        max_seq_length: Longest input in tokens, all texts together; the backbone's own if None.
         outputs: 1, the similarity; for the objective ``classification`` one logit for each label.
 
     Returns:
         A cross-encoder with so many outputs.
-
-    Raises:
-        InputError: If an option is unknown or out of range.
-        ModelError: If the backbone cannot be loaded.
     """
     transformer = load_backbone(
         backbone, dropout=dropout, max_seq_length=max_seq_length, pooling=pooling
