@@ -18,12 +18,12 @@ from condsim.evaluation.statistics.resampling import (
     weighted_mean,
 )
 from condsim.tasks import pair_rows
-from condsim.types import Task
+from condsim.types import Float64Array, Task
 
 
 def pair_wins(
     scores: ArrayLike, *, high: NDArray[np.int64], low: NDArray[np.int64]
-) -> NDArray[np.float64]:
+) -> Float64Array:
     """1 where the higher-labelled row of a pair scores higher, 0.5 at a tie, else 0; ``(p,)``."""
     values = np.asarray(scores, dtype=np.float64)
     return (np.sign(values[high] - values[low]) + 1.0) / 2
@@ -48,9 +48,16 @@ def pair_accuracy(scores: ArrayLike, *, high: NDArray[np.int64], low: NDArray[np
     return float(wins.mean()) if wins.size else float("nan")
 
 
-def triplet_wins(scores: NDArray[np.floating]) -> NDArray[np.float64]:
-    """1 where an anchor is nearer to its positive, else 0; ``(n,)`` from scores ``(2 n,)``."""
-    # The pairs with the positives come first. Equal scores are wrong.
+def triplet_wins(scores: NDArray[np.floating]) -> Float64Array:
+    """Tells which anchors are nearer to their positive (SSBC §4.5).
+
+    Args:
+        scores: Raw similarity of each row of `condsim.tasks.Triplets.pairs`, ``(2n,)``; calibrated,
+            very low or very high ones become equal.
+
+    Returns:
+        1 for those that are, else 0, ``(n,)``; equal scores count as wrong.
+    """
     count = len(scores) // 2
     return (scores[:count] > scores[count:]).astype(np.float64)
 
@@ -86,7 +93,7 @@ def auroc(
         )
     ranks = ResampledRanks(np.asarray(scores, np.float64))
 
-    def statistic(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def statistic(weights: Float64Array) -> Float64Array:
         drawn = weights * positive  # (b, n)
         ones, zeros = drawn.sum(axis=1), (weights * ~positive).sum(axis=1)
         both = ones * zeros
@@ -145,7 +152,6 @@ METRICS = {
 ``pair_accuracy`` is a percentage; ``mse`` is the squared error against gold in [0, 1].
 """
 
-Float64Array = NDArray[np.float64]
 NO_ROWS: NDArray[np.int64] = np.zeros(0, np.int64)
 
 

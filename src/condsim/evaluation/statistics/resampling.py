@@ -18,8 +18,7 @@ from pydantic import BeforeValidator, Field
 
 from condsim.errors import InputError
 from condsim.evaluation.statistics.correlation import NEGLIGIBLE
-
-Float64Array = NDArray[np.float64]
+from condsim.types import Float64Array
 
 Statistic = Callable[[Float64Array], Float64Array]
 """Maps row weights ``(b, n)`` to values ``(..., b)``, one for each resample."""
