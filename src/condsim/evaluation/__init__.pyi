@@ -30,6 +30,7 @@ from .statistics import (
     pearson as pearson,
     percentile_interval as percentile_interval,
     spearman as spearman,
+    triplet_wins as triplet_wins,
 )
 from .suite import (
     BY_SET as BY_SET,
