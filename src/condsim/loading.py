@@ -214,8 +214,6 @@ def open_scorer(name: str | None) -> Scorer:
         ModelError: If there is no such model or it cannot be loaded.
         MissingExtraError: If an optional library is needed that is not installed.
     """
-    if name is None:
-        return load_scorer(None)
     return named_scorer(name).open()
 
 
