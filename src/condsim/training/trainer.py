@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -283,7 +283,7 @@ def _loss(model: Model, recipe: Recipe) -> nn.Module:
 
 
 def _options(recipe: Recipe) -> LossOptions:
-    return LossOptions(**{one.name: getattr(recipe, one.name) for one in fields(LossOptions)})
+    return LossOptions(**{one: getattr(recipe, one) for one in LossOptions.model_fields})
 
 
 def _arguments(

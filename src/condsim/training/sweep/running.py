@@ -86,7 +86,7 @@ class SweepResult(_Reached):
     search: dict[str, Any]  # what decided the trials; see ``SweepSpec.search``
     trials: tuple[TrialResult, ...]  # the best first, those without a result last
     recipe: Recipe  # the best, with the seed that the trials had
-    held_out: HeldOut | None = Field(None, exclude=True)  # stored in a file of its own
+    held_out: HeldOut | None = Field(default=None, exclude=True)  # stored in a file of its own
 
 
 def to_markdown(result: SweepResult) -> str:
