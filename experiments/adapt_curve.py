@@ -22,7 +22,7 @@ import typer
 from condsim.cli.running import long_work, run_app
 from condsim.construction import CriteriaSettings, PairRow, criteria_rows, write_rows
 from condsim.errors import InputError
-from condsim.evaluation import measure, score_rows
+from condsim.evaluation import evaluate
 from condsim.files import write_text
 from condsim.loading import load_scorer
 from condsim.scorers import EmbeddingScorer
@@ -97,8 +97,7 @@ class Curve:
 
 
 def _metrics(scorer: EmbeddingScorer, task: Task) -> dict[str, float]:
-    labelled = task.labelled()
-    report = measure(score_rows(scorer, labelled), labelled, resamples=1)
+    report = evaluate(scorer, task, resamples=1)
     return {name: metric.value for name, metric in report.model.metrics.items()}
 
 

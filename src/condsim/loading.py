@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, overload
 
 from condsim import scorers
 from condsim.errors import InputError, ModelError, require
+from condsim.files import packaged_folder
 from condsim.scorers import (
     CONTEXTS_FILE,
     FILE_NAME,
@@ -33,7 +34,6 @@ from condsim.scorers import (
     PairScorer,
     Settings,
     model_folder,
-    packaged_folder,
     revision_of,
 )
 from condsim.types import Scorer
@@ -144,11 +144,7 @@ class NamedScorer:
             return PREFIXES[prefix](rest)
         if self._is_baseline:
             return scorers.baseline(self.source)
-        if packaged_folder(self.source) is None:
-            return load_scorer(self.source)
-        from condsim.encoders import resolve_backbone
-
-        return load_scorer(resolve_backbone(self.source))  # which checks the weights
+        return load_scorer(packaged_folder(self.source) or self.source)
 
     def revision(self) -> str | None:
         """Gives what changes when the scores may, without loading the model; None if unknown."""
@@ -214,8 +210,6 @@ def open_scorer(name: str | None) -> Scorer:
         ModelError: If there is no such model or it cannot be loaded.
         MissingExtraError: If an optional library is needed that is not installed.
     """
-    if name is None:
-        return load_scorer(None)
     return named_scorer(name).open()
 
 

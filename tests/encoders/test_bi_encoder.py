@@ -48,7 +48,7 @@ def test_bi_encoder_saved_and_loaded_is_equal(
     pooling: Any, folder: str, pairs: list[list[str]], tmp_path: Path
 ) -> None:
     model = build_bi_encoder(
-        folder, pooling=pooling, transform=True, dropout=0.3, max_seq_length=20, normalize=True
+        folder, pooling=pooling, transform=True, dropout=0.3, max_seq_length=20
     )
     model.save(str(tmp_path), create_model_card=False)
     loaded = SentenceTransformer(str(tmp_path))
@@ -71,11 +71,6 @@ def test_bi_encoder_transform_is_dense_activation_dropout(tiny_backbone: Path) -
     assert (dense.in_features, dense.out_features) == (32, 32)
     assert isinstance(dense.activation_function, torch.nn.GELU)
     assert dropout.dropout == 0.2
-
-
-def test_bi_encoder_normalize_gives_unit_length(tiny_backbone: Path, pairs: Any) -> None:
-    embeddings = build_bi_encoder(str(tiny_backbone), normalize=True).encode(pairs)
-    np.testing.assert_allclose(np.linalg.norm(embeddings, axis=1), 1.0, rtol=1e-5)
 
 
 def test_bi_encoder_layer_weights_are_fixed(tiny_backbone: Path) -> None:

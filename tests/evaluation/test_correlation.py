@@ -7,12 +7,7 @@ import pytest
 from scipy import stats
 
 from condsim.errors import InputError
-from condsim.evaluation.statistics import (
-    average_ranks,
-    partial_spearman,
-    pearson,
-    spearman,
-)
+from condsim.evaluation.statistics import Metrics, average_ranks, pearson, spearman
 
 
 def naive_ranks(values):
@@ -32,6 +27,12 @@ def naive_pearson(x, y):
     if variance_x < 1e-15 or variance_y < 1e-15:
         return math.nan
     return covariance / math.sqrt(variance_x * variance_y)
+
+
+def partial_spearman(x, y, given):
+    x, y, given = (np.asarray(values, np.float64) for values in (x, y, given))
+    metrics = Metrics([x], gold=y, given=given, names=["partial_spearman"])
+    return metrics.point()[0, 0] / 100
 
 
 def naive_partial_spearman(x, y, given):

@@ -85,15 +85,15 @@ def test_over_estimation_boundary_does_not_count(make_task, high, low, expected)
     assert (found.equation_16, found.equation_17, found.either) == expected
 
 
-@pytest.mark.parametrize("margin", [0.0, 0.1, 0.25, 1.0])
-def test_over_estimation_random_equals_naive(make_task, margin):
-    generator = np.random.default_rng(0)
+@pytest.mark.parametrize("seed", range(4))
+def test_over_estimation_random_equals_naive(make_task, seed):
+    generator = np.random.default_rng(seed)
     labels = generator.integers(1, 6, size=200).astype(float)
     scores = generator.integers(-8, 9, size=200) / 8  # many on the boundary
     pairs = [(row, row + 1) for row in range(0, 200, 2)]
-    found = over_estimation(scores, make_task(labels), margin=margin)
+    found = over_estimation(scores, make_task(labels))
     counts = (found.equation_16, found.equation_17, found.either)
-    assert counts == naive(scores, labels, pairs, margin)
+    assert counts == naive(scores, labels, pairs, 0.25)
     assert found.pairs == sum(labels[one] != labels[two] for one, two in pairs)
     assert found.either <= found.equation_16 + found.equation_17
 
@@ -133,12 +133,6 @@ def test_over_estimation_wrong_number_of_scores_is_an_error(make_task):
 def test_over_estimation_infinite_score_is_an_error(make_task):
     with pytest.raises(InputError, match=r"finite scores .* the pair of the 3\. and 4\. row"):
         over_estimation([0.1, 0.2, 0.3, math.inf], make_task([3, 2, 5, 1]))
-
-
-@pytest.mark.parametrize("margin", [-0.1, math.nan, math.inf])
-def test_over_estimation_impossible_margin_is_an_error(make_task, margin):
-    with pytest.raises(InputError, match="'margin' must be a number of at least 0"):
-        over_estimation(np.zeros(2), make_task([3, 2]), margin=margin)
 
 
 def test_evaluate_over_estimation_counts_raw_scores_in_one_pass(make_task):

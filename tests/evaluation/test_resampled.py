@@ -9,7 +9,6 @@ from condsim.evaluation.statistics import (
     ResampledRanks,
     average_ranks,
     pair_accuracy,
-    partial_spearman,
     pearson,
     spearman,
     weighted_correlation,
@@ -20,6 +19,11 @@ from condsim.evaluation.statistics import (
 def drawn_rows(weights):
     # The sample that a row of weights stands for.
     return np.repeat(np.arange(weights.size), weights.astype(int))
+
+
+def partial_spearman(x, y, given):
+    xy, xz, yz = spearman(x, y), spearman(x, given), spearman(y, given)
+    return (xy - xz * yz) / np.sqrt((1 - xz**2) * (1 - yz**2))
 
 
 def random_weights(generator, *, resamples, rows):

@@ -94,8 +94,8 @@ def test_ccl_loss_term_of_weight_zero_costs_nothing(
     [
         ({"w_acl": -1.0}, "weight of objective 'w-acl' must be at least 0"),
         (dict.fromkeys(("w_acl", "bcl", "mse", "c_mse"), 0.0), "At least one objective"),
-        ({"tau": 0.0}, "τ of BCL must be above 0"),
-        ({"sigma": -0.1}, r"σ of BCL must be in \[0, 1\]"),
+        ({"tau": 0.0}, "'tau' must be above 0"),
+        ({"sigma": -0.1}, "'sigma' must be at least 0"),
     ],
 )
 def test_ccl_loss_bad_numbers_raise(table_encoder, changes, message) -> None:

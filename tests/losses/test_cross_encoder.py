@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +77,7 @@ def test_cross_encoder_loss_quad_raises(model: CrossEncoder) -> None:
 
 def test_cross_encoder_loss_quad_of_weight_zero_is_dropped(model: CrossEncoder) -> None:
     loss = CrossEncoderSimilarityLoss(model, {"mse": 1.0, "quad": 0.0})
-    assert loss.get_config_dict() == {"weights": {"mse": 1.0}, **asdict(LossOptions())}
+    assert loss.get_config_dict() == {"weights": {"mse": 1.0}, **LossOptions().model_dump()}
 
 
 def test_cross_encoder_loss_column_of_pairs_is_two_columns(model: CrossEncoder) -> None:

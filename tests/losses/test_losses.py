@@ -129,7 +129,8 @@ def test_loss_three_columns_raises(table_encoder: Any, columns: Any) -> None:
 
 def test_weighted_sum_loss_terms_equal_weight_times_loss(table_encoder: Any, columns: Any) -> None:
     weights = {"mse": 1.0, "quad": 0.5, "correlation": 0.0, "cosent": 0.25}
-    terms = WeightedSumLoss(table_encoder, weights, LossOptions(0.5, 2.0))(columns, LABELS)
+    options = LossOptions(margin=0.5, scale=2.0)
+    terms = WeightedSumLoss(table_encoder, weights, options)(columns, LABELS)
     assert table_encoder.forwards == 1
     assert list(terms) == ["mse", "quad", "cosent"]
     assert terms["mse"].item() == pytest.approx(0.0725 / 3)

@@ -66,7 +66,7 @@ def test_glove_scorer_averages_words_without_stop_words(vectors):
 
 def test_glove_scorer_unknown_words_and_conditions(vectors):
     pytest.importorskip("sentence_transformers")
-    scorer = GloveScorer(vectors, name="g")
+    scorer = GloveScorer(vectors)
     scores = scorer.score(["nothing here", "dog"], ["dog", "cat"], scale="raw")
     assert scores.tolist() == pytest.approx([0, 0.6])
     blind = scorer.score(["dog", "dog"], ["cat", "cat"], ["cat", "the size"], scale="raw")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
+from condsim.evaluation import triplet_wins
 from condsim.tasks import Triplets, load_task, load_triplets, write_triplets
 
 HEADER = "anchor\tpositive\tnegative\n"
@@ -54,11 +55,10 @@ def test_triplets_pairs_are_positives_then_negatives():
     assert (pairs.gold.tolist(), pairs.conditions) == ([1, 1, 0, 0], None)
 
 
-def test_triplets_accuracy_hand_worked_equals():
-    triplets = Triplets("x", "0", ("a",) * 4, ("b",) * 4, ("c",) * 4)
+def test_triplet_wins_hand_worked_equals():
     # right, wrong, equal (wrong), right
     scores = np.array([0.9, 0.1, 0.5, -0.2, 0.8, 0.2, 0.5, -0.3], np.float32)
-    assert triplets.accuracy(scores) == 0.5
+    assert triplet_wins(scores).tolist() == [1, 0, 0, 1]
 
 
 def test_write_triplets_then_load_gives_equal(tmp_path):

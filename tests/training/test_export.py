@@ -96,7 +96,7 @@ def test_export_keeps_what_the_model_says_of_itself(tiny_backbone, tmp_path):
 
 
 def test_export_writes_the_whole_folder(source, tmp_path):
-    export_onnx(source, tmp_path / "out", name="short", calibration=None)
+    export_onnx(source, tmp_path / "out", name="short")
     names = {file.name for file in (tmp_path / "out").iterdir()}
     assert names == {"model.onnx", "tokenizer.json", "condsim.json", "README.md"}
     assert Settings.load(tmp_path / "out").name == "short"

@@ -123,7 +123,7 @@ def _stages(
         if stage == "harvest" and (cost := made.harvest_cost()) is not None:
             yield f"harvest, to be done: {cost}"
         line = step()
-        progress.clear()
+        progress.close()
         yield line
         if stage == until:
             return
@@ -143,7 +143,7 @@ def _origin(made: Pipeline) -> str:
 def _surrogate(made: Pipeline, progress: ProgressDisplay) -> str:
     """Trains the surrogate; the trainer has a display of its own."""
     harvested = made.harvest()
-    progress.clear()
+    progress.close()
     finished = made.surrogate(harvested)
     if finished is None:
         return "surrogate: another process trains it"

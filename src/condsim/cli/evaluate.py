@@ -354,7 +354,12 @@ def _evaluated(
     plot: Path | None,
 ) -> Report:
     """Loads data and models, the cheap and likely mistakes first, measures and plots."""
-    from condsim.evaluation import labelled_rows, measure, predicted_against_gold, score_rows
+    from condsim.evaluation import (
+        evaluate as measure,
+        labelled_rows,
+        predicted_against_gold,
+        score_rows,
+    )
     from condsim.loading import open_scorer
     from condsim.scorers import baseline as make_baseline
     from condsim.tasks import load_task

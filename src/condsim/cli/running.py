@@ -146,7 +146,7 @@ def long_work(
         try:
             yield progress
         except KeyboardInterrupt:
-            progress.clear()
+            progress.close()
             typer.echo(f"Stopped. {resume if isinstance(resume, str) else resume()}", err=True)
             raise typer.Exit(130) from None
 

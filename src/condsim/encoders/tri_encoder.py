@@ -314,22 +314,16 @@ def build_tri_encoder(
 ) -> SentenceTransformer:
     """Builds ``h(c; s)``, to be compared by cosine (C-STS §4.1, tri-encoder).
 
+    Other arguments and errors are those of `build_bi_encoder`; ``transform`` follows the pooling of
+    the sentence alone, and ``max_seq_length`` is that of each text.
+
     Args:
-        backbone: A local folder or a Hub name, see ``backbone.load_backbone``.
         order: Which text of a pair comes first.
-        pooling: From token vectors to one vector.
         fusion: How sentence and condition become one vector.
-        transform: Whether a dense layer follows the pooling of the sentence (C-STS A.3, Table 7).
         rank: Dimension of the embeddings where the fusion is ``low-rank``.
-        dropout: Rate in [0, 1) for the backbone and the new layers; the backbone's own if None.
-        max_seq_length: Longest text in tokens; the backbone's own if None.
 
     Returns:
         An encoder of dimension d, that of the backbone, or ``rank``.
-
-    Raises:
-        InputError: If an option is unknown or out of range.
-        ModelError: If the backbone cannot be loaded.
     """
     transformer = load_backbone(
         backbone, dropout=dropout, max_seq_length=max_seq_length, pooling=pooling

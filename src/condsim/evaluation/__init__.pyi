@@ -5,11 +5,15 @@ from .measuring import (
     evaluate as evaluate,
     evaluate_prompt as evaluate_prompt,
     labelled_rows as labelled_rows,
-    measure as measure,
     score_rows as score_rows,
     triplet_accuracy as triplet_accuracy,
 )
-from .report import ModelResult as ModelResult, Report as Report, write_json as write_json
+from .report import (
+    ModelResult as ModelResult,
+    Report as Report,
+    ResultFile as ResultFile,
+    write_json as write_json,
+)
 from .rewording import BAR as BAR, Robustness as Robustness, robustness as robustness
 from .statistics import (
     Aggregation as Aggregation,
@@ -23,10 +27,10 @@ from .statistics import (
     over_estimation as over_estimation,
     p_value as p_value,
     pair_accuracy as pair_accuracy,
-    partial_spearman as partial_spearman,
     pearson as pearson,
     percentile_interval as percentile_interval,
     spearman as spearman,
+    triplet_wins as triplet_wins,
 )
 from .suite import (
     BY_SET as BY_SET,

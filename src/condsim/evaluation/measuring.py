@@ -60,14 +60,14 @@ class Scores:
 
 
 def score_rows(scorer: Scorer, task: Task) -> Scores:
-    """Scores every row of a task once, for `measure`.
+    """Scores every row of a task once, for `evaluate`.
 
     A scorer with a ``calibration`` and the option ``scale``, such as every encoder of condsim, is
     asked for raw similarities, and its scores are computed from them. The scores of any other are
     taken as both.
 
     Returns:
-        The scores, ``(n,)``; `measure` checks them.
+        The scores, ``(n,)``; `evaluate` checks them.
     """
     scales = "scale" in inspect.signature(scorer.score).parameters
     score: Any = scorer.score
@@ -87,11 +87,11 @@ def score_rows(scorer: Scorer, task: Task) -> Scores:
 
 
 def evaluate(
-    scorer: Scorer,
+    scorer: Scorer | Scores,
     task: Task,
     *,
     baselines: Sequence[Scorer | str] = (),
-    against: Scorer | None = None,
+    against: Scorer | Scores | None = None,
     condition_only: Scorer | None = None,
     resamples: int = 1000,
     seed: int = 0,
@@ -104,9 +104,11 @@ def evaluate(
     is no such baseline; pair accuracy and partial Spearman are then NaN.
 
     Args:
+        scorer: What to measure, or scores that are already there: of all rows of the task, or of
+            its labelled rows.
         baselines: Further baselines: scorers, or names in `condsim.scorers.BASELINES`. A name that
             needs fitting is predicted out of fold from ``task`` itself.
-        against: A second model, for the paired difference and its p-value.
+        against: A second model, or its scores, for the paired difference and its p-value.
         condition_only: A fitted condition-only scorer; by default predictions out of fold from
             ``task`` itself. The report says which. Not used for a task without conditions.
         resamples: Number of bootstrap resamples of the sentence pairs, at least 1.
@@ -117,54 +119,19 @@ def evaluate(
     Raises:
         InputError: If fewer than 3 rows have a label, ``resamples`` is below 1, a baseline's name
             is unknown, or over-estimation is asked for and no sentence pair has two labels.
-        ModelError: If a scorer returns another number of scores than rows, or NaN or infinity.
-    """
-    valid = _checked(task, baselines, resamples, over_estimation=over_estimation)
-    return measure(
-        score_rows(scorer, valid),
-        task,
-        baselines=baselines,
-        against=None if against is None else score_rows(against, valid),
-        condition_only=condition_only,
-        resamples=resamples,
-        seed=seed,
-        over_estimation=over_estimation,
-    )
-
-
-def measure(
-    scores: Scores,
-    task: Task,
-    *,
-    baselines: Sequence[Scorer | str] = (),
-    against: Scores | None = None,
-    condition_only: Scorer | None = None,
-    resamples: int = 1000,
-    seed: int = 0,
-    over_estimation: bool = False,
-) -> Report:
-    """Measures scores that are already there; see `evaluate`.
-
-    Args:
-        scores: Scores of all rows of the task, or of its labelled rows.
-        baselines: See `evaluate`.
-        against: Scores of a second model, for the paired difference and its p-value.
-        condition_only: See `evaluate`.
-        resamples: Number of bootstrap resamples of the sentence pairs, at least 1.
-        seed: Seed of the resamples and of the folds.
-        over_estimation: See `evaluate`.
-
-    Raises:
-        InputError: See `evaluate`.
         ModelError: If there is another number of scores than rows, or NaN or infinity among them.
     """
     valid = _checked(task, baselines, resamples, over_estimation=over_estimation)
+    models = [
+        one if isinstance(one, Scores) else score_rows(one, valid)
+        for one in (scorer, against)
+        if one is not None
+    ]
     pairing = _pairing(valid)
     further: list[Scorer | str] = [entry for entry in baselines if entry != CONDITION_ONLY]
     if task.conditions is not None:
         further.insert(0, CONDITION_ONLY if condition_only is None else condition_only)
     floors = [_baseline_scores(entry, valid, seed=seed) for entry in further]
-    models = [scores, *([] if against is None else [against])]
     entries = [*floors, *(_on_labelled(entry, task) for entry in models)]
     gold = valid.gold.astype(np.float64)
     metrics = Metrics(
@@ -388,7 +355,7 @@ def evaluate_prompt(
         )
     predictions = scorer.predict(rows.sentences1, rows.sentences2, rows.conditions)
     scores = predictions.unit
-    report = measure(
+    report = evaluate(
         Scores(scorer.name, scores),
         rows,
         condition_only=condition_only,
@@ -399,7 +366,7 @@ def evaluate_prompt(
     kept = np.flatnonzero(predictions.valid)
     if len(kept) >= FEWEST_ROWS:
         alone = Scores(scorer.name, scores[kept])
-        valid_only = measure(alone, rows.take(kept), resamples=resamples, seed=seed)
+        valid_only = evaluate(alone, rows.take(kept), resamples=resamples, seed=seed)
     return PromptReport(
         settings=settings,
         invalid=_percent(~predictions.valid),

@@ -8,17 +8,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from condsim.evaluation.measuring import check_scores
 from condsim.evaluation.statistics import Metric, weighted_mean
 from condsim.tasks import Rewordings
-from condsim.types import IntArray, Scorer
+from condsim.types import Float64Array, IntArray, Scorer
 
 BAR = 0.05
 """A model passes if the mean standard deviation of its scores is below this."""
-
-Float64Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

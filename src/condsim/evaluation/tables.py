@@ -208,7 +208,7 @@ def _escape(text: str) -> str:
 LONGEST_NAME = 45
 
 
-def score_histogram(scores: Mapping[str, FloatArray], path: Path, *, bins: int = 40) -> None:
+def score_histogram(scores: Mapping[str, FloatArray], path: Path) -> None:
     """Draws how scores spread over [0, 1], one panel for each model, on one scale.
 
     Args:
@@ -225,7 +225,7 @@ def score_histogram(scores: Mapping[str, FloatArray], path: Path, *, bins: int =
 
     figure = Figure(figsize=(6.4, 1.9 * len(scores) + 0.5), layout="constrained")
     panels = figure.subplots(len(scores), 1, sharex=True, squeeze=False)[:, 0]
-    edges = np.linspace(0, 1, bins + 1)
+    edges = np.linspace(0, 1, 41)
     for panel, (name, values) in zip(panels, scores.items(), strict=True):
         panel.hist(values, bins=edges, weights=np.full(len(values), 100 / len(values)))
         panel.axvline(float(np.median(values)), color="black", linewidth=1, linestyle="--")
@@ -238,9 +238,7 @@ def score_histogram(scores: Mapping[str, FloatArray], path: Path, *, bins: int =
         figure.savefig(partial, format="png", dpi=120)
 
 
-def predicted_against_gold(
-    scores: Mapping[str, FloatArray], task: Task, path: Path, *, margin: float = MARGIN
-) -> None:
+def predicted_against_gold(scores: Mapping[str, FloatArray], task: Task, path: Path) -> None:
     """Draws raw similarity against gold for high and low rows, one panel for each model.
 
     Shown are the rows of the pairs whose labels differ, as points; the mean at each gold level, as
@@ -250,7 +248,6 @@ def predicted_against_gold(
     Args:
         scores: Raw similarities of all rows by the name of their model, ``(n,)`` each, from left to
             right.
-        margin: The margin of over-estimation, on the scale of gold, at least 0.
 
     Raises:
         InputError: If there is no model, the file cannot be written there, or
@@ -262,12 +259,12 @@ def predicted_against_gold(
     require("matplotlib", extra="train")
     from matplotlib.figure import Figure
 
-    found = {name: over_estimation(values, task, margin=margin) for name, values in scores.items()}
+    found = {name: over_estimation(values, task) for name, values in scores.items()}
     pairing = pair_rows(task)
     figure = Figure(figsize=(4.6 * len(scores) + 0.4, 4.8), layout="constrained")
     panels = figure.subplots(1, len(scores), sharex=True, sharey=True, squeeze=False)[0]
     for panel, (name, values) in zip(panels, scores.items(), strict=True):
-        _draw_gold(panel, margin)
+        _draw_gold(panel)
         for label, rows, colour, shift in (
             ("high row", pairing.high, "#0072B2", 0.028),  # blue and orange of Okabe and Ito
             ("low row", pairing.low, "#D55E00", -0.028),
@@ -294,12 +291,12 @@ def _short(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"…{name[1 - LONGEST_NAME :]}"
 
 
-def _draw_gold(panel: Axes, margin: float) -> None:
-    """Draws the diagonal and the margin on both sides of it."""
+def _draw_gold(panel: Axes) -> None:
+    """Draws the diagonal and the margin of over-estimation on both sides of it."""
     ends = np.array([0.0, 1.0])
     panel.plot(ends, ends, color="black", linewidth=1, linestyle="--", label="gold")
-    for side in (margin, -margin):
-        label = f"gold ± {margin:g}" if side == margin else None
+    for side in (MARGIN, -MARGIN):
+        label = f"gold ± {MARGIN:g}" if side == MARGIN else None
         panel.plot(ends, ends + side, color="grey", linewidth=0.8, linestyle=":", label=label)
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
+from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.losses.merged_forward import embed_columns, merge_feature_batches
 from torch import Tensor, nn
 
-from condsim.errors import InputError, unknown_name
+from condsim.errors import InputError
+from condsim.settings import Settings
 
 _TOKENS = 768  # of a sub-batch on a CPU, its padding included
 
@@ -22,8 +23,7 @@ Ties = Literal["dropped", "kept"]
 """What becomes of two rows of one sentence pair whose labels are equal, in Quad and its kin."""
 
 
-@dataclass(frozen=True)
-class LossOptions:
+class LossOptions(Settings):
     """The numbers that the objectives take.
 
     Attributes:
@@ -42,34 +42,15 @@ class LossOptions:
         InputError: If a number is out of its range, or ``ties`` is unknown.
     """
 
-    margin: float = 1.0
-    scale: float = 20.0
-    tau: float = 5.0
-    sigma: float = 0.5
-    middle_tolerance: float = 0.0
-    ranking_margin: float = 0.1
-    ties: Ties = "dropped"
+    what: ClassVar[str] = "loss option"
 
-    def __post_init__(self) -> None:
-        rules = (
-            ("The margin of Quad", self.margin, self.margin >= 0, "at least 0"),
-            ("The scale of a ranking objective", self.scale, self.scale > 0, "above 0"),
-            ("τ of BCL", self.tau, self.tau > 0, "above 0"),
-            ("σ of BCL", self.sigma, 0 <= self.sigma <= 1, "in [0, 1]"),
-            (
-                *("middle_tolerance", self.middle_tolerance),
-                *(0 <= self.middle_tolerance <= 0.5, "in [0, 0.5]"),
-            ),
-            (
-                *("ranking_margin", self.ranking_margin),
-                *(0 <= self.ranking_margin <= 2, "in [0, 2]"),
-            ),
-        )
-        for what, value, holds, rule in rules:
-            if not (holds and math.isfinite(value)):
-                raise InputError(f"{what} must be {rule}. Got {value} instead.")
-        if self.ties not in get_args(Ties):
-            raise unknown_name("value of 'ties'", self.ties, get_args(Ties))
+    margin: float = Field(default=1.0, ge=0)
+    scale: float = Field(default=20.0, gt=0)
+    tau: float = Field(default=5.0, gt=0)
+    sigma: float = Field(default=0.5, ge=0, le=1)
+    middle_tolerance: float = Field(default=0.0, ge=0, le=0.5)
+    ranking_margin: float = Field(default=0.1, ge=0, le=2)
+    ties: Ties = "dropped"
 
 
 @dataclass(frozen=True)

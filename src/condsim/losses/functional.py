@@ -80,17 +80,19 @@ def quad_loss(high: Tensor, low: Tensor, *, margin: float = 1.0) -> Tensor:
     return torch.relu(margin + low - high).mean()
 
 
-def correlation_loss(
-    similarities: Tensor, labels: Tensor, weights: Tensor | None = None, *, eps: float = 1e-12
-) -> Tensor:
+_CONSTANT = 1e-12  # variance at or below which a vector counts as constant
+
+
+def correlation_loss(similarities: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
     """One minus the Pearson correlation of similarities and labels over the batch.
+
+    A batch where either is constant (one row always is) has no correlation: the loss is 1 and its
+    gradient 0.
 
     Args:
         similarities: Predicted similarity of each row, ``(rows,)``.
         labels: Gold similarity of each row, ``(rows,)``.
         weights: How much each row counts, ``(rows,)``, above 0; all alike if None.
-        eps: Variance at or below which a vector counts as constant. A batch where either is
-            constant (one row always is) has no correlation: the loss is 1 and its gradient 0.
 
     Returns:
         A scalar in [0, 2].
@@ -104,7 +106,7 @@ def correlation_loss(
     y = _centred(labels, shares)
     variance_x = _weighted_mean(x.square(), shares)
     variance_y = _weighted_mean(y.square(), shares)
-    varies = (variance_x > eps) & (variance_y > eps)
+    varies = (variance_x > _CONSTANT) & (variance_y > _CONSTANT)
     # The inner `where` keeps sqrt away from 0, whose infinite slope would turn the unused branch
     # of the outer one into NaN gradients.
     scale = torch.where(varies, variance_x * variance_y, torch.ones_like(variance_x)).sqrt()
@@ -254,6 +256,9 @@ def pair_order_loss(high: Tensor, low: Tensor, *, scale: float = 20.0) -> Tensor
     return F.softplus(scale * (low - high)).mean()
 
 
+_LEAST_GAP = 0.2  # labels that differ by this or less are taken for equal
+
+
 def ranking_loss(
     similarities: Tensor,
     labels: Tensor,
@@ -262,7 +267,6 @@ def ranking_loss(
     *,
     scale: float = 10.0,
     margin: float = 0.1,
-    least_gap: float = 0.2,
 ) -> Tensor:
     """Logistic loss on the order of rows that have something in common.
 
@@ -279,7 +283,6 @@ def ranking_loss(
         weights: How much each row counts, ``(rows,)``, above 0; all alike if None.
         scale: Inverse temperature, above 0.
         margin: How far apart the two are to be.
-        least_gap: Labels that differ by this or less are taken for equal.
 
     Returns:
         The weighted mean over the comparisons, a scalar; 0 when there are none.
@@ -293,7 +296,7 @@ def ranking_loss(
     high = torch.cat([one for one, _ in pairs])  # (comparisons,)
     low = torch.cat([two for _, two in pairs])  # (comparisons,)
     gaps = labels[high] - labels[low]
-    wide = gaps > least_gap
+    wide = gaps > _LEAST_GAP
     if not bool(wide.any()):
         return 0.0 * similarities.sum()
     high, low, gaps = high[wide], low[wide], gaps[wide]

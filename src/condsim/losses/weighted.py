@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -82,7 +81,7 @@ class WeightedSumLoss(nn.Module):
 
     def get_config_dict(self) -> dict[str, Any]:
         """Settings shown on the model card."""
-        return {"weights": self.weights, **asdict(self.options)}
+        return {"weights": self.weights, **self.options.model_dump()}
 
 
 class CCLLoss(WeightedSumLoss):
@@ -223,7 +222,7 @@ class MixedLoss(nn.Module):
 
     def get_config_dict(self) -> dict[str, Any]:
         """Settings shown on the model card."""
-        return {"parts": self.parts, **asdict(self.options)}
+        return {"parts": self.parts, **self.options.model_dump()}
 
     def _terms(
         self, vectors: Tensor, part: Mapping[str, Tensor], weights: Mapping[str, float]
@@ -398,4 +397,4 @@ class CrossEncoderSimilarityLoss(nn.Module):
 
     def get_config_dict(self) -> dict[str, Any]:
         """Settings shown on the model card."""
-        return {"weights": self.weights, **asdict(self.options)}
+        return {"weights": self.weights, **self.options.model_dump()}

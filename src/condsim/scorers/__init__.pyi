@@ -68,7 +68,6 @@ from .settings import (
     Kind as Kind,
     Settings as Settings,
     model_folder as model_folder,
-    packaged_folder as packaged_folder,
     revision_of as revision_of,
 )
 from .trained import (

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from condsim.errors import ModelError
 from condsim.files import write_text
-from condsim.types import FloatArray
+from condsim.types import Float64Array, FloatArray
 
 FILE_NAME = "applicability.json"
 """Where a model folder keeps its head."""
@@ -24,8 +24,6 @@ PROBE = ("A man throws a ball to a dog.", "number of people")
 """Sentence and condition whose embedding shows whether a head and a model belong together."""
 
 _NEAR = 0.98  # cosine of the probes: int8 and float32 of one model are nearer, other models are not
-
-Float64Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from condsim.errors import InputError, ModelError
-from condsim.types import FloatArray
+from condsim.types import Float64Array, FloatArray
 
 _TILT = 0.02  # share of a straight line mixed in, so that no stretch of the map is flat
 
@@ -143,10 +143,9 @@ def fit_calibration(raw: ArrayLike, gold: ArrayLike, *, knots: int = 16) -> Cali
     return Calibration(tuple(at.tolist()), tuple(score.tolist()))
 
 
-_Floats = NDArray[np.float64]
-
-
-def _bins(x: _Floats, y: _Floats, knots: int) -> tuple[_Floats, _Floats, _Floats]:
+def _bins(
+    x: Float64Array, y: Float64Array, knots: int
+) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Means of x and y and the row count of each of at most ``knots`` equally filled bins."""
     edges = np.unique(np.quantile(x, np.arange(1, knots) / knots))  # equal x share a bin
     bin_of = np.searchsorted(edges, x, side="right")  # (n,)
@@ -158,8 +157,8 @@ def _bins(x: _Floats, y: _Floats, knots: int) -> tuple[_Floats, _Floats, _Floats
 
 
 def _pool_adjacent_violators(
-    centres: _Floats, means: _Floats, counts: _Floats
-) -> tuple[_Floats, _Floats]:
+    centres: Float64Array, means: Float64Array, counts: Float64Array
+) -> tuple[Float64Array, Float64Array]:
     """Weighted isotonic regression; each pool becomes one point at its weighted centre."""
     pools: list[tuple[float, float, float]] = []  # count, sum of centres, sum of means
     for centre, mean, count in zip(centres, means, counts, strict=True):

@@ -47,7 +47,7 @@ def check_precision(precision: str) -> None:
 
 
 def transformer_scorer(
-    model: str, *, pooling: Pooling = "mean", name: str | None = None, device: str | None = None
+    model: str, *, pooling: Pooling = "mean", device: str | None = None
 ) -> EncoderScorer:
     """Makes a scorer of an encoder that was never trained for similarity.
 
@@ -56,7 +56,6 @@ def transformer_scorer(
             model, of which the transformer alone is taken.
         pooling: ``mean`` over the tokens of the last layer, the special ones too; ``cls``, the
             first token; or another of `condsim.encoders.Pooling`.
-        name: Short name, shown in tables; made of the two by default.
         device: Where torch runs; it chooses if None.
 
     Returns:
@@ -73,7 +72,7 @@ def transformer_scorer(
     encoder.eval()
     if device is not None:
         encoder = encoder.to(device)
-    return EncoderScorer(encoder, name=name or f"{pooling}:{Path(model).name}")
+    return EncoderScorer(encoder, name=f"{pooling}:{Path(model).name}")
 
 
 _TOKENS = 1024  # in one batch on a processor, padding included: enough for its matrix units

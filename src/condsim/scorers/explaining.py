@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from condsim.errors import InputError, require
 from condsim.files import replacing
-from condsim.types import BoolArray, FloatArray
+from condsim.types import BoolArray, Float64Array, FloatArray
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -267,8 +266,6 @@ _MARKS = r"\s,.;:!?\"“”„«»()\[\]{}…、。\uff01\uff0c\uff1f"
 _SIGNS = "぀-ヿ㐀-鿿"  # scripts without spaces: each sign is a word
 _WORD = re.compile(rf"[{_SIGNS}]|[^{_MARKS}{_SIGNS}]+(?:[.,:][^{_MARKS}{_SIGNS}]+)*")
 
-_Floats = NDArray[np.float64]
-
 
 class Occlusion:
     """A text with subsets of its words.
@@ -303,7 +300,7 @@ class Occlusion:
         text = "".join([*parts, self.text[at:]])
         return text if text.strip() else _NOTHING
 
-    def shares(self, values: FloatArray) -> _Floats:
+    def shares(self, values: FloatArray) -> Float64Array:
         """Gives the Shapley values of the words; they add up to ``values[1] - values[0]``.
 
         Weighted least squares under that constraint (Lundberg and Lee 2017, Theorem 2), with
@@ -319,7 +316,7 @@ class Occlusion:
         gains = gains - gains[0]
         size = len(self.spans)
         if size == 1:
-            found: _Floats = gains[1:2]
+            found: Float64Array = gains[1:2]
         else:
             kept = self._kept.astype(np.float64)
             weighted = (kept * self._weights[:, None]).T  # (n, m)

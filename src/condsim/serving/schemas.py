@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, RootModel, WithJsonSchema
 
-from condsim.scorers import SAMPLES, Scale
+from condsim.scorers import SAMPLES, ExplainedText, Scale
 from condsim.settings import Settings
 
 
@@ -226,23 +226,6 @@ class ClusterAnswer(BaseModel):
     labels: list[int]
     clusters: list[dict[str, Any]]
     silhouette: float | None = None
-
-
-class Word(BaseModel):
-    """A word, where it begins and ends in the text, and what it adds to the score."""
-
-    text: str
-    start: int
-    stop: int
-    contribution: float
-
-
-class ExplainedText(BaseModel):
-    """A text with its words, and what a labelling function reads from it, if one does."""
-
-    text: str
-    words: list[Word]
-    reading: str | None = None
 
 
 class ExplainAnswer(BaseModel):

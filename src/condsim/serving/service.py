@@ -40,10 +40,9 @@ class Service:
         *,
         settings: ServingSettings,
         keys: Sequence[str],
-        name: str,
         index: Index | None,
     ) -> None:
-        self.scorer, self.settings, self.name = scorer, settings, name
+        self.scorer, self.settings, self.name = scorer, settings, scorer.name
         self.metrics = Metrics()
         self.batcher = Batcher(settings, metrics=self.metrics)
         # One function for each scale: requests with the same one share a batch.

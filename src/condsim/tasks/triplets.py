@@ -19,7 +19,7 @@ from condsim.errors import InputError
 from condsim.files import sha256_of
 from condsim.tasks.graded import compare_split
 from condsim.tasks.rows import column_names, iter_rows, stem_of, text_lines, write_records
-from condsim.types import FloatArray, IntArray, Task
+from condsim.types import IntArray, Task
 
 TRIPLET_COLUMNS = (("anchor", "positive", "negative"), ("Sentence1", "Sentence2", "Sentence3"))
 """The names of the columns: ours, and those of the released section triplets."""
@@ -78,18 +78,6 @@ class Triplets:
             labels=np.repeat(np.array([1, 0], np.float32), len(self)),
             label_range=(0.0, 1.0),
         )
-
-    def accuracy(self, scores: FloatArray) -> float:
-        """Share of the triplets whose anchor is nearer to its positive (SSBC §4.5).
-
-        Args:
-            scores: Raw similarity of each row of :meth:`pairs`, ``(2n,)``; calibrated, very low or
-                very high ones become equal.
-
-        Returns:
-            A share in [0, 1]; equal scores count as wrong.
-        """
-        return float((scores[: len(self)] > scores[len(self) :]).mean())
 
 
 def is_triplets(columns: Collection[str]) -> bool:

@@ -88,7 +88,7 @@ class ProgressCallback(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Takes the bar away."""
-        self._display.clear()
+        self._display.close()
 
 
 class InterruptCallback(TrainerCallback):

@@ -19,7 +19,7 @@ from sentence_transformers import SentenceTransformer
 
 from condsim.encoders import card_texts, cross_encoder_inputs, without_progress_bars
 from condsim.errors import InputError
-from condsim.evaluation import Report, measure, score_rows, to_markdown
+from condsim.evaluation import Report, evaluate, score_rows, to_markdown, triplet_wins
 from condsim.files import write_text
 from condsim.scorers import (
     ConditionOnlyScorer,
@@ -123,7 +123,7 @@ def write_model(
     dimension = model.get_embedding_dimension() if isinstance(model, SentenceTransformer) else None
     accuracy = {}
     if isinstance(dev, Triplets):
-        accuracy["dev_accuracy"] = round(100 * dev.accuracy(raw), 1)
+        accuracy["dev_accuracy"] = round(100 * float(triplet_wins(raw).mean()), 1)
     if float16:
         model.half()
     model.save_pretrained(str(output), create_model_card=False)
@@ -157,7 +157,7 @@ def write_model(
     # Not the calibrated scores: those are fitted to these very rows.
     values = raw if written.raw is None else written.raw
     baselines, alone = floor_of(train, pairs)
-    report = measure(
+    report = evaluate(
         replace(written, values=values), pairs, baselines=baselines, condition_only=alone
     )
     if dev.revision != train.revision:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -33,7 +33,7 @@ from condsim.encoders import (
     separator_of,
 )
 from condsim.errors import InputError
-from condsim.evaluation import pair_accuracy, spearman
+from condsim.evaluation import pair_accuracy, spearman, triplet_wins
 from condsim.losses import (
     CrossEncoderSimilarityLoss,
     LossOptions,
@@ -115,7 +115,7 @@ class DevEvaluator(BaseEvaluator):
             right = pair_accuracy(scores, high=self._pairing.high, low=self._pairing.low)
             figures["both"] = order if np.isnan(right) else (order + right) / 2
         if self._triplets:
-            figures["accuracy"] = self._triplets.accuracy(scores)
+            figures["accuracy"] = float(triplet_wins(scores).mean())
         return figures
 
 
@@ -283,7 +283,7 @@ def _loss(model: Model, recipe: Recipe) -> nn.Module:
 
 
 def _options(recipe: Recipe) -> LossOptions:
-    return LossOptions(**{one.name: getattr(recipe, one.name) for one in fields(LossOptions)})
+    return LossOptions(**{one: getattr(recipe, one) for one in LossOptions.model_fields})
 
 
 def _arguments(

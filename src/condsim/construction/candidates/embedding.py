@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from condsim.construction.candidates.items import Collection
 from condsim.errors import InputError, ModelError, require
-from condsim.files import replacing, sha256_of
+from condsim.files import packaged_folder, replacing, sha256_of
 from condsim.kept import kept_rows, sole_process
 from condsim.loading import load_encoder, load_scorer
 from condsim.progress import Progress
-from condsim.scorers import EmbeddingScorer, loading_reason, packaged_folder, revision_of
+from condsim.scorers import EmbeddingScorer, loading_reason, revision_of
 from condsim.types import FloatArray, IntArray
 
 _IMAGE_ENCODER = "sentence-transformers/clip-ViT-B-32"  # the paper does not say which size

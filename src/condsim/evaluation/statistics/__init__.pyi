@@ -2,7 +2,6 @@ from .correlation import (
     Aggregation as Aggregation,
     aggregate_spearman as aggregate_spearman,
     average_ranks as average_ranks,
-    partial_spearman as partial_spearman,
     pearson as pearson,
     spearman as spearman,
 )

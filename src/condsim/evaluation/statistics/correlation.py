@@ -69,40 +69,15 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float:
     return pearson(average_ranks(first), average_ranks(second))
 
 
-def partial_spearman(x: ArrayLike, y: ArrayLike, given: ArrayLike) -> float:
-    """Computes Spearman's correlation of x and y with ``given`` held fixed.
-
-    The ranks of ``given`` are regressed out of the ranks of x and of y. A constant ``given``
-    explains nothing, so the result is then the plain Spearman.
-
-    Args:
-        x: Finite numbers, ``(n,)``.
-        y: Finite numbers, ``(n,)``.
-        given: Finite numbers to hold fixed, ``(n,)``.
-
-    Returns:
-        The partial correlation in [-1, 1]; NaN if x or y is constant, or is fully explained by
-        ``given`` (the same order, or its mirror).
-
-    Raises:
-        InputError: If the three are not one-dimensional, of one length and finite.
-    """
-    first, second = _same_length(x, y)
-    _, third = _same_length(x, given)
-    partial = partial_correlation(
-        np.float64(spearman(first, second)),
-        np.float64(spearman(first, third)),
-        np.float64(spearman(second, third)),
-    )
-    return float(partial)
-
-
 def partial_correlation(
     xy: NDArray[np.float64] | np.float64,
     xz: NDArray[np.float64] | np.float64,
     yz: NDArray[np.float64] | np.float64,
 ) -> NDArray[np.float64]:
-    """``(r_xy - r_xz r_yz) / sqrt((1 - r_xz^2) (1 - r_yz^2))``: partial correlation given z."""
+    """``(r_xy - r_xz r_yz) / sqrt((1 - r_xz^2) (1 - r_yz^2))``: partial correlation given z.
+
+    A constant z (NaN) explains nothing; where z explains x or y in full, there is none.
+    """
     xz, yz = np.nan_to_num(xz), np.nan_to_num(yz)
     left_x, left_y = 1.0 - np.square(xz), 1.0 - np.square(yz)
     defined = (left_x > NEGLIGIBLE) & (left_y > NEGLIGIBLE)

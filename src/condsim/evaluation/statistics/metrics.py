@@ -18,12 +18,12 @@ from condsim.evaluation.statistics.resampling import (
     weighted_mean,
 )
 from condsim.tasks import pair_rows
-from condsim.types import Task
+from condsim.types import Float64Array, Task
 
 
 def pair_wins(
     scores: ArrayLike, *, high: NDArray[np.int64], low: NDArray[np.int64]
-) -> NDArray[np.float64]:
+) -> Float64Array:
     """1 where the higher-labelled row of a pair scores higher, 0.5 at a tie, else 0; ``(p,)``."""
     values = np.asarray(scores, dtype=np.float64)
     return (np.sign(values[high] - values[low]) + 1.0) / 2
@@ -48,9 +48,16 @@ def pair_accuracy(scores: ArrayLike, *, high: NDArray[np.int64], low: NDArray[np
     return float(wins.mean()) if wins.size else float("nan")
 
 
-def triplet_wins(scores: NDArray[np.floating]) -> NDArray[np.float64]:
-    """1 where an anchor is nearer to its positive, else 0; ``(n,)`` from scores ``(2 n,)``."""
-    # The pairs with the positives come first. Equal scores are wrong.
+def triplet_wins(scores: NDArray[np.floating]) -> Float64Array:
+    """Tells which anchors are nearer to their positive (SSBC §4.5).
+
+    Args:
+        scores: Raw similarity of each row of `condsim.tasks.Triplets.pairs`, ``(2n,)``; calibrated,
+            very low or very high ones become equal.
+
+    Returns:
+        1 for those that are, else 0, ``(n,)``; equal scores count as wrong.
+    """
     count = len(scores) // 2
     return (scores[:count] > scores[count:]).astype(np.float64)
 
@@ -86,7 +93,7 @@ def auroc(
         )
     ranks = ResampledRanks(np.asarray(scores, np.float64))
 
-    def statistic(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def statistic(weights: Float64Array) -> Float64Array:
         drawn = weights * positive  # (b, n)
         ones, zeros = drawn.sum(axis=1), (weights * ~positive).sum(axis=1)
         both = ones * zeros
@@ -145,7 +152,6 @@ METRICS = {
 ``pair_accuracy`` is a percentage; ``mse`` is the squared error against gold in [0, 1].
 """
 
-Float64Array = NDArray[np.float64]
 NO_ROWS: NDArray[np.int64] = np.zeros(0, np.int64)
 
 
@@ -211,7 +217,8 @@ class Metrics:
 
 
 MARGIN = 0.25
-"""How far beyond its label a similarity must be: one step of the Likert scale."""
+"""How far beyond its label a similarity must be: one step of the Likert scale. Exactly as far does
+not count."""
 
 
 @dataclass(frozen=True)
@@ -247,7 +254,7 @@ class OverEstimation:
         return self.either / self.pairs
 
 
-def over_estimation(scores: ArrayLike, task: Task, *, margin: float = MARGIN) -> OverEstimation:
+def over_estimation(scores: ArrayLike, task: Task) -> OverEstimation:
     """Counts the over-estimated pairs of a task (CCL, Appendix A, Eq. 16 and 17).
 
     Only pairs of rows whose labels differ have a positive and a negative, so only they are counted;
@@ -261,12 +268,10 @@ def over_estimation(scores: ArrayLike, task: Task, *, margin: float = MARGIN) ->
             the losses act on. A calibrated score has had its distance from gold mended. Rows
             without a label may have any value.
         task: The data; gold is its labels mapped to [0, 1].
-        margin: How far beyond gold a similarity must be, at least 0; exactly as far does not count.
 
     Raises:
         InputError: If there is no such pair or there are no conditions, the number of scores is not
-            that of the rows, a score of a pair is not finite, or the margin is below 0 or not
-            finite.
+            that of the rows, or a score of a pair is not finite.
 
     Example:
         >>> task = Task("two", "-", ("a", "a"), ("b", "b"), ("c", "d"), np.float32([4, 2]))
@@ -282,22 +287,13 @@ low_error=-0.25, margin=0.25)
         )
     pairing = pair_rows(task)
     check_pairs(pairing.pairs if task.conditions else 0, task)
-    return count_over_estimation(
-        values, task.gold, high=pairing.high, low=pairing.low, margin=margin
-    )
+    return count_over_estimation(values, task.gold, high=pairing.high, low=pairing.low)
 
 
 def count_over_estimation(
-    scores: ArrayLike,
-    gold: ArrayLike,
-    *,
-    high: NDArray[np.int64],
-    low: NDArray[np.int64],
-    margin: float = MARGIN,
+    scores: ArrayLike, gold: ArrayLike, *, high: NDArray[np.int64], low: NDArray[np.int64]
 ) -> OverEstimation:
     """Counts over-estimated pairs, given the rows of each, ``(p,)``; see `over_estimation`."""
-    if not (math.isfinite(margin) and margin >= 0):
-        raise InputError(f"The 'margin' must be a number of at least 0. Got {margin} instead.")
     errors = np.asarray(scores, np.float64) - np.asarray(gold, np.float64)  # (n,)
     above, below = errors[high], -errors[low]  # (p,); more than 0 is too far apart
     wrong = np.flatnonzero(~np.isfinite(above) | ~np.isfinite(below))
@@ -307,8 +303,8 @@ def count_over_estimation(
             f"Over-estimation needs finite scores and labels. Got others in the pair of the {rows} "
             "row; the model is damaged or its training diverged."
         )
-    equation_16 = (above > margin) & (below > 0)
-    equation_17 = (below > margin) & (above > 0)
+    equation_16 = (above > MARGIN) & (below > 0)
+    equation_17 = (below > MARGIN) & (above > 0)
     return OverEstimation(
         pairs=len(high),
         equation_16=int(equation_16.sum()),
@@ -316,7 +312,6 @@ def count_over_estimation(
         either=int((equation_16 | equation_17).sum()),
         high_error=float(above.mean()),
         low_error=-float(below.mean()),
-        margin=float(margin),
     )
 
 

@@ -18,8 +18,7 @@ from pydantic import BeforeValidator, Field
 
 from condsim.errors import InputError
 from condsim.evaluation.statistics.correlation import NEGLIGIBLE
-
-Float64Array = NDArray[np.float64]
+from condsim.types import Float64Array
 
 Statistic = Callable[[Float64Array], Float64Array]
 """Maps row weights ``(b, n)`` to values ``(..., b)``, one for each resample."""
@@ -73,25 +72,19 @@ def bootstrap(
     return np.concatenate([statistic(weights) for weights in blocks], axis=-1)
 
 
-def percentile_interval(values: Float64Array, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Computes the percentile interval of a bootstrapped statistic.
+def percentile_interval(values: Float64Array) -> tuple[float, float]:
+    """Computes the 95 % percentile interval of a bootstrapped statistic.
 
     Args:
         values: The statistic on each resample, ``(resamples,)``; NaN is left out.
-        confidence: Share of the resamples within the interval, in (0, 1).
 
     Returns:
         Lower and upper end; NaN and NaN if every value is NaN.
-
-    Raises:
-        InputError: If ``confidence`` is not in (0, 1).
     """
-    if not 0 < confidence < 1:
-        raise InputError(f"The confidence must be between 0 and 1. Got {confidence}.")
     finite = values[~np.isnan(values)]
     if finite.size == 0:
         return float("nan"), float("nan")
-    low, high = np.quantile(finite, [(1 - confidence) / 2, (1 + confidence) / 2])
+    low, high = np.quantile(finite, [0.025, 0.975])
     return float(low), float(high)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -47,7 +47,6 @@ def load_suite(
     folder: Path | str,
     suite: Suite = "sts",
     *,
-    only: Sequence[str] | None = None,
     triplets_cache: Path | None = None,
 ) -> tuple[SuiteTask, ...]:
     """Finds and loads the data sets of a suite.
@@ -57,7 +56,6 @@ def load_suite(
 
     Args:
         folder: The folder; for ``criteria`` and ``written`` also the file itself.
-        only: Keys of the data sets to load; all of the suite by default.
         triplets_cache: Folder that keeps triplets drawn from running text; None draws them anew
             each time.
 
@@ -66,19 +64,16 @@ def load_suite(
         ``condsim``); for ``all``, without.
 
     Raises:
-        InputError: If there is no such folder, it has none of the data sets, a key is unknown, a
-            subset is missing, or a file breaks a rule of its format.
+        InputError: If there is no such folder, it has none of the data sets, a subset is missing,
+            or a file breaks a rule of its format.
     """
     if suite not in get_args(Suite):
         raise unknown_name("suite", suite, get_args(Suite))
     if suite in BY_SET:
         path = Path(folder)
-        tasks = load_criteria_rows(path) if suite == "criteria" else load_written_domains(path)
-        keys = _chosen([task.key for task in tasks], only, suite)
-        return tuple(task for task in tasks if task.key in keys)
+        return load_criteria_rows(path) if suite == "criteria" else load_written_domains(path)
     there = DataFolder(Path(folder))
-    wanted = _chosen(_SUITES[suite], only, suite)
-    loaded = {key: _LOADERS[key](there, triplets_cache) for key in wanted}
+    loaded = {key: _LOADERS[key](there, triplets_cache) for key in _SUITES[suite]}
     found = tuple(task for task in loaded.values() if task is not None)
     missing = [key for key, task in loaded.items() if task is None]
     if not found:
@@ -89,14 +84,6 @@ def load_suite(
     if missing and suite != "all":
         _LOGGER.warning("%s: without %s (%s)", folder, ", ".join(missing), _looked_for(missing))
     return found
-
-
-def _chosen(keys: Sequence[str], only: Sequence[str] | None, suite: Suite) -> Sequence[str]:
-    """The keys of the data sets to load."""
-    for key in only or ():
-        if key not in keys:
-            raise unknown_name(f"data set of the suite {suite!r}", key, keys)
-    return keys if only is None else [key for key in keys if key in only]
 
 
 _Loader = Callable[[DataFolder, Path | None], SuiteTask | None]

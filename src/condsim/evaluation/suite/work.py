@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from condsim.errors import InputError, MissingExtraError
 from condsim.evaluation.measuring import check_scores, score_rows
@@ -32,12 +31,11 @@ from condsim.kept import Kept, KeptArrays, digest
 from condsim.progress import Progress
 from condsim.scorers import EmbeddingScorer, baseline, out_of_fold
 from condsim.tasks import pair_rows
-from condsim.types import FloatArray, IntArray, Scorer, Task
+from condsim.types import Float64Array, FloatArray, IntArray, Scorer, Task
 
 if TYPE_CHECKING:
     from condsim.scorers import Precision
 
-Float64Array = NDArray[np.float64]
 _CORRELATIONS = ("spearman", "pearson")
 _CONDITIONAL = ("spearman", "pair_accuracy")
 

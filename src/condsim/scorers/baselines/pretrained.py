@@ -31,12 +31,11 @@ _FEWEST = 2  # numbers of a vector; one is the header of word2vec
 class GloveScorer(EncoderScorer):
     """Cosine of the averaged word vectors of the two sentences; blind to the condition."""
 
-    def __init__(self, path: Path | str, *, name: str | None = None, batch_size: int = 256) -> None:
+    def __init__(self, path: Path | str, *, batch_size: int = 256) -> None:
         """Reads the vectors.
 
         Args:
             path: See `read_vectors`.
-            name: Short name, shown in tables; made of the file's name by default.
             batch_size: Sentences averaged at once.
 
         Raises:
@@ -54,7 +53,7 @@ class GloveScorer(EncoderScorer):
         pooling = Pooling(vectors.shape[1], pooling_mode="mean")
         super().__init__(
             library.SentenceTransformer(modules=[embeddings, pooling], device="cpu"),
-            name=name or f"glove:{path.name}",
+            name=f"glove:{path.name}",
             batch_size=batch_size,
         )
 
@@ -124,7 +123,6 @@ class BertScoreScorer:
         model: str,
         *,
         layer: int | None = None,
-        name: str | None = None,
         device: str | None = None,
         batch_size: int = 64,
     ) -> None:
@@ -134,7 +132,6 @@ class BertScoreScorer:
             model: A local folder or a Hub name of an encoder.
             layer: The layer to use, from 1. By default the one that agrees best with people
                 according to the package, which knows it for common encoders.
-            name: Short name, shown in tables; made of the model's name by default.
             device: Where torch runs; the package chooses if None.
             batch_size: Sentences encoded at once.
 
@@ -148,7 +145,7 @@ class BertScoreScorer:
         from condsim.encoders import resolve_backbone
 
         self.layer = _layer(model, layer)
-        self.name = name or f"bertscore:{Path(model).name}@{self.layer}"
+        self.name = f"bertscore:{Path(model).name}@{self.layer}"
         self._batch_size = batch_size
         self._scorer = _load(package, resolve_backbone(model), self.layer, device=device)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from condsim.errors import InputError, require
 from condsim.files import sha256_of
 from condsim.tasks import text_lines
-from condsim.types import FloatArray, IntArray
+from condsim.types import Float64Array, FloatArray, IntArray
 
 _BLOCK = 8192  # sentences of a corpus read at once
 
@@ -117,8 +117,6 @@ def _documents(source: Path | StoredTexts) -> Iterator[str]:
     for start in range(0, len(source), _BLOCK):
         yield from source.sentences(np.arange(start, min(start + _BLOCK, len(source))))
 
-
-Float64Array = NDArray[np.float64]
 
 BLOCK = 8192  # documents turned into features at once when predicting
 TOLERANCE = 1e-9  # of the residual of the normal equations, relative to its start

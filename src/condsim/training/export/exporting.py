@@ -28,7 +28,6 @@ from condsim.scorers import (
     FILE_NAME,
     MODEL_FILE,
     TOKENIZER_FILE,
-    Calibration,
     Fact,
     Settings,
     check_loaded,
@@ -96,7 +95,6 @@ def export_onnx(
     output_folder: Path | str,
     *,
     quantize: Quantize | None = "int8",
-    calibration: Calibration | None = None,
     samples: Sequence[tuple[str, str]] = SAMPLES,
     name: str | None = None,
     facts: Mapping[str, Fact] | None = None,
@@ -110,7 +108,6 @@ def export_onnx(
             order and a calibration of its own.
         output_folder: The folder to write; it is made if need be, and must not be the model's.
         quantize: ``int8`` for a quarter of the size and three times the speed, or None for float32.
-        calibration: From raw similarity to score; that of the model if None.
         samples: (sentence, condition) of texts as the model will see them, a hundred or so, on
             which the range of activations is measured. Those of the training data are best.
         name: Short name, shown in tables; that of the model if None.
@@ -147,7 +144,6 @@ def export_onnx(
     settings = replace(
         settings,
         name=name or settings.name,
-        calibration=calibration or settings.calibration,
         dimension=expected.shape[1],
         max_seq_length=model.max_seq_length,
         facts={

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, Literal, cast
+
+from pydantic import Field
 
 from condsim.errors import InputError, ModelError, require
-from condsim.evaluation import ModelResult, Report, evaluate, markdown_table
+from condsim.evaluation import ModelResult, Report, ResultFile, evaluate, markdown_table
 from condsim.files import check_folder, write_text
 from condsim.kept import locked
 from condsim.scorers import load_trained
-from condsim.settings import Settings, validated_json
+from condsim.settings import Settings
 from condsim.tasks import load_task
 from condsim.training.data import load_dev, load_train
 from condsim.training.folder import FinishedRun
@@ -24,8 +25,6 @@ from condsim.training.run import run_or_resume
 from condsim.training.saving import floor_of
 from condsim.training.sweep.spec import Point, SweepSpec, point_name, value_text
 from condsim.training.sweep.study import LOCK, STUDY, run_trials
-
-_FORMAT = 1
 
 
 class Correlations(Settings):
@@ -59,52 +58,35 @@ class SeedResult(Settings):
     figures: Correlations
 
 
-class HeldOut(Settings):
+class _Reached(ResultFile):
+    """What models of several seeds reached, and the baseline beside them."""
+
+    _kind: ClassVar[str] = "result of a sweep"
+    _again: ClassVar[str] = "Delete it and run the sweep again, or use the condsim that wrote it."
+
+    format: Literal[1] = 1
+    seeds: tuple[SeedResult, ...]
+    mean: dict[str, dict[str, float | None]]  # and ``std``, over the seeds
+    condition_only: Correlations
+    baseline: str = "condition-only"  # what that line is: word overlap of data without conditions
+
+
+class HeldOut(_Reached):
     """What the models of the best recipe reached on the held-out file."""
 
     file: str  # as the sweep names it
     revision: str  # first 12 hex digits of its SHA-256
     rows: int  # with a label
-    seeds: tuple[SeedResult, ...]
-    condition_only: Correlations
-    baseline: str = "condition-only"  # what that line is: word overlap of data without conditions
 
 
-class SweepResult(Settings):
+class SweepResult(_Reached):
     """The result of a sweep on the dev file, and on the held-out file if it names one."""
 
     name: str
     search: dict[str, Any]  # what decided the trials; see ``SweepSpec.search``
     trials: tuple[TrialResult, ...]  # the best first, those without a result last
     recipe: Recipe  # the best, with the seed that the trials had
-    seeds: tuple[SeedResult, ...]
-    condition_only: Correlations
-    baseline: str = "condition-only"  # as that of `HeldOut`
-    held_out: HeldOut | None = None  # stored in a file of its own
-
-
-Result = TypeVar("Result", HeldOut, SweepResult)
-
-
-def write_result(result: HeldOut | SweepResult, path: Path) -> None:
-    """Writes a result, with mean and deviation over the seeds, in one step."""
-    content = result.model_dump(mode="json", exclude={"held_out"})
-    whole = {"format": _FORMAT, **content, "mean": _means(result.seeds)}
-    write_text(path, json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
-
-
-def read_result(kind: type[Result], path: Path) -> Result:
-    """Reads what :func:`write_result` wrote."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read as a result of a sweep: {error}.") from error
-    if not isinstance(content, dict) or content.pop("format", None) != _FORMAT:
-        raise InputError(f"{path} is not a result of a sweep in format {_FORMAT}.")
-    content.pop("mean", None)
-    return validated_json(
-        kind, json.dumps(content).encode(), what="result of a sweep", source=str(path)
-    )
+    held_out: HeldOut | None = Field(default=None, exclude=True)  # stored in a file of its own
 
 
 def to_markdown(result: SweepResult) -> str:
@@ -141,10 +123,10 @@ def to_markdown(result: SweepResult) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _seeds_table(result: HeldOut | SweepResult) -> list[str]:
+def _seeds_table(result: _Reached) -> list[str]:
     spreads = [
         _number(one["mean"]) + ("" if one["std"] is None else f" ± {_number(one['std'])}")
-        for one in _means(result.seeds).values()
+        for one in result.mean.values()
     ]
     return markdown_table(
         ["", "Spearman", "Pearson"],
@@ -239,7 +221,7 @@ def _known(spec: SweepSpec, output: Path) -> SweepResult | None:
     held_out = _known_held_out(spec, output)
     if not path.is_file():
         return None
-    result = read_result(SweepResult, path)
+    result = SweepResult.from_json(path)
     if (result.name, result.search) != (spec.name, spec.search()):
         raise InputError(
             f"{path} is the result of another sweep, {result.name!r}, or of one with another "
@@ -255,7 +237,7 @@ def _known_held_out(spec: SweepSpec, output: Path) -> HeldOut | None:
     path = output / HELD_OUT
     if spec.test is None or not path.is_file():
         return None
-    held_out = read_result(HeldOut, path)
+    held_out = HeldOut.from_json(path)
     seeds = tuple(seed.seed for seed in held_out.seeds)
     if (held_out.file, seeds) != (spec.test, spec.seeds):
         raise InputError(
@@ -338,11 +320,11 @@ def _write(spec: SweepSpec, result: SweepResult, output: Path) -> SweepResult:
         held_out = _known_held_out(spec, output)
         if held_out is None:
             held_out = _score_held_out(spec.test, result, output)
-            write_result(held_out, output / HELD_OUT)
+            held_out.to_json(output / HELD_OUT)
         result = result.replaced(held_out=held_out)
     save_recipe(result.recipe, output / BEST)
     write_text(output / TABLE, to_markdown(result))
-    write_result(result, output / RESULT)
+    result.to_json(output / RESULT)
     return result
 
 
@@ -371,6 +353,7 @@ def _reached(folders: Mapping[int, str], reports: Sequence[Report]) -> dict[str,
     floor = reports[0].baselines[0]
     return {
         "seeds": tuple(seeds),
+        "mean": _means(seeds),
         "condition_only": Correlations.of(floor),
         "baseline": floor.name,
     }
