@@ -60,7 +60,6 @@ def test_corpus_text_file_keeps_order_documents_and_chunks(write: Write, tmp_pat
     assert corpus.documents.tolist() == [0, 0, 0, 0, 0, 1, 1]
     assert corpus.chunk_starts.tolist() == [0, 2, 4, 5, 7]  # no chunk crosses a document
     assert corpus.chunk_of(np.arange(7)).tolist() == [0, 0, 1, 1, 2, 3, 3]
-    assert corpus.document_names(np.array([1, 0])) == ["The lake", "The river"]
     assert list(corpus.chunk_texts())[2:] == [
         "Its wheel turns slowly.",
         "The lake has no bottom, people say. They are wrong about that.",
@@ -136,7 +135,6 @@ def test_corpus_one_sentence_documents_have_no_neighbours(write: Write, tmp_path
     assert all_sentences(corpus) == ["A dog runs home. It barks.", "Two cats sleep all day"]
     assert corpus.counts.single_sentence_documents == corpus.counts.chunks == 2
     assert (corpus.neighbours(np.arange(2)) == -1).all()
-    assert corpus.document_names(np.array([1])) == ["captions.tsv.gz#2"]
 
 
 def test_corpus_of_one_sentence_is_a_corpus(write: Write, tmp_path: Path) -> None:
