@@ -23,7 +23,7 @@ text, folder = map(Path, sys.argv[2:])
 if sys.argv[1] == "prepare":
     prepare_corpus([text], folder / "corpus")
 else:
-    TfidfIndex.build(Corpus.open(folder / "corpus"), folder / "index")
+    TfidfIndex.build(Corpus(folder / "corpus"), folder / "index")
 """
 
 
@@ -49,7 +49,7 @@ def run(*, quick: bool) -> list[Result]:
             step: peak_memory([sys.executable, "-c", _WORK, step, *words])
             for step in ("prepare", "index")
         }
-        counts = Corpus.open(Path(folder, "corpus")).counts
+        counts = Corpus(Path(folder, "corpus")).counts
         index = sum(file.stat().st_size for file in Path(folder, "index").iterdir())
     return [
         Result(

@@ -35,7 +35,7 @@ class FakeOrigin:
     """The corpus and index of a folder, with the fake scorer."""
 
     def __init__(self, folder: Path, *, delay: float = 0.0) -> None:
-        self.corpus = Corpus.open(folder / "corpus")
+        self.corpus = Corpus(folder / "corpus")
         self.index = TfidfIndex.build(self.corpus, folder / "index")
         self.single_index = None
         self.scorer = FakeScorer(delay=delay)

@@ -63,12 +63,12 @@ class OpenedRun:
     @cached_property
     def corpus(self) -> Corpus:
         """The sentences."""
-        return Corpus.open(self.folder / CORPUS)
+        return Corpus(self.folder / CORPUS)
 
     @cached_property
     def index(self) -> TfidfIndex:
         """The TF-IDF index of their chunks."""
-        return TfidfIndex.open(self.folder / INDEX)
+        return TfidfIndex(self.folder / INDEX)
 
     @cached_property
     def single_index(self) -> TfidfIndex | None:

@@ -79,7 +79,7 @@ def prepare_corpus(
                 _build(files, hashes, folder, settings, progress)
         found = read_manifest(output, what=WHAT)
     _check_same(found or {}, hashes, settings, output)
-    return Corpus.open(output)
+    return Corpus(output)
 
 
 def _build(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from functools import cached_property
 from itertools import pairwise
@@ -228,7 +228,15 @@ class Corpus:
     chunk_starts: IntArray
 
     def __init__(self, folder: Path) -> None:
-        """Opens a corpus; see :meth:`open`."""
+        """Opens a corpus; its text is read on demand.
+
+        Args:
+            folder: The folder that :func:`prepare_corpus` wrote.
+
+        Raises:
+            InputError: If the folder holds none, or is damaged.
+            MissingExtraError: If the ``contexts`` extra is not installed.
+        """
         manifest = need_manifest(folder, what=WHAT, version=FORMAT, made_by="prepare_corpus")
         self.folder = folder
         try:
@@ -243,22 +251,6 @@ class Corpus:
         self._texts = TextReader(folder / SENTENCES)
         if len(self.documents) != self.counts.sentences:
             raise InputError(f"{folder} is damaged: {DOCUMENTS} is of another length.")
-
-    @classmethod
-    def open(cls, folder: Path) -> Corpus:
-        """Opens a corpus; its text is read on demand.
-
-        Args:
-            folder: The folder that :func:`prepare_corpus` wrote.
-
-        Raises:
-            InputError: If the folder holds none, or is damaged.
-            MissingExtraError: If the ``contexts`` extra is not installed.
-        """
-        return cls(folder)
-
-    def __reduce__(self) -> tuple[Callable[[Path], Corpus], tuple[Path]]:
-        return Corpus, (self.folder,)
 
     def __len__(self) -> int:
         return len(self.documents)

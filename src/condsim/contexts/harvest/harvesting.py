@@ -83,7 +83,7 @@ def build_single_index(corpus: Corpus, index: Path, *, min_df: int) -> TfidfInde
 
 def open_single_index(corpus: Corpus, index: Path) -> TfidfIndex | None:
     """Opens the index of the single-sentence documents; None if there are fewer than two."""
-    return TfidfIndex.open(index / _FOLDER) if len(single_sentence_rows(corpus)) > 1 else None
+    return TfidfIndex(index / _FOLDER) if len(single_sentence_rows(corpus)) > 1 else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,7 +64,14 @@ class TfidfIndex:
     min_df: int
 
     def __init__(self, folder: Path) -> None:
-        """Opens an index; see :meth:`open`."""
+        """Opens an index.
+
+        Args:
+            folder: The folder that :meth:`build` wrote.
+
+        Raises:
+            InputError: If the folder holds none, or is damaged.
+        """
         manifest = need_manifest(
             folder, what=_WHAT, version=_FORMAT, made_by="'condsim contexts run'"
         )
@@ -91,18 +98,6 @@ class TfidfIndex:
         self._common = rows.reshape(len(common), self._chunks)  # (common, chunks)
         self._row_of_common = np.full(len(self._terms), -1, dtype=np.int32)
         self._row_of_common[common] = np.arange(len(common))
-
-    @classmethod
-    def open(cls, folder: Path) -> TfidfIndex:
-        """Opens an index.
-
-        Args:
-            folder: The folder that :meth:`build` wrote.
-
-        Raises:
-            InputError: If the folder holds none, or is damaged.
-        """
-        return cls(folder)
 
     @classmethod
     def build(
@@ -151,9 +146,6 @@ class TfidfIndex:
                 f"{', '.join(changed)}. Give another folder, or remove {folder}."
             )
         return cls(folder)
-
-    def __reduce__(self) -> tuple[Callable[[Path], TfidfIndex], tuple[Path]]:
-        return TfidfIndex, (self.folder,)
 
     def __len__(self) -> int:
         return self._chunks
