@@ -23,7 +23,8 @@ text, folder = map(Path, sys.argv[2:])
 if sys.argv[1] == "prepare":
     prepare_corpus([text], folder / "corpus")
 else:
-    TfidfIndex.build(Corpus(folder / "corpus"), folder / "index")
+    corpus = Corpus(folder / "corpus")
+    TfidfIndex.build(corpus.chunk_texts(), folder / "index", revision=corpus.revision)
 """
 
 

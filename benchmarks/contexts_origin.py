@@ -122,7 +122,9 @@ def run(*, quick: bool) -> list[Result]:
     settings = GeneratorSettings(size="tiny")
     with tempfile.TemporaryDirectory(prefix="condsim-bench-") as name:
         corpus, origin = _corpus(Path(name), rows=2_000 if quick else 20_000)
-        index = TfidfIndex.build(corpus, Path(name, "index"))
+        index = TfidfIndex.build(
+            corpus.chunk_texts(), Path(name, "index"), revision=corpus.revision
+        )
         models, vocabulary = _generators(corpus, Path(name), settings)
         pairs = _pairs(corpus, count)
         generators = GeneratorScorer(models, vocabulary, corpus, settings)

@@ -36,7 +36,9 @@ class FakeOrigin:
 
     def __init__(self, folder: Path, *, delay: float = 0.0) -> None:
         self.corpus = Corpus(folder / "corpus")
-        self.index = TfidfIndex.build(self.corpus, folder / "index")
+        self.index = TfidfIndex.build(
+            self.corpus.chunk_texts(), folder / "index", revision=self.corpus.revision
+        )
         self.single_index = None
         self.scorer = FakeScorer(delay=delay)
 

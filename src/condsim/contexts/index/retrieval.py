@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,17 +30,6 @@ _FORMAT = 1
 _OFTEN = 1_000  # chunks between two reports of progress
 _SCORES = 1 << 25  # scores held at once by each thread: 128 MiB
 _BLOCK = 1 << 13  # chunks whose common terms are multiplied at once, to stay in the cache
-
-
-class Chunks(Protocol):
-    """What an index is built of: a ``Corpus``, or another source of chunks."""
-
-    @property
-    def revision(self) -> str:
-        """A hash of the content."""
-
-    def chunk_texts(self) -> Iterator[str]:
-        """The chunks in order."""
 
 
 class TfidfIndex:
@@ -102,20 +90,23 @@ class TfidfIndex:
     @classmethod
     def build(
         cls,
-        corpus: Chunks,
+        texts: Iterable[str],
         folder: Path,
         *,
+        revision: str,
         min_df: int = 2,
         may_be_empty: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> TfidfIndex:
-        """Builds the index of a corpus, or opens the existing one.
+        """Builds an index of the chunks of a corpus, or opens the existing one.
 
-        Chunks are read once, as a stream. Memory holds the distinct words and some hundred
+        Texts are read once, as a stream. Memory holds the distinct words and some hundred
         megabytes of entries; the disk, while it is built, ten bytes for each distinct term of each
         chunk beside the index.
 
         Args:
+            texts: The chunks in order, such as ``corpus.chunk_texts()``.
+            revision: That of the corpus: a folder with the index of another one is refused.
             min_df: Fewest chunks of a term. With 1 the index is about twice as large, for terms
                 that find one chunk each.
             may_be_empty: Whether an index in which nothing can be found is allowed.
@@ -128,13 +119,13 @@ class TfidfIndex:
         """
         if min_df < 1:
             raise InputError(f"'min_df' must be 1 or more. Got {min_df}.")
-        wanted = {"revision": corpus.revision, "min_df": min_df}
+        wanted = {"revision": revision, "min_df": min_df}
         found = read_manifest(folder, what=_WHAT)
         if found is None:
             with build_once(folder, what=_WHAT) as partial:
                 if partial is not None:
-                    texts = _count(corpus.chunk_texts(), progress or (lambda chunks: None))
-                    counts = build_index(texts, partial, min_df=min_df)
+                    counted = _count(texts, progress or (lambda chunks: None))
+                    counts = build_index(counted, partial, min_df=min_df)
                     if not may_be_empty:
                         _check(counts, min_df)
                     values = {"format": _FORMAT, **wanted, "counts": counts}
@@ -241,7 +232,7 @@ def best(scores: FloatArray, top_n: int) -> tuple[IntArray, FloatArray]:
     return found, scores[found]
 
 
-def _count(texts: Iterator[str], progress: Callable[[int], None]) -> Iterator[str]:
+def _count(texts: Iterable[str], progress: Callable[[int], None]) -> Iterator[str]:
     """Passes texts on and reports their number."""
     number = 0
     for number, text in enumerate(texts, start=1):
