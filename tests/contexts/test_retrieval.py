@@ -84,17 +84,16 @@ def test_index_finds_the_chunk_of_its_own_sentence(index: TfidfIndex, small_corp
     assert len(index) == small_corpus.counts.chunks == 60
 
 
-def test_search_batches_and_threads_find_the_same(
+def test_search_batches_find_the_same(
     index: TfidfIndex, small_corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sentences = small_corpus.sentences(np.arange(30))
     whole = index.search(sentences, top_n=10)
     monkeypatch.setattr("condsim.contexts.index.retrieval._SCORES", 60 * 4)
-    for threads in (1, 3):
-        parts = index.search(sentences, top_n=10, threads=threads)
-        for (one, scores), (two, others) in zip(whole, parts, strict=True):
-            np.testing.assert_allclose(scores, others, atol=1e-6)
-            assert one[0] == two[0]
+    parts = index.search(sentences, top_n=10)
+    for (one, scores), (two, others) in zip(whole, parts, strict=True):
+        np.testing.assert_allclose(scores, others, atol=1e-6)
+        assert one[0] == two[0]
     assert index.search([]) == []
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +27,7 @@ from condsim.types import FloatArray, IntArray
 _WHAT = "TF-IDF index"
 _FORMAT = 1
 _OFTEN = 1_000  # chunks between two reports of progress
-_SCORES = 1 << 25  # scores held at once by each thread: 128 MiB
+_SCORES = 1 << 25  # scores held at once: 128 MiB
 _BLOCK = 1 << 13  # chunks whose common terms are multiplied at once, to stay in the cache
 
 
@@ -142,14 +141,13 @@ class TfidfIndex:
         return self._chunks
 
     def search(
-        self, sentences: Sequence[str], *, top_n: int = 20_000, threads: int = 1
+        self, sentences: Sequence[str], *, top_n: int = 20_000
     ) -> list[tuple[IntArray, FloatArray]]:
         """Finds the chunks most like each sentence.
 
         Args:
             sentences: The sentences; hundreds at once are faster than one by one.
             top_n: Most chunks of a sentence.
-            threads: Threads that search; each holds up to 128 MiB of scores.
 
         Returns:
             For each sentence its chunks and their scores in (0, 1], both ``(k,)`` with
@@ -157,18 +155,24 @@ class TfidfIndex:
             share no term are never among them: a sentence without known terms has none.
 
         Raises:
-            InputError: If ``top_n`` or ``threads`` is below 1.
+            InputError: If ``top_n`` is below 1.
         """
-        for name, value in (("top_n", top_n), ("threads", threads)):
-            if value < 1:
-                raise InputError(f"'{name}' must be 1 or more. Got {value}.")
-        share = max(1, -(-len(sentences) // threads))
-        shares = [sentences[begin : begin + share] for begin in range(0, len(sentences), share)]
-        if len(shares) < 2:
-            return [found for part in shares for found in self._search(part, top_n)]
-        with ThreadPoolExecutor(threads) as pool:
-            parts = pool.map(self._search, shares, [top_n] * len(shares))
-            return [found for part in parts for found in part]
+        if top_n < 1:
+            raise InputError(f"'top_n' must be 1 or more. Got {top_n}.")
+        if not len(sentences):
+            return []
+        # Batch by batch, each as large as the memory for scores allows.
+        batches = -(-len(sentences) // max(1, _SCORES // max(1, self._chunks)))
+        size = -(-len(sentences) // batches)
+        memory = np.empty((size, self._chunks), dtype=np.float32)  # once: new pages are slow
+        found = []
+        for begin in range(0, len(sentences), size):
+            vectors = self._terms.vectors(sentences[begin : begin + size]).tocoo()
+            scores = memory[: vectors.shape[0]]
+            self._score_common(vectors, scores)
+            self._add_rare(vectors, scores)
+            found += [best(row, top_n) for row in scores]
+        return found
 
     def likeness(self, sentence: str, others: Sequence[str]) -> FloatArray:
         """Compares sentences by the words and bigrams they share.
@@ -182,20 +186,6 @@ class TfidfIndex:
         """
         vectors = self._terms.vectors([sentence, *others])
         found: FloatArray = vectors[1:] @ vectors[:1].toarray()[0]
-        return found
-
-    def _search(self, sentences: Sequence[str], top_n: int) -> list[tuple[IntArray, FloatArray]]:
-        """Searches batch by batch, each as large as the memory for scores allows."""
-        batches = -(-len(sentences) // max(1, _SCORES // max(1, self._chunks)))
-        size = -(-len(sentences) // batches)
-        memory = np.empty((size, self._chunks), dtype=np.float32)  # once: new pages are slow
-        found = []
-        for begin in range(0, len(sentences), size):
-            vectors = self._terms.vectors(sentences[begin : begin + size]).tocoo()
-            scores = memory[: vectors.shape[0]]
-            self._score_common(vectors, scores)
-            self._add_rare(vectors, scores)
-            found += [best(row, top_n) for row in scores]
         return found
 
     def _score_common(self, vectors: sparse.coo_array, scores: FloatArray) -> None:
