@@ -22,6 +22,7 @@ from condsim.contexts import (
     GeneratorTask,
     OriginScorer,
     PairTerms,
+    ScoringSettings,
     Selection,
     TfidfIndex,
     Weights,
@@ -184,8 +185,8 @@ def _pairs(corpus: Corpus, count: int) -> list[tuple[str, str]]:
 def _origin(
     corpus: Corpus, index: TfidfIndex, terms: ContextTerms | OneByOne, selection: Selection
 ) -> OriginScorer:
-    weights = Weights(coherence=0)
-    return OriginScorer(corpus, index, terms, selection=selection, weights=weights, center="none")
+    scoring = ScoringSettings(weights=Weights(coherence=0), center="none")
+    return OriginScorer(corpus, index, terms, scoring=scoring, selection=selection)
 
 
 def _timed(origin: OriginScorer, pairs: Sequence[tuple[str, str]]) -> tuple[list[PairTerms], float]:

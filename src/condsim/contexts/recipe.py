@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from condsim.contexts.corpus import SPECIAL_TOKENS
 from condsim.contexts.harvest import HarvestSettings
-from condsim.contexts.scoring import Selection, Weights
+from condsim.contexts.scoring import ScoringSettings, Selection
 from condsim.contexts.settings import CoherenceSettings, CorpusSettings, GeneratorSettings
 from condsim.errors import InputError
 from condsim.settings import Settings, override, read_mapping, validated, write_mapping
@@ -38,20 +38,6 @@ class IndexSettings(Settings):
     what = "index"
 
     min_df: Annotated[int, Field(ge=1)] = 2  # fewest chunks of a term
-
-
-class ScoringSettings(Settings):
-    """The origin score."""
-
-    what = "scoring"
-
-    # What is taken off the scores (`condsim.contexts.Center`).
-    center: Literal["none", "context", "pmi"] = "pmi"
-    # Contexts that a sentence's mean is taken over, and sentences that a context's is.
-    references: Annotated[int, Field(ge=1)] = 8
-    weights: Weights = Weights()  # λ1 to λ4 of Eq. 3
-    batch_size: Annotated[int, Field(ge=1)] = 64  # pairs scored together; no score depends on it
-    memory_gb: Annotated[float, Field(ge=0)] = 2.0  # of encoder states kept; likewise
 
 
 class SurrogateSettings(Settings):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeVar
+from typing import Annotated, Literal, Protocol, TypeVar
 
 import numpy as np
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from condsim.contexts.coherence import CoherenceScorer
 from condsim.contexts.corpus import Corpus
@@ -186,6 +186,20 @@ less the sentence's mean over reference contexts, log p(c< | s, c>) less the con
 reference sentences. What is left is near the pointwise mutual information of sentence and context,
 which is 0 where they have nothing to do with each other.
 """
+
+
+class ScoringSettings(Settings):
+    """What decides the origin score (SSBC §3.3), and how fast it is computed."""
+
+    what = "scoring"
+
+    center: Center = "pmi"
+    # Contexts that a sentence's mean is taken over, and sentences that a context's is.
+    references: Annotated[int, Field(ge=1)] = 8
+    weights: Weights = Weights()  # λ1 to λ4 of Eq. 3
+    batch_size: Annotated[int, Field(ge=1)] = 64  # pairs scored together; no score depends on it
+    memory_gb: Annotated[float, Field(ge=0)] = 2.0  # of encoder states kept; likewise
+
 
 OF_SENTENCES = ("coherence", "centre")
 """The terms that are the probability of the sentence; the others are that of the context."""

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from condsim.contexts.corpus import Corpus, near_duplicate_key, spans
 from condsim.contexts.index import TfidfIndex
-from condsim.contexts.scoring.equations import Center, TermScorer, Weights, context_scores
+from condsim.contexts.scoring.equations import ScoringSettings, TermScorer, Weights, context_scores
 from condsim.settings import Settings
 from condsim.types import BoolArray, FloatArray, IntArray
 
@@ -250,48 +250,40 @@ class Cost:
         return text if self.seconds is None else f"{text}, about {_duration(self.seconds)}"
 
 
+_TOKENS = 25.0  # of a target, about
+
+
 def cost_of(
-    *,
-    sentences: int,
-    pairs: int,
-    corpus: int,
-    selection: Selection,
-    weights: Weights,
-    center: Center,
-    references: int,
-    tokens_per_sequence: float,
+    *, sentences: int, pairs: int, corpus: int, selection: Selection, scoring: ScoringSettings
 ) -> Cost:
     """Counts the work of scoring pairs.
 
     Args:
         sentences: Distinct sentences among the pairs.
         corpus: Sentences of the corpus, which bounds the contexts there are.
-        weights: λ of Eq. 3: terms of weight 0 cost nothing.
-        center: What is taken off the scores (`condsim.contexts.Center`).
-        references: Sentences or contexts that a mean is taken over.
-        tokens_per_sequence: Mean length of a target.
+        scoring: Weights, centring and references; terms of weight 0 cost nothing.
 
     Returns:
         The cost, without a time.
     """
-    generated = set(weights.used) - {"coherence"}
+    generated = set(scoring.weights.used) - {"coherence"}
     models = len(generated)
     chosen_from = selection.size
     if selection.strategy != "random":
         chosen_from = round(selection.candidates * selection.size)
     choice = sentences * min(chosen_from, corpus)
     crosswise = 2 * pairs * min(selection.size, corpus)
-    of_contexts = references * min(sentences * selection.size, corpus)
+    of_contexts = scoring.references * min(sentences * selection.size, corpus)
     means = {"none": 0, "context": models * of_contexts}
     sides = len(generated - {"centre"})
-    means["pmi"] = sides * of_contexts + (models - sides) * references * sentences
-    sequences = models * (choice + crosswise) + means[center]
+    means["pmi"] = sides * of_contexts + (models - sides) * scoring.references * sentences
+    sequences = models * (choice + crosswise) + means[scoring.center]
     return Cost(
         pairs=pairs,
         contexts=2 * min(selection.size, corpus),
         models=models,
         sequences=sequences,
-        tokens=round(sequences * tokens_per_sequence),
+        tokens=round(sequences * _TOKENS),
     )
 
 
