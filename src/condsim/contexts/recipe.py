@@ -41,26 +41,20 @@ class IndexSettings(Settings):
 
 
 class SurrogateSettings(Settings):
-    """The encoder that learns the harvested scores (SSBC §3.4, §5.6).
-
-    Attributes:
-        encoder: ``bi-encoder``: the Siamese structure; ``cross-encoder``: the BERT-style one.
-        backbone: Hub name or folder to start from; None for a small Transformer from scratch with
-            the tokenizer of the corpus.
-        width: Size of the states when from scratch.
-        layers: Layers when from scratch.
-        embeddings: What token embeddings start as when from scratch: ``corpus``, which gives tokens
-            of similar company similar vectors, or ``random``.
-        train: Keys of the training recipe to set (`condsim.training.Recipe`), such as ``epochs``.
-    """
+    """The encoder that learns the harvested scores (SSBC §3.4, §5.6)."""
 
     what = "surrogate"
 
-    encoder: Literal["bi-encoder", "cross-encoder"] = "bi-encoder"
+    encoder: Literal["bi-encoder", "cross-encoder"] = "bi-encoder"  # Siamese, or BERT-style
+    # Hub name or folder to start from; None for a small Transformer from scratch with the tokenizer
+    # of the corpus.
     backbone: str | None = None
-    width: Annotated[int, Field(ge=1)] = 256
-    layers: Annotated[int, Field(ge=1)] = 4
+    width: Annotated[int, Field(ge=1)] = 256  # of the states when from scratch
+    layers: Annotated[int, Field(ge=1)] = 4  # when from scratch
+    # What token embeddings start as when from scratch; of the corpus, tokens of similar company
+    # have similar vectors.
     embeddings: Literal["corpus", "random"] = "corpus"
+    # Keys of the training recipe to set (`condsim.training.Recipe`), such as `epochs`.
     train: dict[str, Any] = Field(default_factory=dict)
 
     @property

@@ -207,19 +207,12 @@ OF_SENTENCES = ("coherence", "centre")
 
 @dataclass(frozen=True, eq=False)
 class PairTerms:
-    """The terms of Eq. 3 for both sentences of a pair, in the contexts C_s1 and C_s2 together.
+    """The terms of Eq. 3 for both sentences of a pair, in the contexts C_s1 and C_s2 together."""
 
-    Attributes:
-        first: Terms of sentence 1 by name, each ``(k,)``.
-        second: Terms of sentence 2, each ``(k,)``.
-        means: Mean term of each context over the reference sentences, each ``(k,)``; of the terms
-            that the centring takes it off.
-        alone: Mean term of sentence 1 and of sentence 2 over the reference contexts, each ``(2,)``;
-            likewise.
-    """
-
-    first: Mapping[str, FloatArray]
-    second: Mapping[str, FloatArray]
+    first: Mapping[str, FloatArray]  # terms of sentence 1 by name, each (k,)
+    second: Mapping[str, FloatArray]  # terms of sentence 2, each (k,)
+    # Means of the terms that the centring takes them off: of each context over the reference
+    # sentences, each (k,), and of sentence 1 and sentence 2 over the reference contexts, each (2,).
     means: Mapping[str, FloatArray] = field(default_factory=dict)
     alone: Mapping[str, FloatArray] = field(default_factory=dict)
 
