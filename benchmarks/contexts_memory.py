@@ -23,7 +23,8 @@ text, folder = map(Path, sys.argv[2:])
 if sys.argv[1] == "prepare":
     prepare_corpus([text], folder / "corpus")
 else:
-    TfidfIndex.build(Corpus.open(folder / "corpus"), folder / "index")
+    corpus = Corpus(folder / "corpus")
+    TfidfIndex.build(corpus.chunk_texts(), folder / "index", revision=corpus.revision)
 """
 
 
@@ -49,7 +50,7 @@ def run(*, quick: bool) -> list[Result]:
             step: peak_memory([sys.executable, "-c", _WORK, step, *words])
             for step in ("prepare", "index")
         }
-        counts = Corpus.open(Path(folder, "corpus")).counts
+        counts = Corpus(Path(folder, "corpus")).counts
         index = sum(file.stat().st_size for file in Path(folder, "index").iterdir())
     return [
         Result(

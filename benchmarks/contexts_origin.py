@@ -22,6 +22,7 @@ from condsim.contexts import (
     GeneratorTask,
     OriginScorer,
     PairTerms,
+    ScoringSettings,
     Selection,
     TfidfIndex,
     Weights,
@@ -122,7 +123,9 @@ def run(*, quick: bool) -> list[Result]:
     settings = GeneratorSettings(size="tiny")
     with tempfile.TemporaryDirectory(prefix="condsim-bench-") as name:
         corpus, origin = _corpus(Path(name), rows=2_000 if quick else 20_000)
-        index = TfidfIndex.build(corpus, Path(name, "index"))
+        index = TfidfIndex.build(
+            corpus.chunk_texts(), Path(name, "index"), revision=corpus.revision
+        )
         models, vocabulary = _generators(corpus, Path(name), settings)
         pairs = _pairs(corpus, count)
         generators = GeneratorScorer(models, vocabulary, corpus, settings)
@@ -182,8 +185,8 @@ def _pairs(corpus: Corpus, count: int) -> list[tuple[str, str]]:
 def _origin(
     corpus: Corpus, index: TfidfIndex, terms: ContextTerms | OneByOne, selection: Selection
 ) -> OriginScorer:
-    weights = Weights(coherence=0)
-    return OriginScorer(corpus, index, terms, selection=selection, weights=weights, center="none")
+    scoring = ScoringSettings(weights=Weights(coherence=0), center="none")
+    return OriginScorer(corpus, index, terms, scoring=scoring, selection=selection)
 
 
 def _timed(origin: OriginScorer, pairs: Sequence[tuple[str, str]]) -> tuple[list[PairTerms], float]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from benchmarks.result import Result
 from condsim.contexts import TfidfIndex
 from condsim.types import FloatArray, IntArray
 
-__all__ = ["BAR", "TextChunks", "check_equal", "run"]
+__all__ = ["BAR", "check_equal", "run"]
 
 BAR = 5.0
 
@@ -32,23 +31,6 @@ _MIN_DF = 2
 _TOLERANCE = 2e-6  # of a cosine: both sides add float32 numbers, in other orders
 
 Found = list[tuple[IntArray, FloatArray]]
-
-
-@dataclass(frozen=True)
-class TextChunks:
-    """Chunks in memory, which an index can be built of.
-
-    Attributes:
-        texts: They.
-        revision: Always empty.
-    """
-
-    texts: Sequence[str]
-    revision: str = ""
-
-    def chunk_texts(self) -> Iterator[str]:
-        """The chunks in order."""
-        return iter(self.texts)
 
 
 def run(*, quick: bool) -> list[Result]:
@@ -72,7 +54,7 @@ def run(*, quick: bool) -> list[Result]:
     note = f"{count:,} chunks of {_CHUNK_SENTENCES} of {origin}"
     with tempfile.TemporaryDirectory(prefix="condsim-bench-") as folder:
         index, ours = _timed(
-            lambda: TfidfIndex.build(TextChunks(texts), Path(folder, "index"), min_df=_MIN_DF)
+            lambda: TfidfIndex.build(texts, Path(folder, "index"), revision="", min_df=_MIN_DF)
         )
         vectorizer = TfidfVectorizer(ngram_range=(1, 2), min_df=_MIN_DF, dtype=np.float32)
         matrix, theirs = _timed(lambda: vectorizer.fit_transform(texts))

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 
 from condsim.contexts import (
-    TOKENS,
     Center,
     ContextsRecipe,
     Cost,
@@ -156,16 +155,12 @@ def expected_cost(measurement: Measurement, center: Center) -> Cost | None:
         sentences = expected_distinct(2 * pairs, of=_UNBOUNDED)
     elif measurement.part != "origin":
         return None
-    scoring = recipe.scoring
     return cost_of(
         sentences=sentences,
         pairs=pairs,
         corpus=_UNBOUNDED,
         selection=recipe.selection,
-        weights=scoring.weights,
-        center=center,
-        references=scoring.references,
-        tokens_per_sequence=TOKENS,
+        scoring=recipe.scoring.replaced(center=center),
     )
 
 

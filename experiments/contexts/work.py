@@ -320,7 +320,7 @@ def _scorer(run: Measurement) -> Scorer:
     if run.how.scorer == "surrogate":
         return load_scorer(run.part_folder / SURROGATE)
     if run.how.scorer == "tfidf-cosine":
-        return TfIdfCosineScorer(idf_from=Corpus.open(run.part_folder / CORPUS))
+        return TfIdfCosineScorer(idf_from=Corpus(run.part_folder / CORPUS))
     return WordOverlapScorer()
 
 

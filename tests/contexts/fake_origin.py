@@ -35,8 +35,10 @@ class FakeOrigin:
     """The corpus and index of a folder, with the fake scorer."""
 
     def __init__(self, folder: Path, *, delay: float = 0.0) -> None:
-        self.corpus = Corpus.open(folder / "corpus")
-        self.index = TfidfIndex.build(self.corpus, folder / "index")
+        self.corpus = Corpus(folder / "corpus")
+        self.index = TfidfIndex.build(
+            self.corpus.chunk_texts(), folder / "index", revision=self.corpus.revision
+        )
         self.single_index = None
         self.scorer = FakeScorer(delay=delay)
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import pickle
 from collections.abc import Callable
 from pathlib import Path
 
@@ -60,7 +59,6 @@ def test_corpus_text_file_keeps_order_documents_and_chunks(write: Write, tmp_pat
     assert corpus.documents.tolist() == [0, 0, 0, 0, 0, 1, 1]
     assert corpus.chunk_starts.tolist() == [0, 2, 4, 5, 7]  # no chunk crosses a document
     assert corpus.chunk_of(np.arange(7)).tolist() == [0, 0, 1, 1, 2, 3, 3]
-    assert corpus.document_names(np.array([1, 0])) == ["The lake", "The river"]
     assert list(corpus.chunk_texts())[2:] == [
         "Its wheel turns slowly.",
         "The lake has no bottom, people say. They are wrong about that.",
@@ -107,12 +105,6 @@ def test_corpus_many_batches_read_as_one(
     assert " ".join(corpus.chunk_texts()) == " ".join(texts)
 
 
-def test_corpus_pickled_opens_again(small_corpus: Corpus) -> None:
-    again = pickle.loads(pickle.dumps(small_corpus))
-    assert again.revision == small_corpus.revision
-    assert again.sentences(np.array([7])) == small_corpus.sentences(np.array([7]))
-
-
 def test_corpus_dropped_sentences_are_counted_by_reason(write: Write, tmp_path: Path) -> None:
     text = (
         "Too short. There are 12 apples on the tree. THERE are 7 apples, on the tree! "
@@ -136,7 +128,6 @@ def test_corpus_one_sentence_documents_have_no_neighbours(write: Write, tmp_path
     assert all_sentences(corpus) == ["A dog runs home. It barks.", "Two cats sleep all day"]
     assert corpus.counts.single_sentence_documents == corpus.counts.chunks == 2
     assert (corpus.neighbours(np.arange(2)) == -1).all()
-    assert corpus.document_names(np.array([1])) == ["captions.tsv.gz#2"]
 
 
 def test_corpus_of_one_sentence_is_a_corpus(write: Write, tmp_path: Path) -> None:
@@ -239,20 +230,20 @@ def test_corpus_folder_of_something_else_is_refused(write: Write, tmp_path: Path
     with pytest.raises(InputError, match="is a file"):
         prepare_corpus([write(RIVERS)], tmp_path / "full" / "letter.txt")
     with pytest.raises(InputError, match="holds no corpus; make it with prepare_corpus"):
-        Corpus.open(tmp_path / "missing")
+        Corpus(tmp_path / "missing")
 
 
 def test_corpus_damaged_is_an_error(write: Write, tmp_path: Path) -> None:
     prepare_corpus([write(RIVERS)], tmp_path / "corpus")
     (tmp_path / "corpus" / "sentences.arrow").write_bytes(b"nothing")
     with pytest.raises(InputError, match=r"damaged: cannot read sentences\.arrow"):
-        Corpus.open(tmp_path / "corpus")
+        Corpus(tmp_path / "corpus")
     (tmp_path / "corpus" / "documents.npy").unlink()
     with pytest.raises(InputError, match=r"damaged: cannot read documents\.npy"):
-        Corpus.open(tmp_path / "corpus")
+        Corpus(tmp_path / "corpus")
     (tmp_path / "corpus" / "manifest.json").write_text("{")
     with pytest.raises(InputError, match=r"manifest\.json"):
-        Corpus.open(tmp_path / "corpus")
+        Corpus(tmp_path / "corpus")
 
 
 @pytest.mark.parametrize(
@@ -286,4 +277,4 @@ def test_corpus_of_another_format_is_an_error(write: Write, tmp_path: Path) -> N
     path = tmp_path / "corpus" / "manifest.json"
     path.write_text(path.read_text().replace('"format": 1', '"format": 2'))
     with pytest.raises(InputError, match="made by another version of condsim"):
-        Corpus.open(tmp_path / "corpus")
+        Corpus(tmp_path / "corpus")

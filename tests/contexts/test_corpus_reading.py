@@ -10,18 +10,18 @@ from condsim.contexts import CorpusSettings
 from condsim.contexts.corpus import find_inputs, read_paragraphs
 from condsim.errors import InputError
 
-Read = Callable[..., list[tuple[int, str, str]]]
+Read = Callable[..., list[tuple[int, str]]]
 
 
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
-    def read_files(files: dict[str, str | bytes], **settings: object) -> list[tuple[int, str, str]]:
+    def read_files(files: dict[str, str | bytes], **settings: object) -> list[tuple[int, str]]:
         paths = []
         for name, content in files.items():
             paths.append(tmp_path / name)
             paths[-1].write_bytes(content if isinstance(content, bytes) else content.encode())
         known = CorpusSettings(**settings)  # type: ignore[arg-type]
-        return [part[:3] for part in read_paragraphs(find_inputs(paths), known)]
+        return [part[:2] for part in read_paragraphs(find_inputs(paths), known)]
 
     return read_files
 
@@ -29,25 +29,25 @@ def read(tmp_path: Path) -> Read:
 def test_read_text_without_titles_blank_lines_end_documents(read: Read) -> None:
     parts = read({"a.txt": "\ufeffone\r\ntwo\r\n\r\n\r\nthree", "b.txt": "four\n"})
     assert parts == [
-        (0, "a.txt#1", "one"),
-        (0, "a.txt#1", "two"),
-        (1, "a.txt#2", "three"),
-        (2, "b.txt#1", "four"),
+        (0, "one"),
+        (0, "two"),
+        (1, "three"),
+        (2, "four"),
     ]
 
 
 def test_read_text_with_titles_only_these_begin_documents(read: Read) -> None:
     text = " = First = \n\n one\n\n = = Part = = \n\n two\n\n = Empty = \n = Last = \n\n a = b\n"
     assert read({"wiki.txt": text}) == [
-        (0, "First", "one"),
-        (0, "First", "two"),
-        (1, "Last", "a = b"),
+        (0, "one"),
+        (0, "two"),
+        (1, "a = b"),
     ]
 
 
 def test_read_text_a_file_a_document(read: Read) -> None:
     files = {"a.txt": "one\n\n= Title =\ntwo\n", "b.txt": "three\n\nfour"}
-    assert [(number, text) for number, _, text in read(files, documents="file")] == [
+    assert read(files, documents="file") == [
         (0, "one"),
         (0, "two"),
         (1, "three"),
@@ -58,10 +58,10 @@ def test_read_text_a_file_a_document(read: Read) -> None:
 def test_read_jsonl_rows_are_documents(read: Read) -> None:
     rows = '{"text": "one\\ntwo", "id": 7}\n\n{"text": "== x ==\\n\\nthree"}\n{"text": ""}\n'
     assert read({"a.jsonl.gz": gzip.compress(rows.encode())}) == [
-        (0, "7", "one"),
-        (0, "7", "two"),
-        (1, "a.jsonl.gz#2", "three"),
-        (2, "a.jsonl.gz#3", ""),
+        (0, "one"),
+        (0, "two"),
+        (1, "three"),
+        (2, ""),
     ]
 
 
@@ -72,9 +72,9 @@ def test_read_parquet_rows_are_documents(read: Read, tmp_path: Path) -> None:
     parquet.write_table(table, tmp_path / "made.parquet")
     files: dict[str, str | bytes] = {"a.parquet": (tmp_path / "made.parquet").read_bytes()}
     assert read(files, text_field="body") == [
-        (0, "a", "one"),
-        (1, "a.parquet#2", "two"),
-        (1, "a.parquet#2", "three"),
+        (0, "one"),
+        (1, "two"),
+        (1, "three"),
     ]
     with pytest.raises(InputError, match=r"column 'text' is missing; found 'body', 'id'"):
         read(files)
@@ -83,7 +83,7 @@ def test_read_parquet_rows_are_documents(read: Read, tmp_path: Path) -> None:
 def test_read_tsv_column_is_named(read: Read) -> None:
     rows = "id\tsentence\n1\tone\n2\ttwo\n"
     parts = read({"a.tsv": rows}, caption_field="sentence")
-    assert parts == [(0, "a.tsv#1", "one"), (1, "a.tsv#2", "two")]
+    assert parts == [(0, "one"), (1, "two")]
     with pytest.raises(InputError, match=r"column 'caption' is missing; found 'id', 'sentence'"):
         read({"a.tsv": rows})
 

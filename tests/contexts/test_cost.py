@@ -3,7 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.contexts.scoring import Cost, Selection, Weights, cost_of, expected_distinct
+from condsim.contexts.scoring import (
+    Cost,
+    ScoringSettings,
+    Selection,
+    Weights,
+    cost_of,
+    expected_distinct,
+)
 
 
 def cost(**options: object) -> Cost:
@@ -12,19 +19,18 @@ def cost(**options: object) -> Cost:
         "pairs": 6,
         "corpus": 1_000,
         "selection": Selection(size=20, candidates=3),
-        "weights": Weights(),
-        "center": "context",
-        "references": 4,
-        "tokens_per_sequence": 10,
     }
-    return cost_of(**{**given, **options})
+    scoring = {"center": "context", "references": 4}
+    for key, value in options.items():
+        (given if key in given else scoring)[key] = value
+    return cost_of(**given, scoring=ScoringSettings(**scoring))
 
 
 def test_cost_counts_choice_crosswise_and_means():
     found = cost()
     # 10 sentences x 60 candidates, 6 pairs x 2 x 20 crosswise, 10 x 20 contexts x 4 references.
     assert found.sequences == 3 * (600 + 240 + 800)
-    assert found.tokens == 10 * found.sequences
+    assert found.tokens == 25 * found.sequences
     assert (found.pairs, found.contexts, found.models) == (6, 40, 3)
 
 
@@ -64,7 +70,7 @@ def test_cost_says_its_time_in_the_unit_that_suits(seconds: float, text: str):
 
 
 def test_cost_that_was_not_timed_says_no_time():
-    assert str(cost()).endswith("sequences of 49,200 tokens in all")
+    assert str(cost()).endswith("sequences of 123,000 tokens in all")
 
 
 def test_expected_distinct_is_the_mean_of_draws():

@@ -45,12 +45,15 @@ def folders(small_corpus, tmp_path_factory):
     return folder
 
 
+@pytest.fixture(autouse=True)
+def in_float32(monkeypatch):
+    monkeypatch.setattr("condsim.contexts.generator.scorer.uses_bfloat16", lambda _: False)
+
+
 @pytest.mark.parametrize(("models", "encoder"), KINDS)
 def test_scores_equal_those_one_by_one(folders, small_corpus, models, encoder, monkeypatch):
     monkeypatch.setattr("condsim.contexts.generator.scorer._SLAB", 32 * 4)
-    scorer = GeneratorScorer.open(
-        folders / f"{models}-{encoder}", small_corpus, precision="float32"
-    )
+    scorer = GeneratorScorer.open(folders / f"{models}-{encoder}", small_corpus)
     parts = scorer._models, scorer._vocabulary, small_corpus, scorer._settings
     wanted = OneByOne(*parts).terms(SENTENCES, CENTRES, GENERATOR_TASKS)
     together = scorer.scores(GENERATOR_TASKS, SENTENCES, CENTRES)
@@ -105,7 +108,7 @@ def test_scores_are_the_same_whatever_states_are_kept(folders, small_corpus, enc
     found = []
     for memory_gb in (0, 32 * 4 * 50 / 1e9, 1):  # none, 50 tokens, all
         scorer = GeneratorScorer.open(
-            folders / f"three-{encoder}", small_corpus, precision="float32", memory_gb=memory_gb
+            folders / f"three-{encoder}", small_corpus, memory_gb=memory_gb
         )
         found += [scores(scorer, "centre", SENTENCES, CENTRES) for _ in range(2)]
         for store in scorer._stores.values():
@@ -139,11 +142,10 @@ def test_scores_nothing_to_score_is_empty(folders, small_corpus):
     assert np.isnan(only_nan[0]).all()
 
 
-def test_scores_bfloat16_is_near_float32(folders, small_corpus):
-    one, other = (
-        GeneratorScorer.open(folders / "three-apart", small_corpus, precision=precision)
-        for precision in ("float32", "bfloat16")
-    )
+def test_scores_bfloat16_is_near_float32(folders, small_corpus, monkeypatch):
+    one = GeneratorScorer.open(folders / "three-apart", small_corpus)
+    monkeypatch.setattr("condsim.contexts.generator.scorer.uses_bfloat16", lambda _: True)
+    other = GeneratorScorer.open(folders / "three-apart", small_corpus)
     for task in ("centre", "left", "right"):
         full, low = (scores(scorer, task, SENTENCES, CENTRES) for scorer in (one, other))
         for its, mine in zip(full, low, strict=True):

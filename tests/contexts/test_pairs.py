@@ -146,7 +146,9 @@ def test_draw_pair_drawn_twice_is_there_once():
 
 
 def test_draw_on_a_real_corpus(small_corpus, tmp_path):
-    index = TfidfIndex.build(small_corpus, tmp_path / "index")
+    index = TfidfIndex.build(
+        small_corpus.chunk_texts(), tmp_path / "index", revision=small_corpus.revision
+    )
     one = PairDrawer(small_corpus, index).draw(0, 400)
     assert set(one.splits.tolist()) == {TRAIN, DEV, TEST}
     assert (np.bincount(one.kinds) > 50).all()
@@ -182,7 +184,9 @@ def captions(tmp_path) -> Corpus:
 
 
 def test_draw_documents_of_one_sentence_have_partners_among_themselves(captions, tmp_path):
-    index = TfidfIndex.build(captions, tmp_path / "index", min_df=1)
+    index = TfidfIndex.build(
+        captions.chunk_texts(), tmp_path / "index", revision=captions.revision, min_df=1
+    )
     singles = build_single_index(captions, tmp_path / "index", min_df=2)
     assert len(singles) == 200
     one = PairDrawer(captions, index, singles, mix=PairMix(tfidf=0.5, document=0.5, random=0)).draw(

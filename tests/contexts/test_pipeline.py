@@ -184,7 +184,7 @@ def test_opened_run_evaluation_that_was_killed_goes_on(copy, tmp_path):
     folder, recipe = copy
     small = recipe.replaced(scoring=recipe.scoring.replaced(batch_size=2))
     save_contexts_recipe(small, folder / "contexts.yaml")
-    corpus = Corpus.open(folder / "corpus")
+    corpus = Corpus(folder / "corpus")
     first, second = corpus.sentences(range(0, 60)), corpus.sentences(range(60, 120))
     data = tmp_path / "sts-dev.csv"
     known = ("main-news", "days", "2026")
@@ -381,7 +381,7 @@ def test_pipeline_recipe_may_change_as_long_as_nothing_was_made_by_it(tmp_path):
     with pytest.raises(InputError, match=r"The corpus is empty"):
         make(tmp_path / "run", recipe_of(text), "corpus")
     make(tmp_path / "run", recipe_of(text, **{"corpus.min_words": 1}), "corpus")
-    assert len(Corpus.open(tmp_path / "run" / "corpus")) == 2
+    assert len(Corpus(tmp_path / "run" / "corpus")) == 2
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import math
-import pickle
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,18 +14,11 @@ from condsim.errors import InputError
 pytest.importorskip("filelock")
 
 
-@dataclass(frozen=True)
-class Texts:
-    texts: Sequence[str]
-    revision: str = "1"
-
-    def chunk_texts(self) -> Iterator[str]:
-        return iter(self.texts)
-
-
 @pytest.fixture
 def index(small_corpus: Corpus, tmp_path: Path) -> TfidfIndex:
-    return TfidfIndex.build(small_corpus, tmp_path / "index")
+    return TfidfIndex.build(
+        small_corpus.chunk_texts(), tmp_path / "index", revision=small_corpus.revision
+    )
 
 
 def random_texts(count: int, *, seed: int = 0, words: int = 120) -> list[str]:
@@ -42,7 +32,9 @@ def random_texts(count: int, *, seed: int = 0, words: int = 120) -> list[str]:
 
 
 def test_index_scores_match_hand_worked_value(tmp_path: Path) -> None:
-    index = TfidfIndex.build(Texts(["red fox", "red red owl", "cat"]), tmp_path / "i", min_df=1)
+    index = TfidfIndex.build(
+        ["red fox", "red red owl", "cat"], tmp_path / "i", revision="1", min_df=1
+    )
     ((chunks, scores),) = index.search(["red bird"])
     # red is in 2 of 3 chunks, every other term in 1; bird is unknown, so the query is red alone.
     red, rare = math.log(4 / 3) + 1, math.log(4 / 2) + 1
@@ -67,7 +59,7 @@ def test_index_scores_equal_scikit_learn(
     monkeypatch.setattr("condsim.contexts.index.building._BLOCK", 100)
     monkeypatch.setattr("condsim.contexts.index.retrieval._BLOCK", 64)
     texts, queries = random_texts(300), [*random_texts(20, seed=1, words=130), "", "a zz"]
-    index = TfidfIndex.build(Texts(texts), tmp_path / "index", min_df=min_df)
+    index = TfidfIndex.build(texts, tmp_path / "index", revision="1", min_df=min_df)
     vectorizer = text.TfidfVectorizer(ngram_range=(1, 2), min_df=min_df)
     matrix = vectorizer.fit_transform(texts)
     expected = (vectorizer.transform(queries) @ matrix.T).toarray()
@@ -92,17 +84,16 @@ def test_index_finds_the_chunk_of_its_own_sentence(index: TfidfIndex, small_corp
     assert len(index) == small_corpus.counts.chunks == 60
 
 
-def test_search_batches_and_threads_find_the_same(
+def test_search_batches_find_the_same(
     index: TfidfIndex, small_corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sentences = small_corpus.sentences(np.arange(30))
     whole = index.search(sentences, top_n=10)
     monkeypatch.setattr("condsim.contexts.index.retrieval._SCORES", 60 * 4)
-    for threads in (1, 3):
-        parts = index.search(sentences, top_n=10, threads=threads)
-        for (one, scores), (two, others) in zip(whole, parts, strict=True):
-            np.testing.assert_allclose(scores, others, atol=1e-6)
-            assert one[0] == two[0]
+    parts = index.search(sentences, top_n=10)
+    for (one, scores), (two, others) in zip(whole, parts, strict=True):
+        np.testing.assert_allclose(scores, others, atol=1e-6)
+        assert one[0] == two[0]
     assert index.search([]) == []
 
 
@@ -121,7 +112,7 @@ def test_best_of_equal_scores_takes_the_earlier_chunk() -> None:
 
 
 def test_index_of_one_chunk_is_an_index(tmp_path: Path) -> None:
-    index = TfidfIndex.build(Texts(["one red fox"]), tmp_path / "index", min_df=1)
+    index = TfidfIndex.build(["one red fox"], tmp_path / "index", revision="1", min_df=1)
     ((chunks, scores),) = index.search(["One red fox!"])
     assert chunks.tolist() == [0]
     np.testing.assert_allclose(scores, [1], rtol=1e-6)
@@ -131,7 +122,7 @@ def test_index_too_many_words_are_left_out_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("condsim.contexts.index.building._MOST_WORDS", 2)
-    TfidfIndex.build(Texts(["one two six", "six one two"]), tmp_path / "index", min_df=1)
+    TfidfIndex.build(["one two six", "six one two"], tmp_path / "index", revision="1", min_df=1)
     manifest = (tmp_path / "index" / "manifest.json").read_text()
     assert '"words_left_out": 2' in manifest
     assert '"bigrams": 1' in manifest
@@ -140,37 +131,36 @@ def test_index_too_many_words_are_left_out_and_counted(
 
 def test_index_same_corpus_is_opened_and_another_refused(tmp_path: Path) -> None:
     texts = ["one two", "one two"]
-    TfidfIndex.build(Texts(texts), tmp_path / "index")
-    again = TfidfIndex.build(Texts([]), tmp_path / "index")  # not read
+    TfidfIndex.build(texts, tmp_path / "index", revision="1")
+    again = TfidfIndex.build([], tmp_path / "index", revision="1")  # not read
     assert len(again) == 2
-    assert len(pickle.loads(pickle.dumps(again))) == 2
     with pytest.raises(InputError, match=r"another corpus or other settings: revision is '1'"):
-        TfidfIndex.build(Texts(texts, revision="2"), tmp_path / "index")
+        TfidfIndex.build(texts, tmp_path / "index", revision="2")
     with pytest.raises(InputError, match="min_df is 2, not 1"):
-        TfidfIndex.build(Texts(texts), tmp_path / "index", min_df=1)
+        TfidfIndex.build(texts, tmp_path / "index", revision="1", min_df=1)
 
 
 def test_index_bad_input_is_an_error(tmp_path: Path, index: TfidfIndex) -> None:
     with pytest.raises(InputError, match="No word is in 2 chunks or more of the 1"):
-        TfidfIndex.build(Texts(["one two"]), tmp_path / "few")
+        TfidfIndex.build(["one two"], tmp_path / "few", revision="1")
     with pytest.raises(InputError, match="holds no context"):
-        TfidfIndex.build(Texts([]), tmp_path / "few")
+        TfidfIndex.build([], tmp_path / "few", revision="1")
     assert not (tmp_path / "few").exists()
     with pytest.raises(InputError, match=r"'min_df' must be 1 or more. Got 0\."):
-        TfidfIndex.build(Texts([]), tmp_path / "few", min_df=0)
+        TfidfIndex.build([], tmp_path / "few", revision="1", min_df=0)
     with pytest.raises(InputError, match=r"'top_n' must be 1 or more. Got 0\."):
         index.search(["x"], top_n=0)
     with pytest.raises(InputError, match="holds no TF-IDF index"):
-        TfidfIndex.open(tmp_path / "missing")
+        TfidfIndex(tmp_path / "missing")
 
 
 def test_index_damaged_is_an_error(index: TfidfIndex) -> None:
     np.save(index.folder / "weights.npy", np.zeros(3, dtype=np.float32))
     with pytest.raises(InputError, match="damaged: its files do not belong together"):
-        TfidfIndex.open(index.folder)
+        TfidfIndex(index.folder)
     (index.folder / "words.txt").write_text("one\n")
     with pytest.raises(InputError, match="damaged: its files do not hold the same terms"):
-        TfidfIndex.open(index.folder)
+        TfidfIndex(index.folder)
 
 
 def test_index_does_not_find_documents_of_one_sentence(tmp_path: Path) -> None:
@@ -182,20 +172,23 @@ def test_index_does_not_find_documents_of_one_sentence(tmp_path: Path) -> None:
         [captions, text], tmp_path / "corpus", settings=CorpusSettings(chunk_sentences=2)
     )
     assert corpus.has_context.tolist() == [False, False, True, True, True]
-    index = TfidfIndex.build(corpus, tmp_path / "index", min_df=1)
+    index = TfidfIndex.build(
+        corpus.chunk_texts(), tmp_path / "index", revision=corpus.revision, min_df=1
+    )
     found = {int(chunk) for chunks, _ in index.search(["dog cat beach sofa"]) for chunk in chunks}
     assert found == {2, 3}
-    alone = TfidfIndex.build(
-        prepare_corpus([text], tmp_path / "alone", settings=CorpusSettings(chunk_sentences=2)),
-        tmp_path / "i",
-        min_df=1,
+    text_alone = prepare_corpus(
+        [text], tmp_path / "alone", settings=CorpusSettings(chunk_sentences=2)
     )
+    alone = TfidfIndex.build(text_alone.chunk_texts(), tmp_path / "i", revision="1", min_df=1)
     (_, scores), (_, wanted) = index.search(["dog park"])[0], alone.search(["dog park"])[0]
     np.testing.assert_allclose(scores, wanted, rtol=1e-6)  # as if the captions were not there
 
 
 def test_likeness_match_hand_worked_value(tmp_path: Path) -> None:
-    index = TfidfIndex.build(Texts(["red fox", "red red owl", "cat"]), tmp_path / "i", min_df=1)
+    index = TfidfIndex.build(
+        ["red fox", "red red owl", "cat"], tmp_path / "i", revision="1", min_df=1
+    )
     likeness = index.likeness("red owl", ["red fox", "Owl!", "bird", "red owl bird"])
     red, rare = math.log(4 / 3) + 1, math.log(4 / 2) + 1
     square = red**2 + 2 * rare**2  # of red, owl and "red owl", as of red, fox and "red fox"

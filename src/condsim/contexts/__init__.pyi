@@ -35,13 +35,13 @@ from .recipe import (
 )
 from .run import STAGES as STAGES, Pipeline as Pipeline, Stage as Stage
 from .scoring import (
-    TOKENS as TOKENS,
     Center as Center,
     ContextTerms as ContextTerms,
     Cost as Cost,
     FittedWeights as FittedWeights,
     OriginScorer as OriginScorer,
     PairTerms as PairTerms,
+    ScoringSettings as ScoringSettings,
     Selection as Selection,
     Weights as Weights,
     cost_of as cost_of,

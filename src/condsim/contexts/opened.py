@@ -63,12 +63,12 @@ class OpenedRun:
     @cached_property
     def corpus(self) -> Corpus:
         """The sentences."""
-        return Corpus.open(self.folder / CORPUS)
+        return Corpus(self.folder / CORPUS)
 
     @cached_property
     def index(self) -> TfidfIndex:
         """The TF-IDF index of their chunks."""
-        return TfidfIndex.open(self.folder / INDEX)
+        return TfidfIndex(self.folder / INDEX)
 
     @cached_property
     def single_index(self) -> TfidfIndex | None:
@@ -105,11 +105,8 @@ class OpenedRun:
             self.corpus,
             self.index,
             ContextTerms(coherence, generators),
+            scoring=scoring,
             selection=self.recipe.selection,
-            weights=scoring.weights,
-            center=scoring.center,
-            references=scoring.references,
-            batch_size=scoring.batch_size,
             name=f"{self.recipe.name} origin",
             revision=self._revision,
             kept=KeptScores(self.folder / SCORED, self._revision),

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from condsim.contexts.corpus import SPECIAL_TOKENS
 from condsim.contexts.harvest import HarvestSettings
-from condsim.contexts.scoring import Selection, Weights
+from condsim.contexts.scoring import ScoringSettings, Selection
 from condsim.contexts.settings import CoherenceSettings, CorpusSettings, GeneratorSettings
 from condsim.errors import InputError
 from condsim.settings import Settings, override, read_mapping, validated, write_mapping
@@ -40,41 +40,21 @@ class IndexSettings(Settings):
     min_df: Annotated[int, Field(ge=1)] = 2  # fewest chunks of a term
 
 
-class ScoringSettings(Settings):
-    """The origin score."""
-
-    what = "scoring"
-
-    # What is taken off the scores (`condsim.contexts.Center`).
-    center: Literal["none", "context", "pmi"] = "pmi"
-    # Contexts that a sentence's mean is taken over, and sentences that a context's is.
-    references: Annotated[int, Field(ge=1)] = 8
-    weights: Weights = Weights()  # λ1 to λ4 of Eq. 3
-    batch_size: Annotated[int, Field(ge=1)] = 64  # pairs scored together; no score depends on it
-    memory_gb: Annotated[float, Field(ge=0)] = 2.0  # of encoder states kept; likewise
-
-
 class SurrogateSettings(Settings):
-    """The encoder that learns the harvested scores (SSBC §3.4, §5.6).
-
-    Attributes:
-        encoder: ``bi-encoder``: the Siamese structure; ``cross-encoder``: the BERT-style one.
-        backbone: Hub name or folder to start from; None for a small Transformer from scratch with
-            the tokenizer of the corpus.
-        width: Size of the states when from scratch.
-        layers: Layers when from scratch.
-        embeddings: What token embeddings start as when from scratch: ``corpus``, which gives tokens
-            of similar company similar vectors, or ``random``.
-        train: Keys of the training recipe to set (`condsim.training.Recipe`), such as ``epochs``.
-    """
+    """The encoder that learns the harvested scores (SSBC §3.4, §5.6)."""
 
     what = "surrogate"
 
-    encoder: Literal["bi-encoder", "cross-encoder"] = "bi-encoder"
+    encoder: Literal["bi-encoder", "cross-encoder"] = "bi-encoder"  # Siamese, or BERT-style
+    # Hub name or folder to start from; None for a small Transformer from scratch with the tokenizer
+    # of the corpus.
     backbone: str | None = None
-    width: Annotated[int, Field(ge=1)] = 256
-    layers: Annotated[int, Field(ge=1)] = 4
+    width: Annotated[int, Field(ge=1)] = 256  # of the states when from scratch
+    layers: Annotated[int, Field(ge=1)] = 4  # when from scratch
+    # What token embeddings start as when from scratch; of the corpus, tokens of similar company
+    # have similar vectors.
     embeddings: Literal["corpus", "random"] = "corpus"
+    # Keys of the training recipe to set (`condsim.training.Recipe`), such as `epochs`.
     train: dict[str, Any] = Field(default_factory=dict)
 
     @property

@@ -156,8 +156,9 @@ class Pipeline:
         folder, least = self.folder / INDEX, self.recipe.index.min_df
         total = self.corpus.counts.chunks
         made = TfidfIndex.build(
-            self.corpus,
+            self.corpus.chunk_texts(),
             folder,
+            revision=self.corpus.revision,
             min_df=least,
             progress=lambda chunks: self._progress(INDEX, chunks, total),
         )

@@ -21,34 +21,24 @@ HOW_TO_SPLIT = (  # a text into documents, for errors
 
 
 class CorpusSettings(Settings):
-    """What decides how a corpus comes out, beside its input files.
-
-    Attributes:
-        language: ISO 639 code of the language, for the sentence splitter.
-        chunk_sentences: Sentences in a chunk; the last chunk of a document may be shorter.
-        min_words: Fewest words of a sentence, words being what white space separates.
-        max_words: Most words of a sentence.
-        max_words_total: Take documents in an order shuffled by ``seed`` until they have this many
-            words, as read; None for all. A smaller corpus holds a part of a larger one's documents.
-        seed: Seed of that order.
-        documents: What a document of a text file is: ``blank-line`` (documents are separated by
-            blank lines, or begin at title lines ``= Title =`` alone where a file has some) or
-            ``file``.
-        text_field: Name of the text in JSONL and Parquet.
-        caption_field: Name of the column of TSV that holds one sentence a row.
-    """
+    """What decides how a corpus comes out, beside its input files."""
 
     what = "corpus"
 
-    language: str = "en"
+    language: str = "en"  # ISO 639 code, for the sentence splitter
+    # Sentences in a chunk; the last chunk of a document may be shorter.
     chunk_sentences: Annotated[int, Field(ge=1)] = 10
-    min_words: Annotated[int, Field(ge=1)] = 3
-    max_words: Annotated[int, Field(ge=1)] = 60
+    min_words: Annotated[int, Field(ge=1)] = 3  # of a sentence, as white space separates them
+    max_words: Annotated[int, Field(ge=1)] = 60  # likewise
+    # Take documents in an order shuffled by `seed` until they have this many words, as read; None
+    # for all. A smaller corpus holds a part of a larger one's documents.
     max_words_total: Annotated[int, Field(ge=1)] | None = None
     seed: Annotated[int, Field(ge=0)] = 0
+    # What a document of a text file is; `blank-line`: documents are separated by blank lines, or
+    # begin at title lines `= Title =` alone where a file has some.
     documents: Literal["blank-line", "file"] = "blank-line"
-    text_field: str = "text"
-    caption_field: str = "caption"
+    text_field: str = "text"  # name of the text in JSONL and Parquet
+    caption_field: str = "caption"  # name of the column of TSV that holds one sentence a row
 
     @model_validator(mode="after")
     def _fits_together(self) -> CorpusSettings:

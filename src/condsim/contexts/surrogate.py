@@ -138,16 +138,8 @@ def new_backbone(
     """
     if folder.is_dir():
         return folder
-    tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-        tokenizer_file=str(vocabulary.folder / "tokenizer.json"),
-        pad_token="<pad>",
-        cls_token="<s>",
-        sep_token="<sep>",
-        bos_token="<s>",
-        eos_token="</s>",
-        mask_token="<mask>",
-        model_max_length=MAX_TOKENS,
-        model_input_names=["input_ids", "attention_mask"],
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(
+        vocabulary.folder, model_max_length=MAX_TOKENS
     )
     config = BertConfig(
         vocab_size=len(tokenizer),

@@ -51,8 +51,8 @@ def prepare_corpus(
     - ``.txt``: every line is a paragraph, so text wrapped at a line's width must be unwrapped
       first. ``= Title =`` begins a document, lines such as ``== Heading ==`` are left out. In a
       file without titles a blank line ends a document, or with ``documents="file"`` nothing does.
-    - ``.jsonl`` and ``.parquet``: a document a row, its text in ``text_field``, its name in ``id``
-      if there is one; the lines of a text are its paragraphs.
+    - ``.jsonl`` and ``.parquet``: a document a row, its text in ``text_field``; the lines of a
+      text are its paragraphs.
     - ``.tsv``: a header, then a row for each document of one sentence, in ``caption_field``.
 
     Sentences too short or long, of control characters or without a letter or digit, and those of
@@ -79,7 +79,7 @@ def prepare_corpus(
                 _build(files, hashes, folder, settings, progress)
         found = read_manifest(output, what=WHAT)
     _check_same(found or {}, hashes, settings, output)
-    return Corpus.open(output)
+    return Corpus(output)
 
 
 def _build(
@@ -131,7 +131,7 @@ def _taken_documents(
     if settings.max_words_total is None:
         return None
     sizes: list[int] = []
-    for document, _, text, _ in read_paragraphs(files, settings):
+    for document, text, _ in read_paragraphs(files, settings):
         if document >= len(sizes):
             sizes += [0] * (document + 1 - len(sizes))
         sizes[document] += len(text.split())

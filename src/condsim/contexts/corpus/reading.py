@@ -19,7 +19,7 @@ from condsim.tasks import iter_rows, shown, text_lines
 SUFFIXES = (".txt", ".txt.gz", ".jsonl", ".jsonl.gz", ".tsv", ".tsv.gz", ".parquet")
 """Names of input files end in one of these."""
 
-_TITLE = re.compile(r"= ([^=].*) =")
+_TITLE = re.compile(r"= [^=].* =")
 _HEADING = re.compile(r"(==+|= =).*=")
 _OFTEN = 1 << 20  # bytes between two reports of progress
 _PARQUET_RATIO = 3  # text to file size, about
@@ -29,13 +29,11 @@ class Paragraph(NamedTuple):
     """A paragraph of a document."""
 
     document: int  # from 0 over all input files
-    name: str  # of the document: its title or id, or its file and number
     text: str  # may be empty
     is_sentence: bool = False  # whether it must not be split
 
 
-# What one file's reader yields: number of the document within the file, its name, text.
-_Part = tuple[int, str | None, str]
+_Part = tuple[int, str]  # number of the document within the file, text
 
 
 def find_inputs(inputs: Sequence[Path]) -> list[Path]:
@@ -106,9 +104,8 @@ def read_paragraphs(files: Sequence[Path], settings: CorpusSettings) -> Iterator
         kind, number = _suffix(path).removesuffix(".gz"), -1
         if not path.stat().st_size:
             continue
-        for number, name, text in (_read_text if kind == ".txt" else _read_rows)(path, settings):
-            name = name or f"{path.name}#{number + 1}"
-            yield Paragraph(base + number, name, text, is_sentence=kind == ".tsv")
+        for number, text in (_read_text if kind == ".txt" else _read_rows)(path, settings):
+            yield Paragraph(base + number, text, is_sentence=kind == ".tsv")
         base += number + 1
 
 
@@ -118,23 +115,22 @@ def _suffix(path: Path) -> str:
 
 
 def _read_text(path: Path, settings: CorpusSettings) -> Iterator[_Part]:
-    number, name, titled = -1, None, False
-    inside = False
+    number, inside, titled = -1, False, False
     if settings.documents == "file":
         number, inside, titled = 0, True, True  # no line ends the document
     for line in text_lines(path):
         text = line.strip()
         if not text:
             inside = inside and titled
-        elif text[0] == "=" and (title := _TITLE.fullmatch(text)):
+        elif text[0] == "=" and _TITLE.fullmatch(text):
             if settings.documents == "blank-line":
                 # The document begins with its first paragraph: one of a title alone is none.
-                name, titled, inside = title[1], True, False
+                titled, inside = True, False
         elif text[0] == "=" and _HEADING.fullmatch(text):
             continue
         else:
             number, inside = number + (not inside), True
-            yield number, name, text
+            yield number, text
 
 
 def _is_heading(line: str) -> bool:
@@ -145,14 +141,14 @@ def _read_rows(path: Path, settings: CorpusSettings) -> Iterator[_Part]:
     """The lines of the text of each row, without headings; a row that has none is empty."""
     captions = _suffix(path).startswith(".tsv")
     column = settings.caption_field if captions else settings.text_field
-    for row in iter_rows(path, columns=[column], optional=[] if captions else ["id"]):
-        text, name = row.cells[column], row.cells.get("id")
+    for row in iter_rows(path, columns=[column]):
+        text = row.cells[column]
         if not isinstance(text, str):
             raise InputError(f"{row.place(column)}: must be a text, got {shown(text)}.")
         lines = [text] if captions else filter(None, map(str.strip, text.split("\n")))
         kept = [line for line in lines if captions or not _is_heading(line)]
         for line in kept or [""]:
-            yield row.number - 1, None if name is None else str(name), line
+            yield row.number - 1, line
 
 
 _NO_LETTER = re.compile(r"[\W_]+")
@@ -165,7 +161,6 @@ class Sentence(NamedTuple):
     """A sentence on its way into the corpus."""
 
     document: int  # number among those read
-    name: str  # of the document
     text: str  # runs of white space made one space
     words: int  # their number
     key: bytes  # see `near_duplicate_key`
@@ -199,7 +194,7 @@ def _sentences(
     """The sentences that break no rule by themselves; counts the others."""
     from sentencex import segment
 
-    for document, name, paragraph, is_sentence in paragraphs:
+    for document, paragraph, is_sentence in paragraphs:
         for part in [paragraph] if is_sentence else segment(settings.language, paragraph):
             words = part.split()
             if not words:
@@ -209,7 +204,7 @@ def _sentences(
             if reason:
                 counts.dropped[reason] += 1
             else:
-                yield Sentence(document, name, text, len(words), key)
+                yield Sentence(document, text, len(words), key)
 
 
 def _judge(text: str, words: int, settings: CorpusSettings) -> tuple[str, bytes]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from functools import cached_property
 from itertools import pairwise
@@ -141,7 +141,6 @@ class TextReader:
 
 
 SENTENCES = "sentences.arrow"
-NAMES = "names.arrow"
 DOCUMENTS = "documents.npy"
 CHUNK_STARTS = "chunk_starts.npy"
 WHAT = "corpus"
@@ -161,7 +160,6 @@ class CorpusWriter:
         self._document_size = 0
         self._chunk_size = 0
         self._sentences = files.enter_context(TextWriter(folder / SENTENCES))
-        self._names = files.enter_context(TextWriter(folder / NAMES))
         self._documents = files.enter_context(ArrayWriter(folder / DOCUMENTS, np.int32))
         self._chunks = files.enter_context(ArrayWriter(folder / CHUNK_STARTS, np.int64))
 
@@ -176,11 +174,10 @@ class CorpusWriter:
         documents: list[int] = []
         starts: list[int] = []
         content: list[str] = []
-        for document, name, text, words, _ in sentences:
+        for document, text, words, _ in sentences:
             if document != self._document:
                 self._end_document()
                 self._document = document
-                self._names.append(name)
                 counts.documents += 1
                 content.append("")
                 self._chunk_size = self._chunk_sentences
@@ -231,7 +228,15 @@ class Corpus:
     chunk_starts: IntArray
 
     def __init__(self, folder: Path) -> None:
-        """Opens a corpus; see :meth:`open`."""
+        """Opens a corpus; its text is read on demand.
+
+        Args:
+            folder: The folder that :func:`prepare_corpus` wrote.
+
+        Raises:
+            InputError: If the folder holds none, or is damaged.
+            MissingExtraError: If the ``contexts`` extra is not installed.
+        """
         manifest = need_manifest(folder, what=WHAT, version=FORMAT, made_by="prepare_corpus")
         self.folder = folder
         try:
@@ -244,25 +249,8 @@ class Corpus:
         self.documents = open_array(folder / DOCUMENTS, np.int32)
         self.chunk_starts = open_array(folder / CHUNK_STARTS, np.int64)
         self._texts = TextReader(folder / SENTENCES)
-        self._names = TextReader(folder / NAMES)
         if len(self.documents) != self.counts.sentences:
             raise InputError(f"{folder} is damaged: {DOCUMENTS} is of another length.")
-
-    @classmethod
-    def open(cls, folder: Path) -> Corpus:
-        """Opens a corpus; its text is read on demand.
-
-        Args:
-            folder: The folder that :func:`prepare_corpus` wrote.
-
-        Raises:
-            InputError: If the folder holds none, or is damaged.
-            MissingExtraError: If the ``contexts`` extra is not installed.
-        """
-        return cls(folder)
-
-    def __reduce__(self) -> tuple[Callable[[Path], Corpus], tuple[Path]]:
-        return Corpus, (self.folder,)
 
     def __len__(self) -> int:
         return len(self.documents)
@@ -277,17 +265,6 @@ class Corpus:
             IndexError: If a row is not in the corpus, -1 included.
         """
         return self._texts.take(ids)
-
-    def document_names(self, ids: IntArray) -> list[str]:
-        """Titles or ids of documents; without one, the name of the file and a number.
-
-        Args:
-            ids: Numbers of documents, ``(k,)``.
-
-        Raises:
-            IndexError: If there is no such document.
-        """
-        return self._names.take(ids)
 
     def chunk_of(self, ids: IntArray) -> IntArray:
         """The chunk of each sentence.

@@ -59,31 +59,24 @@ def single_sentence_rows(corpus: Corpus) -> IntArray:
     return np.flatnonzero(~corpus.has_context)
 
 
-class _SingleSentences:
-    """The documents of one sentence, each a chunk of its own, to build an index of."""
-
-    def __init__(self, corpus: Corpus) -> None:
-        self.revision = corpus.revision
-        self._corpus = corpus
-        self.rows = single_sentence_rows(corpus)
-
-    def chunk_texts(self) -> Iterator[str]:
-        """Reads the sentences."""
-        for start in range(0, len(self.rows), _BLOCK):
-            yield from self._corpus.sentences(self.rows[start : start + _BLOCK])
-
-
 def build_single_index(corpus: Corpus, index: Path, *, min_df: int) -> TfidfIndex | None:
     """Builds or opens the index of the single-sentence documents; None if fewer than two."""
-    texts = _SingleSentences(corpus)
-    if len(texts.rows) < 2:
+    rows = single_sentence_rows(corpus)
+    if len(rows) < 2:
         return None
-    return TfidfIndex.build(texts, index / _FOLDER, min_df=min_df, may_be_empty=True)
+    blocks = (rows[start : start + _BLOCK] for start in range(0, len(rows), _BLOCK))
+    return TfidfIndex.build(
+        (sentence for block in blocks for sentence in corpus.sentences(block)),
+        index / _FOLDER,
+        revision=corpus.revision,
+        min_df=min_df,
+        may_be_empty=True,
+    )
 
 
 def open_single_index(corpus: Corpus, index: Path) -> TfidfIndex | None:
     """Opens the index of the single-sentence documents; None if there are fewer than two."""
-    return TfidfIndex.open(index / _FOLDER) if len(single_sentence_rows(corpus)) > 1 else None
+    return TfidfIndex(index / _FOLDER) if len(single_sentence_rows(corpus)) > 1 else None
 
 
 @dataclass(frozen=True, eq=False)

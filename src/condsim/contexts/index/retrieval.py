@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,19 +27,8 @@ from condsim.types import FloatArray, IntArray
 _WHAT = "TF-IDF index"
 _FORMAT = 1
 _OFTEN = 1_000  # chunks between two reports of progress
-_SCORES = 1 << 25  # scores held at once by each thread: 128 MiB
+_SCORES = 1 << 25  # scores held at once: 128 MiB
 _BLOCK = 1 << 13  # chunks whose common terms are multiplied at once, to stay in the cache
-
-
-class Chunks(Protocol):
-    """What an index is built of: a ``Corpus``, or another source of chunks."""
-
-    @property
-    def revision(self) -> str:
-        """A hash of the content."""
-
-    def chunk_texts(self) -> Iterator[str]:
-        """The chunks in order."""
 
 
 class TfidfIndex:
@@ -64,7 +51,14 @@ class TfidfIndex:
     min_df: int
 
     def __init__(self, folder: Path) -> None:
-        """Opens an index; see :meth:`open`."""
+        """Opens an index.
+
+        Args:
+            folder: The folder that :meth:`build` wrote.
+
+        Raises:
+            InputError: If the folder holds none, or is damaged.
+        """
         manifest = need_manifest(
             folder, what=_WHAT, version=_FORMAT, made_by="'condsim contexts run'"
         )
@@ -93,34 +87,25 @@ class TfidfIndex:
         self._row_of_common[common] = np.arange(len(common))
 
     @classmethod
-    def open(cls, folder: Path) -> TfidfIndex:
-        """Opens an index.
-
-        Args:
-            folder: The folder that :meth:`build` wrote.
-
-        Raises:
-            InputError: If the folder holds none, or is damaged.
-        """
-        return cls(folder)
-
-    @classmethod
     def build(
         cls,
-        corpus: Chunks,
+        texts: Iterable[str],
         folder: Path,
         *,
+        revision: str,
         min_df: int = 2,
         may_be_empty: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> TfidfIndex:
-        """Builds the index of a corpus, or opens the existing one.
+        """Builds an index of the chunks of a corpus, or opens the existing one.
 
-        Chunks are read once, as a stream. Memory holds the distinct words and some hundred
+        Texts are read once, as a stream. Memory holds the distinct words and some hundred
         megabytes of entries; the disk, while it is built, ten bytes for each distinct term of each
         chunk beside the index.
 
         Args:
+            texts: The chunks in order, such as ``corpus.chunk_texts()``.
+            revision: That of the corpus: a folder with the index of another one is refused.
             min_df: Fewest chunks of a term. With 1 the index is about twice as large, for terms
                 that find one chunk each.
             may_be_empty: Whether an index in which nothing can be found is allowed.
@@ -133,13 +118,13 @@ class TfidfIndex:
         """
         if min_df < 1:
             raise InputError(f"'min_df' must be 1 or more. Got {min_df}.")
-        wanted = {"revision": corpus.revision, "min_df": min_df}
+        wanted = {"revision": revision, "min_df": min_df}
         found = read_manifest(folder, what=_WHAT)
         if found is None:
             with build_once(folder, what=_WHAT) as partial:
                 if partial is not None:
-                    texts = _count(corpus.chunk_texts(), progress or (lambda chunks: None))
-                    counts = build_index(texts, partial, min_df=min_df)
+                    counted = _count(texts, progress or (lambda chunks: None))
+                    counts = build_index(counted, partial, min_df=min_df)
                     if not may_be_empty:
                         _check(counts, min_df)
                     values = {"format": _FORMAT, **wanted, "counts": counts}
@@ -152,21 +137,17 @@ class TfidfIndex:
             )
         return cls(folder)
 
-    def __reduce__(self) -> tuple[Callable[[Path], TfidfIndex], tuple[Path]]:
-        return TfidfIndex, (self.folder,)
-
     def __len__(self) -> int:
         return self._chunks
 
     def search(
-        self, sentences: Sequence[str], *, top_n: int = 20_000, threads: int = 1
+        self, sentences: Sequence[str], *, top_n: int = 20_000
     ) -> list[tuple[IntArray, FloatArray]]:
         """Finds the chunks most like each sentence.
 
         Args:
             sentences: The sentences; hundreds at once are faster than one by one.
             top_n: Most chunks of a sentence.
-            threads: Threads that search; each holds up to 128 MiB of scores.
 
         Returns:
             For each sentence its chunks and their scores in (0, 1], both ``(k,)`` with
@@ -174,18 +155,24 @@ class TfidfIndex:
             share no term are never among them: a sentence without known terms has none.
 
         Raises:
-            InputError: If ``top_n`` or ``threads`` is below 1.
+            InputError: If ``top_n`` is below 1.
         """
-        for name, value in (("top_n", top_n), ("threads", threads)):
-            if value < 1:
-                raise InputError(f"'{name}' must be 1 or more. Got {value}.")
-        share = max(1, -(-len(sentences) // threads))
-        shares = [sentences[begin : begin + share] for begin in range(0, len(sentences), share)]
-        if len(shares) < 2:
-            return [found for part in shares for found in self._search(part, top_n)]
-        with ThreadPoolExecutor(threads) as pool:
-            parts = pool.map(self._search, shares, [top_n] * len(shares))
-            return [found for part in parts for found in part]
+        if top_n < 1:
+            raise InputError(f"'top_n' must be 1 or more. Got {top_n}.")
+        if not len(sentences):
+            return []
+        # Batch by batch, each as large as the memory for scores allows.
+        batches = -(-len(sentences) // max(1, _SCORES // max(1, self._chunks)))
+        size = -(-len(sentences) // batches)
+        memory = np.empty((size, self._chunks), dtype=np.float32)  # once: new pages are slow
+        found = []
+        for begin in range(0, len(sentences), size):
+            vectors = self._terms.vectors(sentences[begin : begin + size]).tocoo()
+            scores = memory[: vectors.shape[0]]
+            self._score_common(vectors, scores)
+            self._add_rare(vectors, scores)
+            found += [best(row, top_n) for row in scores]
+        return found
 
     def likeness(self, sentence: str, others: Sequence[str]) -> FloatArray:
         """Compares sentences by the words and bigrams they share.
@@ -199,20 +186,6 @@ class TfidfIndex:
         """
         vectors = self._terms.vectors([sentence, *others])
         found: FloatArray = vectors[1:] @ vectors[:1].toarray()[0]
-        return found
-
-    def _search(self, sentences: Sequence[str], top_n: int) -> list[tuple[IntArray, FloatArray]]:
-        """Searches batch by batch, each as large as the memory for scores allows."""
-        batches = -(-len(sentences) // max(1, _SCORES // max(1, self._chunks)))
-        size = -(-len(sentences) // batches)
-        memory = np.empty((size, self._chunks), dtype=np.float32)  # once: new pages are slow
-        found = []
-        for begin in range(0, len(sentences), size):
-            vectors = self._terms.vectors(sentences[begin : begin + size]).tocoo()
-            scores = memory[: vectors.shape[0]]
-            self._score_common(vectors, scores)
-            self._add_rare(vectors, scores)
-            found += [best(row, top_n) for row in scores]
         return found
 
     def _score_common(self, vectors: sparse.coo_array, scores: FloatArray) -> None:
@@ -249,7 +222,7 @@ def best(scores: FloatArray, top_n: int) -> tuple[IntArray, FloatArray]:
     return found, scores[found]
 
 
-def _count(texts: Iterator[str], progress: Callable[[int], None]) -> Iterator[str]:
+def _count(texts: Iterable[str], progress: Callable[[int], None]) -> Iterator[str]:
     """Passes texts on and reports their number."""
     number = 0
     for number, text in enumerate(texts, start=1):

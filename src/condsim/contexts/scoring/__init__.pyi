@@ -3,11 +3,12 @@ from .equations import (
     Center as Center,
     ContextTerms as ContextTerms,
     PairTerms as PairTerms,
+    ScoringSettings as ScoringSettings,
     Weights as Weights,
     context_scores as context_scores,
     similarity as similarity,
 )
-from .origin import TOKENS as TOKENS, OriginScorer as OriginScorer
+from .origin import OriginScorer as OriginScorer
 from .selection import (
     ContextSelector as ContextSelector,
     Cost as Cost,

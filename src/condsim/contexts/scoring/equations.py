@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeVar
+from typing import Annotated, Literal, Protocol, TypeVar
 
 import numpy as np
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from condsim.contexts.coherence import CoherenceScorer
 from condsim.contexts.corpus import Corpus
@@ -187,25 +187,32 @@ reference sentences. What is left is near the pointwise mutual information of se
 which is 0 where they have nothing to do with each other.
 """
 
+
+class ScoringSettings(Settings):
+    """What decides the origin score (SSBC §3.3), and how fast it is computed."""
+
+    what = "scoring"
+
+    center: Center = "pmi"
+    # Contexts that a sentence's mean is taken over, and sentences that a context's is.
+    references: Annotated[int, Field(ge=1)] = 8
+    weights: Weights = Weights()  # λ1 to λ4 of Eq. 3
+    batch_size: Annotated[int, Field(ge=1)] = 64  # pairs scored together; no score depends on it
+    memory_gb: Annotated[float, Field(ge=0)] = 2.0  # of encoder states kept; likewise
+
+
 OF_SENTENCES = ("coherence", "centre")
 """The terms that are the probability of the sentence; the others are that of the context."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairTerms:
-    """The terms of Eq. 3 for both sentences of a pair, in the contexts C_s1 and C_s2 together.
+    """The terms of Eq. 3 for both sentences of a pair, in the contexts C_s1 and C_s2 together."""
 
-    Attributes:
-        first: Terms of sentence 1 by name, each ``(k,)``.
-        second: Terms of sentence 2, each ``(k,)``.
-        means: Mean term of each context over the reference sentences, each ``(k,)``; of the terms
-            that the centring takes it off.
-        alone: Mean term of sentence 1 and of sentence 2 over the reference contexts, each ``(2,)``;
-            likewise.
-    """
-
-    first: Mapping[str, FloatArray]
-    second: Mapping[str, FloatArray]
+    first: Mapping[str, FloatArray]  # terms of sentence 1 by name, each (k,)
+    second: Mapping[str, FloatArray]  # terms of sentence 2, each (k,)
+    # Means of the terms that the centring takes them off: of each context over the reference
+    # sentences, each (k,), and of sentence 1 and sentence 2 over the reference contexts, each (2,).
     means: Mapping[str, FloatArray] = field(default_factory=dict)
     alone: Mapping[str, FloatArray] = field(default_factory=dict)
 

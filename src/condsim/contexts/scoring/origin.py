@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import get_args
 
 import numpy as np
 
@@ -16,11 +15,10 @@ from condsim.contexts.corpus import Corpus
 from condsim.contexts.index import TfidfIndex
 from condsim.contexts.scoring.equations import (
     OF_SENTENCES,
-    Center,
     ContextMeans,
     PairTerms,
+    ScoringSettings,
     TermScorer,
-    Weights,
     similarity,
 )
 from condsim.contexts.scoring.selection import (
@@ -31,13 +29,10 @@ from condsim.contexts.scoring.selection import (
     cost_of,
     far_from,
 )
-from condsim.errors import InputError, unknown_name
+from condsim.errors import InputError
 from condsim.kept import KeptScores
 from condsim.scorers import Calibration, PairScorer, Rows, Scale, rescaled
 from condsim.types import FloatArray, IntArray
-
-TOKENS = 25.0
-"""Tokens of a target, about, for the cost that is logged beforehand."""
 
 _TRIAL = 1_500  # sequences of each model that are scored to time it, as many as it takes at once
 _QUIET = 30.0  # seconds between two lines of progress
@@ -68,11 +63,8 @@ class OriginScorer(PairScorer):
         index: TfidfIndex,
         terms: TermScorer,
         *,
+        scoring: ScoringSettings | None = None,
         selection: Selection | None = None,
-        weights: Weights | None = None,
-        center: Center = "pmi",
-        references: int = 8,
-        batch_size: int = 64,
         name: str = "origin",
         revision: str | None = None,
         kept: KeptScores | None = None,
@@ -81,44 +73,34 @@ class OriginScorer(PairScorer):
 
         Args:
             terms: Computes the terms of Eq. 3.
+            scoring: λ of Eq. 3, for the choice of contexts too, centring and size of batches, whose
+                pairs share encoder states; all λ are 1 by default.
             selection: How context sets are made; the paper's by default.
-            weights: λ of Eq. 3, for the choice of contexts and for the score; all 1 by default.
-            center: See `condsim.contexts.Center`.
-            references: Contexts of the corpus that a sentence's mean term is taken over, and
-                sentences that a context's is.
-            batch_size: Pairs scored together; encoder states are shared among them.
             revision: Stands for all that decides a score: corpus, models and settings. Without it
                 nobody keeps the scores, as one that is given may be taken for another.
             kept: Where :meth:`score` looks pairs up and keeps them when there is more than a batch
                 of them, so that a long run that is stopped can go on.
-
-        Raises:
-            InputError: If the centring is unknown or a number is below 1.
         """
-        if center not in get_args(Center):
-            raise unknown_name("centring", str(center), get_args(Center))
-        for what, value in (("references", references), ("batch_size", batch_size)):
-            if value < 1:
-                raise InputError(f"'{what}' must be at least 1. Got {value}.")
         self.name = name
         self.revision = revision
         self.calibration = _LINEAR
         self.without_contexts = 0
         self._corpus, self._terms = corpus, terms
-        self._selection, self.weights = selection or Selection(), weights or Weights()
+        self._selection, self._scoring = selection or Selection(), scoring or ScoringSettings()
+        self.weights, center = self._scoring.weights, self._scoring.center
         self._selector = ContextSelector(corpus, index, terms, self._selection, self.weights)
-        self._center: Center = center
-        self._batch_size = batch_size
-        self._references = references
+        self._batch_size = self._scoring.batch_size
         self.scored_by: dict[str, object] = {
             "weights": self.weights.model_dump(),
             "center": center,
-            "references": references,
+            "references": self._scoring.references,
             "selection": self._selection.model_dump(),
         }
         self._rate: float | None = None
         self._kept = kept
-        self._means = ContextMeans(corpus, terms, references, seed=self._selection.seed)
+        self._means = ContextMeans(
+            corpus, terms, self._scoring.references, seed=self._selection.seed
+        )
         used = self.weights.used if center != "none" else ()
         self._off_sentences = [name for name in used if center == "pmi" and name in OF_SENTENCES]
         self._off_contexts = [name for name in used if name not in self._off_sentences]
@@ -176,7 +158,7 @@ class OriginScorer(PairScorer):
 
     def _cosines(self, sentences1: Sequence[str], sentences2: Sequence[str]) -> Iterator[float]:
         for pair in self.pair_terms(sentences1, sentences2):
-            yield similarity(pair, weights=self.weights, center=self._center)
+            yield similarity(pair, weights=self.weights, center=self._scoring.center)
 
     def cost(self, *, sentences: int, pairs: int) -> Cost:
         """Says what scoring costs, after timing a few sentences in contexts if there is much to do.
@@ -192,10 +174,7 @@ class OriginScorer(PairScorer):
             pairs=pairs,
             corpus=len(self._corpus),
             selection=self._selection,
-            weights=self.weights,
-            center=self._center,
-            references=self._references,
-            tokens_per_sequence=TOKENS,
+            scoring=self._scoring,
         )
         if counted.sequences <= 10 * counted.models * _TRIAL:
             return counted  # done before a trial would pay
@@ -274,7 +253,7 @@ class OriginScorer(PairScorer):
     def _reference_centres(self) -> IntArray:
         centres = np.flatnonzero(self._corpus.has_context)
         random = np.random.default_rng(self._selection.seed)
-        size = min(self._references, len(centres))
+        size = min(self._scoring.references, len(centres))
         return np.sort(random.choice(centres, size=size, replace=False)).astype(np.int64)
 
     def _terms_of(

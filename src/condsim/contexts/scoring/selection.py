@@ -15,7 +15,7 @@ from scipy import sparse
 
 from condsim.contexts.corpus import Corpus, near_duplicate_key, spans
 from condsim.contexts.index import TfidfIndex
-from condsim.contexts.scoring.equations import Center, TermScorer, Weights, context_scores
+from condsim.contexts.scoring.equations import ScoringSettings, TermScorer, Weights, context_scores
 from condsim.settings import Settings
 from condsim.types import BoolArray, FloatArray, IntArray
 
@@ -89,30 +89,24 @@ def far_from(own: IntArray, centres: IntArray) -> BoolArray:
 
 
 class Selection(Settings):
-    """How context sets are made.
-
-    Attributes:
-        strategy: ``two-step``: retrieval, coherence, Eq. 3, one context a chunk; ``random``: any
-            contexts of the corpus; ``no-diversity``: two-step without the rules that keep contexts
-            apart (§5.4).
-        size: Contexts in a set, |C_s| (paper: 500).
-        chunks: Chunks to retrieve for a sentence (paper: 20,000). In a small corpus only the first
-            have more than a common word with it; there a few times ``size`` does better.
-        candidates: Contexts that pass from the ranking by coherence to that by Eq. 3, as a multiple
-            of ``size``, spread evenly over the chunks since one of a chunk is chosen; 1 leaves the
-            choice to coherence. The paper does not say.
-        likeness: Jaccard similarity from which two left neighbours are too much alike.
-        seed: Seed of random contexts.
-    """
+    """How context sets are made."""
 
     what = "selection"
 
+    # `two-step`: retrieval, coherence, Eq. 3, one context a chunk; `random`: any contexts of the
+    # corpus; `no-diversity`: two-step without the rules that keep contexts apart (§5.4).
     strategy: Literal["two-step", "random", "no-diversity"] = "two-step"
-    size: Annotated[int, Field(ge=1)] = 500
+    size: Annotated[int, Field(ge=1)] = 500  # contexts in a set, |C_s| (paper: 500)
+    # Chunks to retrieve for a sentence (paper: 20,000). In a small corpus only the first have more
+    # than a common word with it; there a few times `size` does better.
     chunks: Annotated[int, Field(ge=1)] = 20_000
+    # Contexts that pass from the ranking by coherence to that by Eq. 3, as a multiple of `size`,
+    # spread evenly over the chunks since one of a chunk is chosen; 1 leaves the choice to
+    # coherence. The paper does not say.
     candidates: Annotated[float, Field(ge=1)] = 4.0
+    # Jaccard similarity from which two left neighbours are too much alike.
     likeness: Annotated[float, Field(gt=0, le=1)] = LIKENESS
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[int, Field(ge=0)] = 0  # of random contexts
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,23 +218,16 @@ def _descending(scores: FloatArray) -> IntArray:
 
 @dataclass(frozen=True)
 class Cost:
-    """The work of scoring pairs.
-
-    Attributes:
-        contexts: Contexts of each pair, C_s1 and C_s2 together.
-        models: Terms of Eq. 3 that a generator computes.
-        sequences: Target sequences that generators score: for the choice of contexts, for each
-            sentence in the other's contexts, and for the means that centring takes off.
-        tokens: Tokens of these sequences, about.
-        seconds: Time that takes, from a few that were timed; None if it was not measured.
-    """
+    """The work of scoring pairs."""
 
     pairs: int
-    contexts: int
-    models: int
+    contexts: int  # of each pair, C_s1 and C_s2 together
+    models: int  # terms of Eq. 3 that a generator computes
+    # Targets that generators score: for the choice of contexts, for each sentence in the other's
+    # contexts, and for the means that centring takes off.
     sequences: int
-    tokens: int
-    seconds: float | None = None
+    tokens: int  # of these sequences, about
+    seconds: float | None = None  # from a few that were timed; None if it was not measured
 
     def __str__(self) -> str:
         text = (
@@ -250,48 +237,40 @@ class Cost:
         return text if self.seconds is None else f"{text}, about {_duration(self.seconds)}"
 
 
+_TOKENS = 25.0  # of a target, about
+
+
 def cost_of(
-    *,
-    sentences: int,
-    pairs: int,
-    corpus: int,
-    selection: Selection,
-    weights: Weights,
-    center: Center,
-    references: int,
-    tokens_per_sequence: float,
+    *, sentences: int, pairs: int, corpus: int, selection: Selection, scoring: ScoringSettings
 ) -> Cost:
     """Counts the work of scoring pairs.
 
     Args:
         sentences: Distinct sentences among the pairs.
         corpus: Sentences of the corpus, which bounds the contexts there are.
-        weights: λ of Eq. 3: terms of weight 0 cost nothing.
-        center: What is taken off the scores (`condsim.contexts.Center`).
-        references: Sentences or contexts that a mean is taken over.
-        tokens_per_sequence: Mean length of a target.
+        scoring: Weights, centring and references; terms of weight 0 cost nothing.
 
     Returns:
         The cost, without a time.
     """
-    generated = set(weights.used) - {"coherence"}
+    generated = set(scoring.weights.used) - {"coherence"}
     models = len(generated)
     chosen_from = selection.size
     if selection.strategy != "random":
         chosen_from = round(selection.candidates * selection.size)
     choice = sentences * min(chosen_from, corpus)
     crosswise = 2 * pairs * min(selection.size, corpus)
-    of_contexts = references * min(sentences * selection.size, corpus)
+    of_contexts = scoring.references * min(sentences * selection.size, corpus)
     means = {"none": 0, "context": models * of_contexts}
     sides = len(generated - {"centre"})
-    means["pmi"] = sides * of_contexts + (models - sides) * references * sentences
-    sequences = models * (choice + crosswise) + means[center]
+    means["pmi"] = sides * of_contexts + (models - sides) * scoring.references * sentences
+    sequences = models * (choice + crosswise) + means[scoring.center]
     return Cost(
         pairs=pairs,
         contexts=2 * min(selection.size, corpus),
         models=models,
         sequences=sequences,
-        tokens=round(sequences * tokens_per_sequence),
+        tokens=round(sequences * _TOKENS),
     )
 
 

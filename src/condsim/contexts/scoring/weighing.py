@@ -30,22 +30,14 @@ _LEAST = 4  # groups, of which half are fitted to and half measured on
 
 @dataclass(frozen=True)
 class FittedWeights:
-    """λ of Eq. 3, and how often they find the context of a sentence.
+    """λ of Eq. 3, and how often they find the context of a sentence."""
 
-    Attributes:
-        weights: λ, of sum 1; 0 for terms that the scorer leaves out.
-        accuracy: Share of the sentences measured on whose own context has the highest score of its
-            group, [0, 1].
-        equal: The same with all weights the same.
-        alone: The same of each term by itself.
-        sentences: Sentences measured on; as many others were fitted to.
-    """
-
-    weights: Weights
+    weights: Weights  # λ, of sum 1; 0 for terms that the scorer leaves out
+    # Share of the sentences whose own context has the highest score of its group, [0, 1].
     accuracy: float
-    equal: float
-    alone: Mapping[str, float]
-    sentences: int
+    equal: float  # the same with all weights the same
+    alone: Mapping[str, float]  # the same of each term by itself
+    sentences: int  # measured on; as many others were fitted to
 
     @property
     def setting(self) -> str:
