@@ -44,13 +44,16 @@ Pairs = Annotated[
 ]
 Condition = Annotated[
     str | None,
-    Field(description="In which respect; none: the texts as a whole.", examples=["cleanliness"]),
+    Field(
+        description="In which respect; none: the texts as a whole.",
+        examples=["the attitude of the staff"],
+    ),
 ]
 Ignored = Annotated[object, Field(description="Taken from existing clients; has no effect.")]
 
 _USAGE = {"prompt_tokens": 0, "total_tokens": 0}  # nothing is billed, so nothing is counted
-_QUERY = Field(examples=["The room was spotless."])
-_TEXTS = Field(examples=[["Dust on every shelf.", "Clean sheets every day."]])
+_QUERY = Field(examples=["The staff were rude."])
+_TEXTS = Field(examples=[["The staff were friendly.", "The receptionist was unfriendly."]])
 _CONDITIONS = Field(examples=[["the sport", "the number of people"]])
 
 

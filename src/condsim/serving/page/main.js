@@ -12,10 +12,10 @@ const EXAMPLES = {
     "Our waitress was friendly; the soup was tasteless.",
     ["the attitude of the staff", "the type of food"],
   ],
-  "Two rooms": [
-    "The room was spotless, but the lift was out of order.",
-    "Dust on every shelf, and we had to take the stairs.",
-    ["cleanliness", "the lift"],
+  "Two phones": [
+    "The battery lasts two days, but the screen is dim.",
+    "Battery for two days and a bright screen.",
+    ["the battery life", "the screen"],
   ],
   "Two matches": [
     "Three people watch a tennis match.",
