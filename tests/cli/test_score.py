@@ -213,7 +213,8 @@ def test_score_jsonl_rows_of_different_keys_give_all_columns(
     if target is None:
         (tmp_path / "shown.tsv").write_text(result.stdout, "utf-8")
     found = written(tmp_path / (target or "shown.tsv"))
-    assert list(found[0]) == [*TEXTS, "done", "later", "score"]
+    assert list(found[0]) == [*TEXTS, "done", "score.1", "later", "score"]
+    assert [row["score.1"] for row in found] == ["9", "", ""]
     assert [row["done"] for row in found] == ["true", "", ""]
     assert [row["later"] for row in found] == ["", "2.5", ""]
 
@@ -285,10 +286,15 @@ def test_score_pipe_is_read_once(tmp_path, numbers):
     assert result.stdout.splitlines()[1] == "7\tA.\tB.\taspect 1\t1.0"
 
 
-def test_score_old_score_column_replaced(tmp_path, numbers):
+def test_score_old_score_column_renamed(tmp_path, numbers):
     header = "sentence1,sentence2,condition,score"
     file = write(tmp_path / "in.csv", [0.5], header=header, after=",9")
-    assert invoke("--file", file).stdout.splitlines()[1].endswith("\t0.5")
+    names, row = (line.split("\t") for line in invoke("--file", file).stdout.splitlines())
+    assert (names[-2:], row[-2:]) == (["score.1", "score"], ["9", "0.5"])
+    kept = write_parquet(tmp_path / "in.parquet", score=9)
+    invoke("--file", kept, "--output", tmp_path / "out.parquet")
+    (row,) = parquet.read_table(tmp_path / "out.parquet").to_pylist()
+    assert (row["score.1"], row["score"]) == (9, 1.0)
 
 
 def test_score_many_rows_in_blocks(tmp_path, numbers, monkeypatch):

@@ -60,10 +60,10 @@ def cluster(
 ) -> None:
     """Group the texts of a file by a criterion that you name.
 
-    Keeps all columns and adds `cluster`, a number from 0 for the largest, and `cluster_name`. With
-    several conditions the columns are called `cluster: CONDITION` and `cluster_name: CONDITION`. A
-    text that HDBSCAN puts into no cluster has the number -1. Embeddings are held in memory: 1.5 GB
-    for a million texts.
+    Keeps all columns and adds `cluster`, a number from 0 for the largest, and `cluster_name`; a
+    column of that name becomes `cluster.1`. With several conditions the columns are called
+    `cluster: CONDITION` and `cluster_name: CONDITION`. A text that HDBSCAN puts into no cluster has
+    the number -1. Embeddings are held in memory: 1.5 GB for a million texts.
 
     **Examples**
 
@@ -145,7 +145,7 @@ def _records(
         values: list[object] = []
         for one, label in zip(found, labels, strict=True):
             values += [label[number], one.name_of(number)]
-        kept = kept_record(row, table=table, without=added)
+        kept = kept_record(row, table=table, beside=added)
         yield kept | dict(zip(added, values, strict=True))
 
 

@@ -7,7 +7,7 @@ import json
 import math
 import tempfile
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -25,13 +25,13 @@ from condsim.tasks import (
     is_table,
     iter_rows,
     kept_record,
-    unique_names,
     write_records,
 )
 
 Record = dict[str, object]
 
 _NEWEST = "newest:"
+_OURS = ("group", "row", "kept", "score")  # columns of --groups
 
 
 class _File:
@@ -56,10 +56,10 @@ class _File:
         for row in iter_rows(self.path, columns=(self.column,)):
             yield row.text(self.column)
 
-    def records(self) -> Iterator[Record]:
+    def records(self, *, beside: Sequence[str] = ()) -> Iterator[Record]:
         """All columns of each row."""
         for row in iter_rows(self.path, columns=(self.column,), others=True):
-            yield kept_record(row, table=self._tables)
+            yield kept_record(row, table=self._tables, beside=beside)
 
 
 def _age(row: Row, column: str, kinds: dict[str, str]) -> float:
@@ -111,16 +111,10 @@ def _groups(records: Iterable[Record], found: Duplicates) -> Iterator[Record]:
             row = int(rows[place])
             first = bool(found.kept_row[row] == row)
             group += first
-            ours = {
-                "group": group,
-                "row": row + 1,
-                "kept": first,
-                "score": float(str(found.score[row])),
-            }
+            score = float(str(found.score[row]))
+            ours = dict(zip(_OURS, (group, row + 1, first, score), strict=True))
             spool.seek(starts[place])
-            record = json.loads(spool.readline())
-            names = unique_names([*ours, *record])[len(ours) :]
-            yield {**ours, **dict(zip(names, record.values(), strict=True))}
+            yield ours | json.loads(spool.readline())
 
 
 def dedupe(
@@ -184,7 +178,7 @@ def dedupe(
     aligned = [table and texts.ragged for table in tables]
     write_records(output, aligned_records(kept, last=()) if aligned[0] else kept)
     if groups is not None:
-        rows = _groups(texts.records(), found)
+        rows = _groups(texts.records(beside=_OURS), found)
         write_records(groups, aligned_records(rows, last=()) if aligned[1] else rows)
     _show(found, output, at_least)
 

@@ -35,6 +35,7 @@ from condsim.tasks import (
     iter_stream,
     kept_record,
     suffix_of,
+    unique_names,
     write_records,
     write_tsv,
 )
@@ -88,7 +89,7 @@ def _score_parquet(file: Path, output: Path, load: Load, *, scale: Scale) -> int
         writer = None
         for batch in source.iter_batches(batch_size=ROWS):
             kept = arrow.Table.from_batches([batch])
-            kept = kept.drop_columns([name for name in kept.column_names if name == "score"])
+            kept = kept.rename_columns(unique_names(["score", *kept.column_names])[1:])
             added = arrow.array(np.array(scores[rows : rows + len(batch)]))
             kept = kept.append_column("score", added)
             if writer is None:
@@ -188,7 +189,7 @@ def _records(file: Path, *, table: bool, others: bool) -> tuple[bool, Iterator[d
     def checked() -> Iterator[dict[str, object]]:
         for row in rows:
             texts = {name: row.text(name) for name in _COLUMNS}
-            yield kept_record(row, table=table, without=["score"]) | texts  # ours comes last
+            yield kept_record(row, table=table, beside=["score"]) | texts
 
     return suffix in _JSON, checked()
 
@@ -233,8 +234,9 @@ def score(
 ) -> None:
     """Score how similar two sentences are with respect to a condition.
 
-    With --file, keeps all columns and adds `score`. Files can have any size: rows are read, scored
-    and written a few thousand at a time. The output file appears only when it is complete.
+    With --file, keeps all columns and adds `score`; a column of that name becomes `score.1`. Files
+    can have any size: rows are read, scored and written a few thousand at a time. The output file
+    appears only when it is complete.
 
     **Examples**
 
