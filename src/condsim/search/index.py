@@ -288,7 +288,7 @@ class Index:
             InputError: If the condition is empty, another process writes the index, or no space is
                 left; what was encoded is kept.
         """
-        check_rows(None, condition=condition)
+        check_rows(condition)
         with self._store.writing():
             self._refresh()
             return self._prepare(condition, encoding or self._encode, progress)

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from condsim.errors import InputError
+from condsim.types import is_marks
 
 Cell = str | float | int | None
 
@@ -72,13 +73,18 @@ class Row(NamedTuple):
         return place(self.path, row=self.number, line=self.line, column=column)
 
     def text(self, column: str) -> str:
-        """Gives a cell that must be text; raises `InputError` if it is empty or no text."""
+        """Gives a cell; an `InputError` if it is no text, is empty, or is a condition of marks."""
         value = self.cells[column]
-        if isinstance(value, str) and value:
+        if isinstance(value, str) and value and not (column == "condition" and is_marks(value)):
             return value
         where = self.place(column)
         if value is None or value == "":
             raise InputError(f"{where}: must not be empty. Write the text, or remove the row.")
+        if isinstance(value, str):
+            raise InputError(
+                f"{where}: must have a letter, digit or symbol, not punctuation alone, got "
+                f"{shown(value)}. Write it, or remove the row."
+            )
         raise InputError(f"{where}: must be text, got {shown(value)}. Write it as text, in quotes.")
 
     def score(self, column: str, *, label_range: tuple[float, float], fix: str) -> float:
