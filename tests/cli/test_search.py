@@ -32,6 +32,13 @@ def folder(tmp_path):
     return tmp_path / "made"
 
 
+def test_index_build_missing_column_told_to_name_it(tmp_path):
+    (tmp_path / "in.csv").write_text("body,id\nA late parcel.,1\n", "utf-8")
+    error = invoke("index", "build", tmp_path / "in.csv", "--output", tmp_path / "made").exception
+    assert isinstance(error, InputError)
+    assert "'text'; found 'body', 'id'. Name the column of the texts with --column." in str(error)
+
+
 def test_search_prints_score_key_and_text(folder):
     result = invoke("search", folder, "It came late.", "--where", "year > 2020", "--top", 1)
     score, key, text = result.stdout.rstrip("\n").split("\t")

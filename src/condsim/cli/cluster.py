@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from condsim import __version__
-from condsim.cli.options import Model, show_table
+from condsim.cli.options import Model, check_column, show_table
 from condsim.cli.running import check_outputs, long_work
 from condsim.errors import InputError, require
 from condsim.tasks import (
     aligned_records,
     check_file,
-    column_names,
     is_table,
     iter_rows,
     kept_record,
@@ -114,12 +113,7 @@ def cluster(
 def _texts(file: Path, column: str, *, table: bool) -> list[str]:
     """The texts of a file; every row is checked before the work starts."""
     check_file(file)
-    names = column_names(file)
-    if names and column not in names:
-        raise InputError(
-            f"{file}: there is no column {column!r}; found {', '.join(map(repr, names[:12]))}. "
-            "Name the column of the texts with --column."
-        )
+    check_column(file, column)
     texts = []
     for row in iter_rows(file, columns=[column], others=True):
         texts.append(row.text(column))

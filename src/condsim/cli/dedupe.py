@@ -14,7 +14,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from condsim.cli.options import Model
+from condsim.cli.options import Model, check_column
 from condsim.cli.running import check_outputs, long_work
 from condsim.errors import InputError, require
 from condsim.loading import load_scorer
@@ -161,6 +161,7 @@ def dedupe(
     if not newest and keep not in ("first", "longest"):
         raise InputError(f"--keep must be first, longest or newest:COLUMN. Got {keep!r} instead.")
     check_outputs(output=output, groups=groups)
+    check_column(file, column)
     tables = [is_table(path) for path in (output, groups) if path is not None]
     with long_work(log=None, resume="Nothing was written.") as progress:
         texts = _File(file, column, newest=newest, tables=any(tables))

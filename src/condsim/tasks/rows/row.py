@@ -176,13 +176,20 @@ def check_columns(where: str, names: list[str], columns: tuple[str, ...]) -> Non
     if not missing:
         return
     folded = {name.casefold(): name for name in names if name not in columns}
-    near = [
-        folded[match]
-        for name in missing
-        for match in difflib.get_close_matches(name.casefold(), folded, n=1)
-    ]
-    it = "it" if len(near or missing) == 1 else "them"
-    hint = f"Did you mean {_listed(near)}? Rename {it}." if near else f"Add {it} to the file."
+    near: dict[str, str] = {}  # what a column must be called
+    for name in missing:
+        for match in difflib.get_close_matches(name.casefold(), folded, n=1):
+            near.setdefault(folded[match], name)
+    hint = f"Add {'it' if len(missing) == 1 else 'them'} to the file."
+    if near:
+        renamed = ", ".join(f"{shown(old)} to {shown(name)}" for old, name in near.items())
+        hint = f"Rename {renamed}."
+        if all(old.casefold() == name.casefold() for old, name in near.items()):
+            hint = f"Names are case-sensitive: rename {renamed}."
+    elif len(folded) >= len(missing) > 1:
+        hint = "Rename your columns to these."
+    elif folded:
+        hint = f"Rename yours, or a{hint[1:]}"
     if len(names) == 1 and any(separator in names[0] for separator in ",;\t"):
         hint = "The cells must be separated by a comma in .csv and by a tab in .tsv."
     missed = (
