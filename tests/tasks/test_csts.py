@@ -126,6 +126,11 @@ def test_load_csts_label_bad_names_place(write_csts, label):
         load_csts(write_csts(f'A,B,C,1\nA,B,D,"{label}"\n'))
 
 
+def test_load_csts_label_of_adapt_told_the_number(write_csts):
+    with pytest.raises(InputError, match=r"Only 'condsim adapt' reads words: write 5 for alike"):
+        load_csts(write_csts("A,B,C,different\n"))
+
+
 def test_load_csts_json_label_huge_refused(write):
     line = '{"sentence1": "A", "sentence2": "B", "condition": "C", "label": 1%s}'
     with pytest.raises(InputError, match="column 'label': must be a number"):

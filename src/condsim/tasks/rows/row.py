@@ -115,9 +115,18 @@ def score_of(value: Cell, where: str, *, label_range: tuple[float, float], fix: 
     score = number_of(value)
     if score is None or not low <= score <= high:
         raise InputError(
-            f"{where}: must be a number from {low:g} to {high:g}, got {shown(value)}. {fix}"
+            f"{where}: must be a number from {low:g} to {high:g}, got {shown(value)}. "
+            f"{label_fix(value, fix, high=high)}"
         )
     return score
+
+
+def label_fix(value: Cell, fix: str, *, high: float) -> str:
+    """What to do about a label: ``fix``, or for a word of ``condsim adapt`` the number of it."""
+    if str(value).casefold() not in ("alike", "different"):
+        return fix
+    low = 1 if high > 1 else 0
+    return f"Only 'condsim adapt' reads words: write {high:g} for alike and {low} for different."
 
 
 def typed_cell(row: Row, column: str, value: object) -> Cell:
