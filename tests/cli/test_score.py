@@ -16,6 +16,7 @@ import typer
 from pyarrow import parquet
 from typer.testing import CliRunner
 
+from condsim import progress
 from condsim.cli import run, score as module
 from condsim.cli.score import score
 from condsim.errors import InputError, ModelError
@@ -328,6 +329,31 @@ def test_score_standard_input_tsv_or_jsonl(numbers, text):
 )
 def test_score_standard_input_is_named_in_messages(numbers, text, message):
     assert message in str(fault("--file", "-", stdin=text))
+
+
+@pytest.mark.parametrize(
+    ("target", "left"),
+    [("out.csv", "Nothing was written."), (None, "The rows printed so far are not all.")],
+)
+def test_score_file_stopped_says_what_is_left(tmp_path, numbers, monkeypatch, target, left):
+    def stop(*texts, scale):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(numbers, "score", stop)
+    file = write(tmp_path / "in.csv", [1])
+    result = invoke("--file", file, *(("--output", tmp_path / target) if target else ()))
+    assert result.exit_code == 130
+    assert result.stderr == f"Stopped. {left}\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+def test_score_file_shows_its_progress(tmp_path, numbers, monkeypatch):
+    monkeypatch.setattr(module, "ROWS", 4)
+    monkeypatch.setattr(progress, "_QUIET", -1)
+    file = write(tmp_path / "in.csv", range(10))
+    result = invoke("--file", file, "--output", tmp_path / "out.tsv")
+    told = [f"scoring, {rows} rows" for rows in (0, 4, 8)]
+    assert result.stderr.splitlines()[:-1] == told
 
 
 def test_score_bad_row_leaves_no_output(tmp_path, numbers):
