@@ -1,7 +1,8 @@
 """Nothing is cut without a word: one warning a run says how many inputs a model cut, and where."""
 
-# A bi- or tri-encoder reads a long text in pieces and cuts only what has none, such as a condition
-# that takes more than half of what the model reads. A cross-encoder and BERTScore cut.
+# A bi- or tri-encoder reads a long text in pieces. A bi-encoder refuses a condition that leaves no
+# room for them; a tri-encoder cuts one that is longer than it reads, a cross-encoder and BERTScore
+# cut anything.
 
 from __future__ import annotations
 

@@ -229,8 +229,9 @@ def _bertscore(model: str) -> Scorer:
 
 def _cross_encoder(model: str) -> Scorer:
     library = require("sentence_transformers", extra="train")
-    from condsim.encoders import quiet_loading
+    from condsim.encoders import check_hub, quiet_loading
 
+    check_hub(model)
     try:
         with quiet_loading():
             loaded = library.CrossEncoder(model)

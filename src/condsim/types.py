@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, Self, runtime_checkable
@@ -13,6 +14,11 @@ FloatArray = NDArray[np.float32]
 Float64Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+
+
+def is_marks(text: str) -> bool:
+    """Whether a text is punctuation and spaces alone, which names no condition."""
+    return all(unicodedata.category(character)[0] in "CPZ" for character in text)
 
 
 @dataclass(frozen=True)

@@ -84,9 +84,10 @@ def test_cluster_ragged_json_lines_become_a_table(tmp_path):
     result = invoke(file, "--condition", "the animal", "--k", 2, "--output", output)
     assert result.exit_code == 0, result.exception
     lines = [line.split("\t") for line in output.read_text("utf-8").splitlines()]
-    assert lines[0] == ["id", "text", "stars", "note", "cluster", "cluster_name"]
+    assert lines[0] == ["id", "text", "stars", "note", "cluster.1", "cluster", "cluster_name"]
     assert lines[-1][1] == "A bird."
-    assert lines[-1][4] in ("0", "1")
+    assert lines[-1][4] == "of before"
+    assert lines[-1][5] in ("0", "1")
 
 
 def test_cluster_too_few_alike_says_what_to_change(file, tmp_path):

@@ -66,7 +66,7 @@ def test_dedupe_jsonl_rows_of_different_columns_fit_a_table(tmp_path):
         (["--keep", "newest:"], "--keep must be first"),
         (["--keep", "newest:year"], "column 'year' is missing"),
         (["--keep", "newest:text"], "column 'text': must be a number or a date"),
-        (["--column", "body"], "column 'body' is missing"),
+        (["--column", "body"], "no column 'body'; found 'text', "),
         (["--at-least", "90"], "from 0 to 1"),
         (["--groups", "out.txt"], "the suffix decides the format"),
     ],

@@ -78,7 +78,7 @@ def test_encode_missing_column_refused(file, tmp_path):
         "--file", file, "--column", "sentence1", "--output", tmp_path / "o.npy"
     ).exception
     assert isinstance(error, InputError)
-    assert "column 'sentence1' is missing" in str(error)
+    assert "no column 'sentence1'; found 'sentence', 'condition'. Name the column" in str(error)
 
 
 def test_encode_empty_cell_refused_and_nothing_written(file, tmp_path):

@@ -22,7 +22,10 @@ def test_info_shows_version_model_and_libraries():
     shown = {name: value.strip() for name, value in lines().items()}
     assert shown["condsim"] == condsim.__version__
     settings = Settings.load(DEFAULT_FOLDER)
-    assert shown["model"] == f"{settings.name} ({settings.kind}, {settings.order})"
+    assert shown["model"] == f"default ({settings.name}, {settings.kind}, {settings.order})"
+    assert shown["trained on"] == settings.facts["also_trained_on"]
+    assert shown["last labelled file"] == settings.facts["training_data"]
+    assert list(shown).index("trained on") < list(shown).index("last labelled file")
     assert shown["size"].endswith("MB")
     assert shown["parameters"] == f"{settings.facts['parameters']:,}"
     assert "onnxruntime" in shown

@@ -16,6 +16,7 @@ import typer
 from pyarrow import parquet
 from typer.testing import CliRunner
 
+from condsim import progress
 from condsim.cli import run, score as module
 from condsim.cli.score import score
 from condsim.errors import InputError, ModelError
@@ -213,7 +214,8 @@ def test_score_jsonl_rows_of_different_keys_give_all_columns(
     if target is None:
         (tmp_path / "shown.tsv").write_text(result.stdout, "utf-8")
     found = written(tmp_path / (target or "shown.tsv"))
-    assert list(found[0]) == [*TEXTS, "done", "later", "score"]
+    assert list(found[0]) == [*TEXTS, "done", "score.1", "later", "score"]
+    assert [row["score.1"] for row in found] == ["9", "", ""]
     assert [row["done"] for row in found] == ["true", "", ""]
     assert [row["later"] for row in found] == ["", "2.5", ""]
 
@@ -285,10 +287,15 @@ def test_score_pipe_is_read_once(tmp_path, numbers):
     assert result.stdout.splitlines()[1] == "7\tA.\tB.\taspect 1\t1.0"
 
 
-def test_score_old_score_column_replaced(tmp_path, numbers):
+def test_score_old_score_column_renamed(tmp_path, numbers):
     header = "sentence1,sentence2,condition,score"
     file = write(tmp_path / "in.csv", [0.5], header=header, after=",9")
-    assert invoke("--file", file).stdout.splitlines()[1].endswith("\t0.5")
+    names, row = (line.split("\t") for line in invoke("--file", file).stdout.splitlines())
+    assert (names[-2:], row[-2:]) == (["score.1", "score"], ["9", "0.5"])
+    kept = write_parquet(tmp_path / "in.parquet", score=9)
+    invoke("--file", kept, "--output", tmp_path / "out.parquet")
+    (row,) = parquet.read_table(tmp_path / "out.parquet").to_pylist()
+    assert (row["score.1"], row["score"]) == (9, 1.0)
 
 
 def test_score_many_rows_in_blocks(tmp_path, numbers, monkeypatch):
@@ -322,6 +329,31 @@ def test_score_standard_input_tsv_or_jsonl(numbers, text):
 )
 def test_score_standard_input_is_named_in_messages(numbers, text, message):
     assert message in str(fault("--file", "-", stdin=text))
+
+
+@pytest.mark.parametrize(
+    ("target", "left"),
+    [("out.csv", "Nothing was written."), (None, "The rows printed so far are not all.")],
+)
+def test_score_file_stopped_says_what_is_left(tmp_path, numbers, monkeypatch, target, left):
+    def stop(*texts, scale):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(numbers, "score", stop)
+    file = write(tmp_path / "in.csv", [1])
+    result = invoke("--file", file, *(("--output", tmp_path / target) if target else ()))
+    assert result.exit_code == 130
+    assert result.stderr == f"Stopped. {left}\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+def test_score_file_shows_its_progress(tmp_path, numbers, monkeypatch):
+    monkeypatch.setattr(module, "ROWS", 4)
+    monkeypatch.setattr(progress, "_QUIET", -1)
+    file = write(tmp_path / "in.csv", range(10))
+    result = invoke("--file", file, "--output", tmp_path / "out.tsv")
+    told = [f"scoring, {rows} rows" for rows in (0, 4, 8)]
+    assert result.stderr.splitlines()[:-1] == told
 
 
 def test_score_bad_row_leaves_no_output(tmp_path, numbers):

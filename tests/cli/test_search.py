@@ -32,6 +32,23 @@ def folder(tmp_path):
     return tmp_path / "made"
 
 
+def test_index_build_missing_column_told_to_name_it(tmp_path):
+    (tmp_path / "in.csv").write_text("body,id\nA late parcel.,1\n", "utf-8")
+    error = invoke("index", "build", tmp_path / "in.csv", "--output", tmp_path / "made").exception
+    assert isinstance(error, InputError)
+    assert "'text'; found 'body', 'id'. Name the column of the texts with --column." in str(error)
+
+
+def test_index_build_again_after_a_change_says_what_adds_rows(folder, tmp_path, caplog):
+    words = ("index", "build", tmp_path / "tickets.csv", "--output", folder, "--key", "id")
+    invoke(*words)
+    assert not caplog.records
+    invoke("index", "delete", folder, "--key", "p1")
+    invoke(*words)
+    (told,) = (record.getMessage() for record in caplog.records)
+    assert told == f"{folder} is built already (2 texts now); 'condsim index add' adds rows."
+
+
 def test_search_prints_score_key_and_text(folder):
     result = invoke("search", folder, "It came late.", "--where", "year > 2020", "--top", 1)
     score, key, text = result.stdout.rstrip("\n").split("\t")

@@ -49,7 +49,8 @@ def test_threshold_positive_says_what_is_alike(tmp_path):
     ("labels", "options", "message"),
     [
         ([5] * 10, (), "takes at least 103 positive ones"),
-        ([1] * 10, (), "none of them positive"),
+        ([0, 1] * 10, (), "No label reaches 4 (the highest is 1). Give --positive 1 where"),
+        (["alike"] * 10, (), "'condsim adapt' reads words: write 5 for alike and 1 for different."),
         ([7] * 10, (), "must be a number from -1 to 5"),
         ([5, -0.5], (), "must be a number from 0 to 5"),
         ([5] * 10, ("--precision", "95"), "above 0 and below 1"),

@@ -145,7 +145,7 @@ def faults_of(case: Case, outcome: Outcome, before: Mapping[str, str], folder: P
     found = [*_of_process(case, outcome), *_of_streams(case, outcome.out, outcome.err)]
     if outcome.status == 2:
         lines = [line for line in outcome.err.splitlines() if line.strip()]
-        if len(lines) > case.lines and not outcome.err.startswith("Usage:"):
+        if len(lines) > case.lines:
             found.append(f"{len(lines)} lines on stderr")
     found += _of_files(case, before, snapshot(folder))
     if not found and case.check is not None:

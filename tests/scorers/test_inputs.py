@@ -49,6 +49,21 @@ def test_check_rows_empty_text_refused_with_index(empty):
         check_rows("c", sentences1=["a", "b"], sentences2=["c", empty])
 
 
+@pytest.mark.parametrize("marks", ["???", " . ", "—", "(…)", "\u200b"])
+def test_check_rows_condition_of_punctuation_refused(marks):
+    rule = "must have a letter, digit or symbol, not punctuation alone"
+    with pytest.raises(InputError, match=rf"The condition {rule}, got .*'the sport'\.$"):
+        check_rows(marks, sentences="a")
+    with pytest.raises(InputError, match=rf"Each of the 'conditions' {rule}.* at index 1"):
+        check_rows(["c", marks], sentences=["a", "b"])
+    check_rows(["🍕", "$", "C++", "5", "语言"], sentences=marks)
+
+
+def test_check_rows_single_text_named_without_a_row():
+    with pytest.raises(InputError, match=r"^The sentence2 must have text, got ' '\. Correct it\.$"):
+        check_rows("c", sentences1="a", sentences2=" ")
+
+
 @pytest.mark.parametrize("wrong", [None, 3, b"bytes", ["a"]])
 def test_check_rows_no_text_refused_with_index(wrong):
     with pytest.raises(InputError, match=r"'conditions' must be a str.* at index 0"):

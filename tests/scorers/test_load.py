@@ -5,11 +5,12 @@ import shutil
 import sys
 from pathlib import Path
 
+import huggingface_hub
 import numpy as np
 import pytest
 
 from condsim.errors import InputError, MissingExtraError, ModelError
-from condsim.loading import load_scorer, named_scorer
+from condsim.loading import load_scorer, named_scorer, open_scorer
 from condsim.scorers import (
     DEFAULT_FOLDER,
     UNCALIBRATED,
@@ -155,9 +156,32 @@ def test_load_name_that_the_hub_does_not_give_refused(monkeypatch):
     def refuse(name, *, device):
         raise OSError(f"{name} is not to be had\nmore lines")
 
+    def answer(self, name, timeout):
+        raise ValueError(name)
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", answer)
     monkeypatch.setattr(sentence_transformers, "SentenceTransformer", refuse)
     with pytest.raises(ModelError, match=r"no folder 'owner/name', and the Hub .* to be had$"):
         load_scorer("owner/name")
+
+
+@pytest.mark.parametrize("model", ["nope", "cross-encoder:nope"])
+def test_load_hub_out_of_reach_asked_once_and_said_in_one_line(monkeypatch, model):
+    import sentence_transformers
+
+    asked = []
+
+    def no_network(self, name, timeout):
+        assert timeout <= 10
+        asked.append(name)
+        raise ConnectionError("Name or service not known")
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", no_network)
+    monkeypatch.setattr(sentence_transformers, "SentenceTransformer", None)
+    monkeypatch.setattr(sentence_transformers, "CrossEncoder", None)
+    with pytest.raises(ModelError, match=r"^There is no folder 'nope', and the Hub cannot be rea"):
+        open_scorer(model)
+    assert asked == ["nope"]
 
 
 @pytest.mark.parametrize("model", [3, b"model", "x" * 9999, "~nobody-of-that-name/model"])

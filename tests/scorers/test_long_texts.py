@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from condsim.cutting import count_cut, one_warning
+from condsim.errors import InputError
 from condsim.scorers import DEFAULT_FOLDER, EncoderScorer, OnnxScorer, embedding as embedding_module
 
 # 6 tokens each for the tiny tokenizer, full stop included.
@@ -74,7 +75,7 @@ def test_encode_what_comes_after_the_limit_counts(tiny):
 
 def test_encode_long_texts_same_in_torch_and_onnx(tiny, same):
     texts = [LONG, "a dog", "cat " * 90, SENTENCES[1]]
-    for condition in (None, CONDITION, CONDITION + " of the man" * 20):
+    for condition in (None, CONDITION, CONDITION + " of the man" * 4):
         np.testing.assert_allclose(
             tiny.encode(texts, condition), same.encode(texts, condition), atol=1e-5
         )
@@ -120,11 +121,25 @@ def test_encode_tri_encoder_reads_a_long_text_in_pieces(tiny_backbone, caplog):
     assert not caplog.records
 
 
-def test_score_long_condition_is_cut_with_one_warning(tiny, caplog):
-    condition = "the animal " * 40
-    tiny.score([LONG, "a dog"], ["a cat", "two birds"], condition)
+def test_score_condition_that_leaves_no_room_refused(tiny, same):
+    # 32 tokens are read, less 3 special ones; 14 of them must be left for the text.
+    condition = "the animal " * 8
+    assert tokens_of(tiny, condition) == 16
+    message = r"The condition 'the animal .*' has 16 tokens and leaves no room .*; at most 15\."
+    for scorer in (tiny, same):
+        with pytest.raises(InputError, match=message):
+            scorer.score(["a dog", LONG], "a cat", condition)
+        assert scorer.score("a dog", "a cat", condition) < 1  # nothing is cut
+        assert scorer.encode(LONG, condition.removesuffix("animal ")).shape == (32,)
+
+
+def test_score_tri_encoder_cuts_a_long_condition_with_one_warning(tiny_backbone, caplog):
+    from condsim.encoders import build_tri_encoder
+
+    scorer = EncoderScorer(build_tri_encoder(str(tiny_backbone), max_seq_length=32), name="tri")
+    scorer.score([LONG, "a dog"], ["a cat", "two birds"], "the animal " * 40)
     assert [record.getMessage() for record in caplog.records] == [
-        "tiny cut 4 inputs at 32 tokens, the most it reads; nothing beyond has any influence."
+        "tri cut 4 inputs at 32 tokens, the most it reads; nothing beyond has any influence."
     ]
 
 

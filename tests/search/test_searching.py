@@ -113,7 +113,7 @@ def test_search_where_that_nothing_fits_finds_nothing(made):
     ("arguments", "message"),
     [
         ({"query": " ", "condition": "d"}, r"query must be a text that is not empty"),
-        ({"condition": ""}, r"Each of the 'conditions' must have text"),
+        ({"condition": ""}, r"The condition must have text, got ''\. Name the respect"),
         ({"condition": {}}, r"needs at least one condition"),
         ({"condition": {"d": 0}}, r"weight of 'd' must be a number above 0\. Got 0"),
         ({"condition": "d", "top": 0}, r"'top' and 'rescore' must be 1 or more"),

@@ -323,6 +323,20 @@ def test_limits_are_named(client, limits, body, named):
     assert named in message(got)
 
 
+@pytest.mark.parametrize(
+    ("texts", "condition", "rule"),
+    [
+        (["a", "b"], "", "Each of the 'conditions' must have text"),
+        (["a", "b"], "?!", "Each of the 'conditions' must have a letter, digit or symbol"),
+        (["a", "b" * 900], "the animal " * 400, "has 800 tokens and leaves no room for the text"),
+    ],
+)
+def test_condition_that_cannot_be_used_is_refused(client, texts, condition, rule):
+    got = client().post("/v1/score", json={"pairs": [texts], "conditions": [condition]})
+    assert got.status_code == 400
+    assert rule in message(got)
+
+
 def test_body_in_chunks_is_held_to_the_limit(client):
     got = client(Stub(), max_bytes=100).post(
         "/v1/score",

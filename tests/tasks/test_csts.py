@@ -94,6 +94,13 @@ def test_load_csts_empty_text_names_place(write_csts, column):
         load_csts(path)
 
 
+def test_load_csts_condition_of_punctuation_names_place(write_csts):
+    assert load_csts(write_csts("?,!,the place?,1\n")).conditions == ("the place?",)
+    rule = r"row 2 \(line 3\), column 'condition': must have a letter, .*, got '\?\?\?'"
+    with pytest.raises(InputError, match=rule):
+        load_csts(write_csts("A,B,C,1\nA,B,???,2\n"))
+
+
 @pytest.mark.parametrize("column", ["sentence1", "sentence2", "condition"])
 def test_load_csts_missing_column_named(write, column):
     names = [name for name in ("sentence1", "sentence2", "condition") if name != column]
@@ -117,6 +124,11 @@ def test_load_csts_label_bad_names_place(write_csts, label):
     rule = r"row 2 \(line 3\), column 'label': must be a number from 1 to 5, or -1 .*, got "
     with pytest.raises(InputError, match=rule + repr(label)):
         load_csts(write_csts(f'A,B,C,1\nA,B,D,"{label}"\n'))
+
+
+def test_load_csts_label_of_adapt_told_the_number(write_csts):
+    with pytest.raises(InputError, match=r"Only 'condsim adapt' reads words: write 5 for alike"):
+        load_csts(write_csts("A,B,C,different\n"))
 
 
 def test_load_csts_json_label_huge_refused(write):

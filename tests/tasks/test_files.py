@@ -166,7 +166,7 @@ def test_iter_rows_parquet_no_rows_refused(tmp_path):
 def test_iter_rows_missing_column_lists_found_and_near(write):
     expected = (
         r"x\.csv, header: columns 'condition', 'label' are missing; found 'sentence1', "
-        r"'Conditions', 'lable'\. Did you mean 'Conditions', 'lable'\? Rename them\."
+        r"'Conditions', 'lable'\. Rename 'Conditions' to 'condition', 'lable' to 'label'\."
     )
     path = write("x.csv", "sentence1,Conditions,lable\n1,2,3\n")
     with pytest.raises(InputError, match=expected):
@@ -175,8 +175,24 @@ def test_iter_rows_missing_column_lists_found_and_near(write):
 
 def test_iter_rows_missing_column_wanted_ones_not_near(write):
     path = write("x.csv", "sentence2,x\n1,2\n")
-    with pytest.raises(InputError, match=r"'sentence1' is missing.*Add it to the file"):
+    with pytest.raises(InputError, match=r"'sentence1' is missing.*Rename yours, or add it to the"):
         rows_of(path, ("sentence1", "sentence2"))
+    path = write("x.csv", "sentence2\n1\n")
+    with pytest.raises(InputError, match=r"found 'sentence2'\. Add them to the file"):
+        rows_of(path, ("sentence2", "a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("header", "hint"),
+    [
+        ("left,right,aspect", r"found 'left', 'right', 'aspect'\. Rename your columns to these\."),
+        ("Sentence1,sentence2,CONDITION", r"case-sensitive: rename 'Sentence1' to 'sentence1', "),
+        ("sentence,x,y", r"are missing; .* Rename 'sentence' to 'sentence1'\."),
+    ],
+)
+def test_iter_rows_missing_columns_told_what_to_rename(write, header, hint):
+    with pytest.raises(InputError, match=hint):
+        rows_of(write("x.csv", f"{header}\n1,2,3\n"), ("sentence1", "sentence2", "condition"))
 
 
 @pytest.mark.parametrize("separator", [";", "\t"])
@@ -202,7 +218,7 @@ def test_iter_rows_unnamed_columns_tolerated(write):
 
 def test_iter_rows_json_missing_column_names_row(write):
     path = write("x.jsonl", '{"a": 1, "b": 2}\n\n{"a": 1, "B": 2}\n')
-    with pytest.raises(InputError, match=r"row 2 \(line 3\): column 'b' is missing.*mean 'B'"):
+    with pytest.raises(InputError, match=r"row 2 \(line 3\): column 'b' .*rename 'B' to 'b'"):
         rows_of(path)
 
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from condsim import __version__
-from condsim.cli.options import Model, show_table
+from condsim.cli.options import Model, check_column, show_table
 from condsim.cli.running import check_outputs, long_work
 from condsim.errors import InputError, require
 from condsim.tasks import (
     aligned_records,
     check_file,
-    column_names,
     is_table,
     iter_rows,
     kept_record,
@@ -60,10 +59,10 @@ def cluster(
 ) -> None:
     """Group the texts of a file by a criterion that you name.
 
-    Keeps all columns and adds `cluster`, a number from 0 for the largest, and `cluster_name`. With
-    several conditions the columns are called `cluster: CONDITION` and `cluster_name: CONDITION`. A
-    text that HDBSCAN puts into no cluster has the number -1. Embeddings are held in memory: 1.5 GB
-    for a million texts.
+    Keeps all columns and adds `cluster`, a number from 0 for the largest, and `cluster_name`; a
+    column of that name becomes `cluster.1`. With several conditions the columns are called
+    `cluster: CONDITION` and `cluster_name: CONDITION`. A text that HDBSCAN puts into no cluster has
+    the number -1. Embeddings are held in memory: 1.5 GB for a million texts.
 
     **Examples**
 
@@ -114,12 +113,7 @@ def cluster(
 def _texts(file: Path, column: str, *, table: bool) -> list[str]:
     """The texts of a file; every row is checked before the work starts."""
     check_file(file)
-    names = column_names(file)
-    if names and column not in names:
-        raise InputError(
-            f"{file}: there is no column {column!r}; found {', '.join(map(repr, names[:12]))}. "
-            "Name the column of the texts with --column."
-        )
+    check_column(file, column)
     texts = []
     for row in iter_rows(file, columns=[column], others=True):
         texts.append(row.text(column))
@@ -145,7 +139,7 @@ def _records(
         values: list[object] = []
         for one, label in zip(found, labels, strict=True):
             values += [label[number], one.name_of(number)]
-        kept = kept_record(row, table=table, without=added)
+        kept = kept_record(row, table=table, beside=added)
         yield kept | dict(zip(added, values, strict=True))
 
 

@@ -7,14 +7,14 @@ import json
 import math
 import tempfile
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 
-from condsim.cli.options import Model
+from condsim.cli.options import Model, check_column
 from condsim.cli.running import check_outputs, long_work
 from condsim.errors import InputError, require
 from condsim.loading import load_scorer
@@ -25,13 +25,13 @@ from condsim.tasks import (
     is_table,
     iter_rows,
     kept_record,
-    unique_names,
     write_records,
 )
 
 Record = dict[str, object]
 
 _NEWEST = "newest:"
+_OURS = ("group", "row", "kept", "score")  # columns of --groups
 
 
 class _File:
@@ -56,10 +56,10 @@ class _File:
         for row in iter_rows(self.path, columns=(self.column,)):
             yield row.text(self.column)
 
-    def records(self) -> Iterator[Record]:
+    def records(self, *, beside: Sequence[str] = ()) -> Iterator[Record]:
         """All columns of each row."""
         for row in iter_rows(self.path, columns=(self.column,), others=True):
-            yield kept_record(row, table=self._tables)
+            yield kept_record(row, table=self._tables, beside=beside)
 
 
 def _age(row: Row, column: str, kinds: dict[str, str]) -> float:
@@ -111,16 +111,10 @@ def _groups(records: Iterable[Record], found: Duplicates) -> Iterator[Record]:
             row = int(rows[place])
             first = bool(found.kept_row[row] == row)
             group += first
-            ours = {
-                "group": group,
-                "row": row + 1,
-                "kept": first,
-                "score": float(str(found.score[row])),
-            }
+            score = float(str(found.score[row]))
+            ours = dict(zip(_OURS, (group, row + 1, first, score), strict=True))
             spool.seek(starts[place])
-            record = json.loads(spool.readline())
-            names = unique_names([*ours, *record])[len(ours) :]
-            yield {**ours, **dict(zip(names, record.values(), strict=True))}
+            yield ours | json.loads(spool.readline())
 
 
 def dedupe(
@@ -167,6 +161,7 @@ def dedupe(
     if not newest and keep not in ("first", "longest"):
         raise InputError(f"--keep must be first, longest or newest:COLUMN. Got {keep!r} instead.")
     check_outputs(output=output, groups=groups)
+    check_column(file, column)
     tables = [is_table(path) for path in (output, groups) if path is not None]
     with long_work(log=None, resume="Nothing was written.") as progress:
         texts = _File(file, column, newest=newest, tables=any(tables))
@@ -184,7 +179,7 @@ def dedupe(
     aligned = [table and texts.ragged for table in tables]
     write_records(output, aligned_records(kept, last=()) if aligned[0] else kept)
     if groups is not None:
-        rows = _groups(texts.records(), found)
+        rows = _groups(texts.records(beside=_OURS), found)
         write_records(groups, aligned_records(rows, last=()) if aligned[1] else rows)
     _show(found, output, at_least)
 

@@ -14,7 +14,15 @@ import numpy as np
 import typer
 from numpy.lib import format as npy
 
-from condsim.cli.options import Engine, Model, RayAddress, RayWorkers, check_engine, revision_of
+from condsim.cli.options import (
+    Engine,
+    Model,
+    RayAddress,
+    RayWorkers,
+    check_column,
+    check_engine,
+    revision_of,
+)
 from condsim.errors import InputError
 from condsim.files import replacing
 from condsim.loading import load_encoder
@@ -70,6 +78,7 @@ def _encode_file(
             f"{output}: the suffix must be .npy or .npz. Got {output.suffix!r} instead."
         )
     check_file(file)
+    check_column(file, column)
     # Also finds every fault before the work starts.
     rows = sum(1 for _ in _texts(file, column, plain=plain))
     scorer = load_encoder(model)

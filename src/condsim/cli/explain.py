@@ -43,7 +43,7 @@ def _explain_file(file: Path, output: Path, *, model: str | None, options: dict[
         for done, row in enumerate(iter_rows(file, columns=_COLUMNS, others=True), start=1):
             texts = (row.text("sentence1"), row.text("sentence2"), row.text("condition"))
             found = _explained(scorer, texts, **options).to_dict()
-            kept = kept_record(row, table=False, without=["explanation"])
+            kept = kept_record(row, table=False, beside=["explanation"])
             yield {**kept, **dict(zip(_COLUMNS, texts, strict=True)), "explanation": found}
             progress("explain", done, total)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from condsim.cli.options import Model, RayAddress, RayWorkers, check_engine
+from condsim.cli.options import Model, RayAddress, RayWorkers, check_column, check_engine
 from condsim.cli.running import long_work
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def build(
     """
     from condsim.search import Index
 
+    check_column(file, column)
     with long_work(log=None) as progress:
         made = Index.build(
             file,

@@ -48,13 +48,17 @@ def _model_lines() -> list[tuple[str, str]]:
         return [("model", f"damaged: {error}")]
     size = sum(file.stat().st_size for file in Path(DEFAULT_FOLDER).iterdir() if file.is_file())
     lines = [
-        ("model", f"{settings.name} ({settings.kind}, {settings.order})"),
+        ("model", f"default ({settings.name}, {settings.kind}, {settings.order})"),
         ("  size", f"{size / 1e6:.1f} MB"),
         ("  dimension", str(settings.dimension)),
         ("  max tokens", str(settings.max_seq_length)),
         ("  calibrated", "no" if settings.calibration is None else "yes"),
     ]
-    for name, value in settings.facts.items():
+    facts = dict(settings.facts)
+    if "also_trained_on" in facts:  # the data set named as its own is that of its last stage
+        first = {"trained on": facts.pop("also_trained_on")}
+        facts = {**first, "last labelled file": facts.pop("training_data", "none"), **facts}
+    for name, value in facts.items():
         shown = f"{value:,}" if isinstance(value, int) else str(value)
         lines.append((f"  {name.replace('_', ' ')}", shown))
     return lines

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 import typer
 
 from condsim.errors import InputError
+from condsim.tasks import column_names
 
 Model: TypeAlias = Annotated[
     str | None, typer.Option(help="Model folder or Hub name.", show_default="the model that ships")
@@ -62,6 +63,16 @@ def whole_pair(
             "compare, such as 'the sport'."
         )
     return sentence1, sentence2, condition
+
+
+def check_column(file: Path, column: str) -> None:
+    """Refuses a file without the column of the texts; reading its rows tells all other faults."""
+    names = column_names(file)
+    if names and column not in names:
+        raise InputError(
+            f"{file}: there is no column {column!r}; found {', '.join(map(repr, names[:12]))}. "
+            "Name the column of the texts with --column."
+        )
 
 
 def revision_of(model: str | None) -> str:

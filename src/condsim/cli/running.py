@@ -6,12 +6,13 @@ import functools
 import io
 import logging
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 # Parameters that name a file to write.
 _WRITES = "output json csv plot save predictions groups absent_output".split()
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]  # of click, or typer's copy of it
+_TEXT = re.compile(r"-(\d|[^=]*\s)")  # begins with a dash and is no option
 _WIDEST = 500  # columns of a terminal
 _COLUMNS = "COLUMNS"
 
@@ -32,20 +35,17 @@ _COLUMNS = "COLUMNS"
 def run_app(app: typer.Typer, arguments: list[str] | None = None) -> None:
     """Runs a command line and exits the process; what goes wrong is one line and status 2."""
     # SIGTERM and SIGHUP end a command as Ctrl-C does, with status 143 and 129.
-    columns = os.environ.get(_COLUMNS, "")
-    if columns.isdecimal() and len(columns) > 3:  # rich lays out as many
-        os.environ[_COLUMNS] = str(_WIDEST)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    _tame_terminal()
     _exit_on_signals()
     try:
         with one_warning():
             try:
-                app(args=arguments)
+                status = app(args=arguments, standalone_mode=False)
             finally:
                 if sys.stdout is not None:
                     sys.stdout.flush()
+    except _UsageError as error:
+        _fail(_usage(error, sys.argv[1:] if arguments is None else arguments))
     except CondSimError as error:
         _fail(str(error))
     except OSError as error:
@@ -56,6 +56,26 @@ def run_app(app: typer.Typer, arguments: list[str] | None = None) -> None:
         _fail(f"A file or name cannot hold {error.object[error.start]!a} in {error.encoding}.")
     except RecursionError:
         _fail("The input is nested too deeply. Give one that is flatter.")
+    else:
+        sys.exit(status if isinstance(status, int) else 0)
+
+
+def _usage(error: Any, arguments: list[str]) -> str:  # noqa: ANN401  (a class of typer's)
+    """A wrong use of the command line as one line; "" where the help was shown instead."""
+    message = " ".join(error.format_message().split()).replace("Value error, ", "").rstrip(".")
+    text = next((one for one in arguments if _TEXT.match(one)), None)
+    if hasattr(error, "possibilities") and text is not None:
+        return f"{message}. Put -- before texts that begin with a dash: -- {text!r} …"
+    return f"{message}. See '{error.ctx.command_path} --help'." if message else ""
+
+
+def _tame_terminal() -> None:
+    columns = os.environ.get(_COLUMNS, "")
+    if columns.isdecimal() and len(columns) > 3:  # rich lays out as many
+        os.environ[_COLUMNS] = str(_WIDEST)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _exit_on_signals() -> None:
@@ -68,7 +88,7 @@ def _exit_on_signals() -> None:
 def _fail(message: str) -> None:
     """Exits with a line on stderr; characters that steer a terminal are shown, not sent."""
     try:
-        sys.stderr.write(f"error: {printable(message)}\n")
+        sys.stderr.write(f"error: {printable(message)}\n" if message else "")
         sys.stderr.flush()
     except (OSError, AttributeError):  # full, or closed from the start
         _discard(sys.stderr)
@@ -109,6 +129,11 @@ def _check_files(options: Mapping[str, object]) -> None:
         for one in (value if isinstance(value, list) else [value])
         if isinstance(one, Path | str) and one
     ]
+    for name, path in others:
+        # An empty name has become that of this folder.
+        if path == Path() and isinstance(options[name], Path) and "" in sys.argv:
+            what = _option(name) if _option(name) in sys.argv else f"The {name}"
+            raise InputError(f"{what} is empty; give the name of a file.")
     for name, output in writes.items():
         for other, path in others:
             if other != name and _same_file(output, path, both=other in writes):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import numpy as np
 import typer
@@ -24,7 +24,7 @@ from condsim.cli.options import (
     revision_of,
     whole_pair,
 )
-from condsim.cli.running import check_outputs
+from condsim.cli.running import check_outputs, long_work
 from condsim.errors import InputError, require
 from condsim.files import replacing
 from condsim.loading import load_scorer
@@ -35,11 +35,13 @@ from condsim.tasks import (
     iter_stream,
     kept_record,
     suffix_of,
+    unique_names,
     write_records,
     write_tsv,
 )
 
 if TYPE_CHECKING:
+    from condsim.progress import ProgressDisplay
     from condsim.scorers import PairScorer
     from condsim.terminal import Terminal
 
@@ -49,19 +51,38 @@ SHOWN = 200  # rows of a table; nobody reads more than that
 
 Scale = Literal["unit", "likert", "raw"]
 Record = Mapping[str, object]
-Load = Callable[[], "PairScorer"]
-
 _COLUMNS = ("sentence1", "sentence2", "condition")
 _JSON = (".jsonl", ".ndjson")
 _BAR = 20  # characters
 
 
+class _Load(NamedTuple):
+    """Loads the model, once the first row is read; and what shows the rows that are done."""
+
+    model: str | None
+    device: str | None
+    progress: ProgressDisplay | None = None
+
+    def __call__(self) -> PairScorer:
+        return load_scorer(self.model, device=self.device)
+
+    def told(self, done: int) -> None:
+        if self.progress is not None:
+            self.progress("scoring", done, 0, f"{done:,} rows")
+
+
 def _score_to_file(
-    file: Path, output: Path, *, model: str | None, scale: Scale, device: str | None
+    file: Path,
+    output: Path,
+    *,
+    model: str | None,
+    scale: Scale,
+    device: str | None,
+    progress: ProgressDisplay | None = None,
 ) -> None:
     """Scores a file into another, whose suffix says the format."""
     check_outputs(output=output)
-    load = partial(load_scorer, model, device=device)
+    load = _Load(model, device, progress)
     if output.suffix.lower() == ".parquet":
         rows = _score_parquet(file, output, load, scale=scale)
     else:
@@ -70,7 +91,7 @@ def _score_to_file(
     typer.echo(f"{output}: {rows} rows scored", err=True)
 
 
-def _score_parquet(file: Path, output: Path, load: Load, *, scale: Scale) -> int:
+def _score_parquet(file: Path, output: Path, load: _Load, *, scale: Scale) -> int:
     """Scores a Parquet file into another, which keeps the types of the columns."""
     if suffix_of(file) != ".parquet":
         raise InputError(
@@ -88,7 +109,7 @@ def _score_parquet(file: Path, output: Path, load: Load, *, scale: Scale) -> int
         writer = None
         for batch in source.iter_batches(batch_size=ROWS):
             kept = arrow.Table.from_batches([batch])
-            kept = kept.drop_columns([name for name in kept.column_names if name == "score"])
+            kept = kept.rename_columns(unique_names(["score", *kept.column_names])[1:])
             added = arrow.array(np.array(scores[rows : rows + len(batch)]))
             kept = kept.append_column("score", added)
             if writer is None:
@@ -98,7 +119,7 @@ def _score_parquet(file: Path, output: Path, load: Load, *, scale: Scale) -> int
     return rows
 
 
-def _show_table(file: Path, load: Load, *, scale: Scale) -> None:
+def _show_table(file: Path, load: _Load, *, scale: Scale) -> None:
     """Prints each sentence pair once, and below it its conditions with their scores as bars."""
     from condsim.terminal import Terminal
 
@@ -140,7 +161,7 @@ def _print_pair(
 
 def _scored(
     file: Path,
-    load: Load,
+    load: _Load,
     *,
     scale: Scale,
     table: bool = False,
@@ -155,7 +176,7 @@ def _scored(
 
 
 def _with_scores(
-    records: Iterator[dict[str, object]], load: Load, *, scale: Scale, block: int
+    records: Iterator[dict[str, object]], load: _Load, *, scale: Scale, block: int
 ) -> Iterator[Record]:
     from condsim.scorers import EmbeddingScorer
 
@@ -163,14 +184,16 @@ def _with_scores(
     scorer = load()
     if isinstance(scorer, EmbeddingScorer):
         scorer.keep_vectors(_KEPT)
-    pending = [first, *islice(records, block - 1)]
+    pending, done = [first, *islice(records, block - 1)], 0
     while pending:
+        load.told(done)
         columns = ([str(row[name]) for row in pending] for name in _COLUMNS)
         sentences1, sentences2, conditions = columns
         scores = scorer.score(sentences1, sentences2, conditions, scale=scale)
         for row, value in zip(pending, scores, strict=True):
             # str of a float32 is the shortest text that reads back the same.
             yield {**row, "score": float(str(value))}
+        done += len(pending)
         pending = list(islice(records, block))
 
 
@@ -188,7 +211,7 @@ def _records(file: Path, *, table: bool, others: bool) -> tuple[bool, Iterator[d
     def checked() -> Iterator[dict[str, object]]:
         for row in rows:
             texts = {name: row.text(name) for name in _COLUMNS}
-            yield kept_record(row, table=table, without=["score"]) | texts  # ours comes last
+            yield kept_record(row, table=table, beside=["score"]) | texts
 
     return suffix in _JSON, checked()
 
@@ -233,8 +256,9 @@ def score(
 ) -> None:
     """Score how similar two sentences are with respect to a condition.
 
-    With --file, keeps all columns and adds `score`. Files can have any size: rows are read, scored
-    and written a few thousand at a time. The output file appears only when it is complete.
+    With --file, keeps all columns and adds `score`; a column of that name becomes `score.1`. Files
+    can have any size: rows are read, scored and written a few thousand at a time. The output file
+    appears only when it is complete.
 
     **Examples**
 
@@ -274,12 +298,14 @@ def score(
             device=device,
         )
     elif output is not None:
-        _score_to_file(file, output, model=model, scale=scale, device=device)
+        with long_work(log=None, resume="Nothing was written.") as progress:
+            _score_to_file(file, output, model=model, scale=scale, device=device, progress=progress)
     else:
-        load = partial(load_scorer, model, device=device)
         if sys.stdout is None:  # closed from the start
             raise InputError("Standard output is closed; give --output the name of a file.")
         if sys.stdout.isatty() if table is None else table:
-            _show_table(file, load, scale=scale)
-        else:
+            _show_table(file, _Load(model, device), scale=scale)
+            return
+        with long_work(log=None, resume="The rows printed so far are not all.") as progress:
+            load = _Load(model, device, None if sys.stdout.isatty() else progress)
             write_tsv(sys.stdout, _scored(file, load, scale=scale, table=True))

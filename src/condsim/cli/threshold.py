@@ -59,6 +59,11 @@ def threshold(
             [row.text(name) for row in valid] for name in _COLUMNS
         )
         scores.extend(scorer.score(sentences1, sentences2, conditions))
+    if labels and max(labels) < positive:
+        raise InputError(
+            f"No label reaches {positive:g} (the highest is {max(labels):g}). Give --positive "
+            f"{max(labels):g} where that counts as alike, or label more."
+        )
     best = find_threshold(
         np.array(scores, np.float32),
         np.array(labels, np.float32) >= positive,

@@ -3,6 +3,7 @@ from .backbone import (
     LowRank as LowRank,
     Pooling as Pooling,
     activation_of as activation_of,
+    check_hub as check_hub,
     dropout_of as dropout_of,
     load_backbone as load_backbone,
     quiet_loading as quiet_loading,

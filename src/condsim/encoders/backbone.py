@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 import torch
 from huggingface_hub import HfApi, try_to_load_from_cache
+from huggingface_hub.errors import HfHubHTTPError
 from sentence_transformers.base.modules import Module, Transformer
 from sentence_transformers.sentence_transformer.modules import (
     Pooling as TokenPooling,
@@ -40,7 +41,8 @@ def without_progress_bars() -> Iterator[None]:
 @contextmanager
 def quiet_loading() -> Iterator[None]:
     """Turns off the bars and warnings of the libraries: condsim checks the weights itself."""
-    loggers = [getLogger(name) for name in ("transformers", "sentence_transformers")]
+    libraries = ("transformers", "sentence_transformers", "huggingface_hub")
+    loggers = [getLogger(name) for name in libraries]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(ERROR)
@@ -50,6 +52,26 @@ def quiet_loading() -> Iterator[None]:
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
+
+
+def check_hub(name: str) -> None:
+    """Refuses a name that is no folder, was never fetched, and that the Hub cannot be asked for."""
+    # One question with a time limit: the loaders retry each file for 20 seconds when there is no
+    # network, and would only then say so.
+    known = [name] if "/" in name else [name, f"sentence-transformers/{name}"]
+    files = ("config.json", "modules.json")
+    if Path(name).is_dir():
+        return
+    try:
+        if not any(try_to_load_from_cache(one, file) for one in known for file in files):
+            HfApi().model_info(name, timeout=10)
+    except (HfHubHTTPError, ValueError):
+        return  # the Hub answered, or the name is none: the loader says more
+    except Exception as error:  # of whichever library carries the question
+        raise ModelError(
+            f"There is no folder {name!r}, and the Hub cannot be reached. Check the spelling, or "
+            "give no model for the one that ships."
+        ) from error
 
 
 # Names under which model families keep their dropout rates; the first is the hidden one.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ Input = str | list[str]
 _PIECE = 48
 """Most tokens of a piece's text: models learn from short texts, and long pieces did worse than
 short ones (docs/results/long-texts.md)."""
-_LEAST = 16  # tokens of a piece's text, where a condition takes the rest
+_LEAST = 32  # tokens that a condition must leave for a piece's text
 
 _LANGUAGE = "en"  # whose abbreviations end no sentence; marks of other scripts are known as well
 _LINE, _SPACE = re.compile(r"\n"), re.compile(r"\s")
@@ -86,13 +87,19 @@ class Splitter:
         return [part if place == self._text else text for place, text in enumerate(one)]
 
     def _room(self, one: Input, limit: int) -> int:
-        """Most tokens of a piece's text; the tokenizer cuts a condition that leaves no room."""
+        """Most tokens of a piece's text; refuses a condition that leaves no room for it."""
         if isinstance(one, str) or not self._joint:
             free = limit - self._tokenizer.num_special_tokens_to_add(is_pair=False)
         else:
             free = limit - self._tokenizer.num_special_tokens_to_add(is_pair=True)
-            condition = self._tokenizer.encode(one[1 - self._text], add_special_tokens=False)
-            free = max(free - len(condition), min(_LEAST, free // 2))
+            condition, most = one[1 - self._text], free - min(_LEAST, free // 2)
+            size = len(self._tokenizer.encode(condition, add_special_tokens=False))
+            if size > most:
+                raise InputError(
+                    f"The condition {reprlib.repr(condition)} has {size:,} tokens and leaves no "
+                    f"room for the text; at most {most}. Shorten it."
+                )
+            free -= size
         return min(_PIECE, max(1, free))
 
 
@@ -145,7 +152,8 @@ class EmbeddingScorer(PairScorer):
     """Scores by the cosine of two conditional sentences, each distinct one encoded once.
 
     A text that with its condition is longer than the model reads is split at the ends of sentences.
-    Its embedding is the mean of those of its `pieces`, weighted by their tokens.
+    Its embedding is the mean of those of its `pieces`, weighted by their tokens. A condition that
+    leaves fewer than 32 tokens for the text is refused with an `InputError`.
 
     Memory does not grow with the number of rows, apart from the result.
 

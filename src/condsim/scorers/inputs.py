@@ -22,7 +22,7 @@ from condsim.scorers.explaining import (
     check_explained,
     explanation_of,
 )
-from condsim.types import BoolArray, FloatArray, IntArray
+from condsim.types import BoolArray, FloatArray, IntArray, is_marks
 
 Scale = Literal["unit", "likert", "raw"]
 """``unit``: calibrated, in [0, 1], 0.5 is Likert 3; ``likert``: the same on 1 to 5; ``raw``: what
@@ -68,7 +68,8 @@ def check_rows(conditions: Texts | None, **sentences: Texts) -> Rows:
         Columns of equal length.
 
     Raises:
-        InputError: If a column is no sequence of texts, a text is empty or the lengths differ.
+        InputError: If a column is no sequence of texts, a text is empty, a condition is punctuation
+            alone or the lengths differ.
     """
     given: dict[str, Texts] = dict(sentences)
     if conditions is not None:
@@ -87,6 +88,7 @@ def check_rows(conditions: Texts | None, **sentences: Texts) -> Rows:
 
 def _column(name: str, texts: Texts) -> Sequence[str]:
     """Checks one column; a single text is a column of one."""
+    single = isinstance(texts, str)
     if isinstance(texts, str):
         texts = (texts,)
     kind = type(texts)
@@ -106,8 +108,17 @@ def _column(name: str, texts: Texts) -> Sequence[str]:
             rule = "have text"
         elif not text.isascii() and _SURROGATE.search(text):
             rule = "be valid Unicode, without half of a surrogate pair"
+        elif name == "conditions" and is_marks(text):
+            rule = "have a letter, digit or symbol, not punctuation alone"
         else:
             continue
+        if single:
+            one = name.replace("sentences", "sentence").replace("conditions", "condition")
+            fix = "Name the respect in which to compare, such as 'the sport'"
+            raise InputError(
+                f"The {one} must {rule}, got {reprlib.repr(text)}. "
+                f"{fix if one == 'condition' else 'Correct it'}."
+            )
         raise InputError(
             f"Each of the {name!r} must {rule}. Got {reprlib.repr(text)} at index {index} instead; "
             "correct it, or leave the row out."

@@ -192,13 +192,14 @@ def loading_reason(error: Exception) -> str:
 def _load(model: str, kind: Kind, *, device: str | None) -> Any:  # noqa: ANN401  (two classes)
     from sentence_transformers import CrossEncoder, SentenceTransformer
 
-    from condsim.encoders import load_tri_encoder, quiet_loading
+    from condsim.encoders import check_hub, load_tri_encoder, quiet_loading
 
     try:
         with quiet_loading():
             if kind == "tri-encoder":
                 encoder = load_tri_encoder(model)
                 return encoder if device is None else encoder.to(device)
+            check_hub(model)
             loader = CrossEncoder if kind == "cross-encoder" else SentenceTransformer
             return loader(model, device=device)
     except ModelError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -34,6 +35,8 @@ from condsim.search.searching import Conditions, Hit, Searcher, check_query, pre
 from condsim.search.store import ROWS, About, Added, Model, Store, check_model, named
 from condsim.tasks import Row
 from condsim.types import FloatArray, IntArray
+
+_LOGGER = logging.getLogger("condsim")
 
 Part = tuple[IntArray, list[str]]
 Encoding = Callable[[Iterable[Part], str], Iterable[tuple[IntArray, FloatArray]]]
@@ -106,6 +109,12 @@ class Index:
         index = cls(Store(output), about, encoder)
         with index._store.writing():
             index._begin()
+            if index._about.complete and len(index) != found.rows:  # rows were added or deleted
+                _LOGGER.warning(
+                    "%s is built already (%d texts now); 'condsim index add' adds rows.",
+                    output,
+                    len(index),
+                )
             if not index._about.complete:
                 index._fill(source, found.rows, progress)
                 index._change(complete=True)
@@ -288,7 +297,7 @@ class Index:
             InputError: If the condition is empty, another process writes the index, or no space is
                 left; what was encoded is kept.
         """
-        check_rows(None, condition=condition)
+        check_rows(condition)
         with self._store.writing():
             self._refresh()
             return self._prepare(condition, encoding or self._encode, progress)

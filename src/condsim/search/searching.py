@@ -78,7 +78,8 @@ def check_query(
     if not isinstance(query, str) or not query.strip():
         raise InputError(f"The query must be a text that is not empty. Got {query!r}.")
     weights = _weights(condition, prepared)
-    check_rows(list(weights), query=query)
+    for one in weights:
+        check_rows(one, query=query)
     if top < 1 or rescore < 1:
         raise InputError(f"'top' and 'rescore' must be 1 or more. Got {top} and {rescore}.")
     if at_least is not None and not 0 <= at_least <= 1:

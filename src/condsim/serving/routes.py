@@ -243,7 +243,7 @@ def _crossed(
     service.check_size(rows, "rows, pairs times conditions", *pairs, each)
     first, second = ([pair[side] for pair in pairs] for side in (0, 1))
     check_rows(None, pairs=[*first, *second])
-    check_rows(None, condition=each if conditions else "none")
+    check_rows(conditions)
     crossed = [(*pair, one) for pair in pairs for one in each]
     return [list(column) for column in zip(*crossed, strict=True)]
 

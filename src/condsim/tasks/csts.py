@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from condsim.errors import InputError
 from condsim.tasks.graded import compare_split, make_task
-from condsim.tasks.rows import Row, iter_rows, number_of, shown
+from condsim.tasks.rows import Row, iter_rows, label_fix, number_of, shown
 from condsim.types import Task
 
 LABEL_RANGE = (1.0, 5.0)
@@ -118,7 +118,8 @@ def _label(row: Row) -> float | None:
     if label is None or not low <= label <= high:
         raise InputError(
             f"{row.place('label')}: must be a number from {low:g} to {high:g}, or -1 where there "
-            f"is no label, got {shown(value)}. Correct it or write -1."
+            f"is no label, got {shown(value)}. "
+            f"{label_fix(value, 'Correct it or write -1.', high=high)}"
         )
     return label
 

@@ -136,7 +136,7 @@ def test_build_cells_of_several_values_are_compared_as_sets(tmp_path: Path) -> N
     ("options", "message"),
     [
         ((), "the column 'stars' holds numbers.*Grade them with --bins"),
-        (("--text", "txt"), "column 'txt' is missing.*Did you mean 'text'"),
+        (("--text", "txt"), "column 'txt' is missing.*Rename 'text' to 'txt'"),
         (("--criteria", "topics"), "Unknown criterion.*'topics'. Did you mean 'topic'"),
         (("--criteria", "topic", "--settings", "wrong.yaml"), "in the settings: 'tpic'. Did you"),
         (("--settings", "key.yaml"), "Unknown criteria key 'skp'. Did you mean 'skip'"),

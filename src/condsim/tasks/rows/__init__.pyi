@@ -19,6 +19,7 @@ from .row import (
     Cell as Cell,
     Row as Row,
     Wanted as Wanted,
+    label_fix as label_fix,
     number_of as number_of,
     place as place,
     score_of as score_of,

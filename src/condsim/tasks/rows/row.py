@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from condsim.errors import InputError
+from condsim.types import is_marks
 
 Cell = str | float | int | None
 
@@ -72,13 +73,18 @@ class Row(NamedTuple):
         return place(self.path, row=self.number, line=self.line, column=column)
 
     def text(self, column: str) -> str:
-        """Gives a cell that must be text; raises `InputError` if it is empty or no text."""
+        """Gives a cell; an `InputError` if it is no text, is empty, or is a condition of marks."""
         value = self.cells[column]
-        if isinstance(value, str) and value:
+        if isinstance(value, str) and value and not (column == "condition" and is_marks(value)):
             return value
         where = self.place(column)
         if value is None or value == "":
             raise InputError(f"{where}: must not be empty. Write the text, or remove the row.")
+        if isinstance(value, str):
+            raise InputError(
+                f"{where}: must have a letter, digit or symbol, not punctuation alone, got "
+                f"{shown(value)}. Write it, or remove the row."
+            )
         raise InputError(f"{where}: must be text, got {shown(value)}. Write it as text, in quotes.")
 
     def score(self, column: str, *, label_range: tuple[float, float], fix: str) -> float:
@@ -109,9 +115,18 @@ def score_of(value: Cell, where: str, *, label_range: tuple[float, float], fix: 
     score = number_of(value)
     if score is None or not low <= score <= high:
         raise InputError(
-            f"{where}: must be a number from {low:g} to {high:g}, got {shown(value)}. {fix}"
+            f"{where}: must be a number from {low:g} to {high:g}, got {shown(value)}. "
+            f"{label_fix(value, fix, high=high)}"
         )
     return score
+
+
+def label_fix(value: Cell, fix: str, *, high: float) -> str:
+    """What to do about a label: ``fix``, or for a word of ``condsim adapt`` the number of it."""
+    if str(value).casefold() not in ("alike", "different"):
+        return fix
+    low = 1 if high > 1 else 0
+    return f"Only 'condsim adapt' reads words: write {high:g} for alike and {low} for different."
 
 
 def typed_cell(row: Row, column: str, value: object) -> Cell:
@@ -170,13 +185,20 @@ def check_columns(where: str, names: list[str], columns: tuple[str, ...]) -> Non
     if not missing:
         return
     folded = {name.casefold(): name for name in names if name not in columns}
-    near = [
-        folded[match]
-        for name in missing
-        for match in difflib.get_close_matches(name.casefold(), folded, n=1)
-    ]
-    it = "it" if len(near or missing) == 1 else "them"
-    hint = f"Did you mean {_listed(near)}? Rename {it}." if near else f"Add {it} to the file."
+    near: dict[str, str] = {}  # what a column must be called
+    for name in missing:
+        for match in difflib.get_close_matches(name.casefold(), folded, n=1):
+            near.setdefault(folded[match], name)
+    hint = f"Add {'it' if len(missing) == 1 else 'them'} to the file."
+    if near:
+        renamed = ", ".join(f"{shown(old)} to {shown(name)}" for old, name in near.items())
+        hint = f"Rename {renamed}."
+        if all(old.casefold() == name.casefold() for old, name in near.items()):
+            hint = f"Names are case-sensitive: rename {renamed}."
+    elif len(folded) >= len(missing) > 1:
+        hint = "Rename your columns to these."
+    elif folded:
+        hint = f"Rename yours, or a{hint[1:]}"
     if len(names) == 1 and any(separator in names[0] for separator in ",;\t"):
         hint = "The cells must be separated by a comma in .csv and by a tab in .tsv."
     missed = (

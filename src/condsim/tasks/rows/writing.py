@@ -11,7 +11,7 @@ from typing import TextIO
 
 from condsim.errors import InputError
 from condsim.files import replacing
-from condsim.tasks.rows.row import Row
+from condsim.tasks.rows.row import Row, unique_names
 
 Record = Mapping[str, object]
 
@@ -34,25 +34,26 @@ def is_table(output: Path) -> bool:
     return suffix in (".csv", ".tsv")
 
 
-def kept_record(row: Row, *, table: bool, without: Sequence[str] = ()) -> dict[str, object]:
+def kept_record(row: Row, *, table: bool, beside: Sequence[str] = ()) -> dict[str, object]:
     """Gives the columns of a row, to be written with further ones.
 
     Args:
         row: A row read with ``others=True``.
         table: Whether it is for a table, whose cells hold no lists.
-        without: Columns to leave out, such as those that are written anew.
+        beside: Columns that are written with them; a column of such a name gets another: ``score``
+            becomes ``score.1``.
 
     Raises:
         InputError: If a cell of a table is a list or an object; names file, row and column.
     """
-    record = {name: value for name, value in row.record.items() if name not in without}
-    for name, value in record.items() if table else ():
+    for name, value in row.record.items() if table else ():
         if isinstance(value, list | dict):
             raise InputError(
                 f"{row.place(name)}: a list or an object cannot be written as CSV or TSV. "
                 "Give an --output that ends in .jsonl, or remove the column."
             )
-    return record
+    names = unique_names([*beside, *row.record])[len(beside) :]
+    return dict(zip(names, row.record.values(), strict=True))
 
 
 def aligned_records(records: Iterable[Record], *, last: Sequence[str]) -> Iterator[Record]:

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from condsim.cli import run
+
+
+@pytest.fixture
+def line(monkeypatch, capsys):
+    """What a command line writes on stderr; its status must be 2."""
+
+    def written(*arguments):
+        monkeypatch.setattr(sys, "argv", ["condsim", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            run()
+        assert ended.value.code == 2
+        return capsys.readouterr().err
+
+    return written
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("score --modle x", "No such option: --modle (Possible options: --file, --model). See"),
+        ("encode", "Missing option '--file'. See '"),
+        ("nope", "No such command 'nope'. See '"),
+        ("score a b c --scale percent", "Invalid value for '--scale': 'percent' is not one of"),
+    ],
+)
+def test_run_wrong_use_is_one_line(line, arguments, expected):
+    told = line(*arguments.split())
+    assert told.startswith(f"error: {expected}")
+    assert told.count("\n") == 1
+    assert told.endswith(" --help'.\n")
+
+
+@pytest.mark.parametrize("text", ["-5 degrees", "- an item"])
+def test_run_text_with_a_dash_told_what_to_put_before(line, text):
+    told = line("score", text, "b", "c")
+    assert told.endswith(f". Put -- before texts that begin with a dash: -- {text!r} …\n")
+
+
+def test_run_empty_name_of_a_file_refused(line):
+    told = "is empty; give the name of a file.\n"
+    assert line("score", "--file", "") == f"error: --file {told}"
+    assert line("cluster", "", "--condition", "a", "--output", "o.csv") == f"error: The file {told}"
+
+
+def test_run_group_without_a_command_shows_its_help(line, capsys):
+    assert line("index") == ""
+
+
+@pytest.mark.parametrize("argument", ["--help", "--version"])
+def test_run_help_and_version_are_no_error(monkeypatch, capsys, argument):
+    with pytest.raises(SystemExit) as ended:
+        run([argument])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out
