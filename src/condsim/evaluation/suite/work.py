@@ -352,6 +352,7 @@ class SuiteWork:
                 "rows": self._digests[task.key],
                 "train": _rows_digest(task.train or task.task, labels=True),
                 "seed": self.seed,
+                "pairs": "in either order",  # not what was kept when folds told the orders apart
             }
             kept = self.store.get(key)
             if kept is None:
