@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 from dataclasses import replace
 
 import numpy as np
@@ -120,6 +121,15 @@ def test_load_suite_written_domains_and_slices(tmp_path):
     (tmp_path / "dev.txt").write_text(WRITTEN)
     both = load_suite(tmp_path, "written")
     assert [task.key for task in both][:3] == ["dev/cafes", "dev/shops", "test/cafes"]
+
+
+def test_load_suite_written_folder_with_gzipped_files_reads_each_once(tmp_path):
+    for name in ("dev.txt.gz", "test.txt.gz"):
+        (tmp_path / name).write_bytes(gzip.compress(WRITTEN.encode()))
+    (tmp_path / "test.txt").write_text(WRITTEN)
+    tasks = load_suite(tmp_path, "written")
+    keys = [task.key for task in tasks if task.averaged]
+    assert keys == ["dev/cafes", "dev/shops", "test/cafes", "test/shops"]
 
 
 def test_suite_tables_by_set_fit_and_name_groups(rows, letters):
