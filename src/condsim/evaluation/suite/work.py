@@ -58,6 +58,12 @@ def metric_values(scores: FloatArray, task: SuiteTask, *, how: Aggregation) -> F
     return np.asarray(np.average(each, axis=0, weights=weights))
 
 
+def undefined_metrics(task: SuiteTask, *, how: Aggregation) -> tuple[str, ...]:
+    """The metrics that no scorer has on a data set, as no labels differ that they compare."""
+    best = metric_values(task.task.gold, task, how=how)
+    return tuple(name for name, one in zip(metric_names(task), best, strict=True) if np.isnan(one))
+
+
 def metric_draws(
     scores: Sequence[FloatArray], task: SuiteTask, *, how: Aggregation, resamples: int, seed: int
 ) -> Float64Array:
