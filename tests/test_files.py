@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import os
 import threading
+from types import SimpleNamespace
 
 import pytest
 
+from condsim import files
 from condsim.errors import InputError
 from condsim.files import replacing, sha256_of
 
@@ -16,6 +18,30 @@ def test_replacing_two_writers_at_once_both_end_whole(tmp_path):
         second.write_text("second")
     assert path.read_text() in ("first", "second")
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("windows", [False, True])
+def test_replacing_removes_what_a_dead_process_left_and_asks_none_on_windows(
+    tmp_path, monkeypatch, windows
+):
+    path = tmp_path / "report.json"
+    with replacing(path) as partial:
+        left = partial.with_name(partial.name.replace(f"-{os.getpid()}-", "-4000000-"))
+        partial.write_text("first")
+    left.write_text("half")
+    asked = []
+
+    def kill(process, signal):
+        asked.append((process, signal))
+        raise ProcessLookupError
+
+    # Of the module alone: pathlib goes by the name, too
+    name = "nt" if windows else "posix"
+    monkeypatch.setattr(files, "os", SimpleNamespace(name=name, kill=kill, getpid=os.getpid))
+    with replacing(path) as partial:
+        partial.write_text("whole")
+    assert asked == ([] if windows else [(4000000, 0)])
+    assert left.exists() is windows
 
 
 def test_replacing_pipe_is_written_itself(tmp_path):

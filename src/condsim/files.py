@@ -76,6 +76,8 @@ def _temporary(path: Path) -> Path:
 
 
 def _runs(process: int) -> bool:
+    if os.name == "nt":  # where signal 0 is Ctrl-C; what a dead process left stays
+        return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:

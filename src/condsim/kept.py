@@ -315,6 +315,7 @@ class RecentVectors:
 
     def __init__(self, number: int, dimension: int) -> None:
         """Keeps ``number`` vectors at most, one or more, of ``dimension`` numbers each."""
+        self.number = number
         self._vectors = np.empty((number, dimension), np.float32)
         self._keys: list[str | tuple[str, ...] | None] = [None] * number
         self._place: dict[str | tuple[str, ...] | None, int] = {}

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -55,6 +57,34 @@ def test_measure_finds_what_the_condition_does_not_tell(model):
     assert report.extra_only is None
     assert report.brier < report.brier_constant
     assert report.does_not_apply + int(rows_of(160).labels.sum()) == 160
+
+
+def in_both_orders(rows):
+    """The rows, and each again with its sentences swapped."""
+    return replace(
+        rows,
+        sentences1=rows.sentences1 + rows.sentences2,
+        sentences2=rows.sentences2 + rows.sentences1,
+        conditions=rows.conditions * 2,
+        labels=np.tile(rows.labels, 2),
+    )
+
+
+def test_measure_swapped_pair_is_no_row_to_learn_from(model):
+    rows = rows_of(100)
+    chance = np.random.default_rng(5).integers(2, size=100).astype(np.float32)
+    rows = replace(rows, labels=chance)
+    alone = measure_applicability(model, rows, strength=1, resamples=200)
+    both = measure_applicability(model, in_both_orders(rows), strength=1e3, resamples=200)
+    assert both.head.value == pytest.approx(0.5, abs=0.15)
+    assert both.cosine.value == pytest.approx(alone.cosine.value, abs=1e-3)
+    assert both.cosine.low == pytest.approx(alone.cosine.low, abs=1e-3)  # as many pairs to draw
+
+
+def test_fit_head_few_pairs_in_both_orders_are_as_many_as_in_one(model):
+    fit_head(model, in_both_orders(rows_of(14)))
+    with pytest.raises(InputError, match="10 folds need as many sentence pairs"):
+        fit_head(model, in_both_orders(rows_of(9)))
 
 
 def test_measure_extra_rows_are_no_part_of_what_is_measured(model):

@@ -174,6 +174,31 @@ def test_with_precision_auto_takes_what_is_clearly_faster(
     assert scorer.with_precision("bfloat16").with_precision("float32").numbers == "float32"
 
 
+def test_with_precision_kept_vectors_are_its_own(tiny_backbone, monkeypatch):
+    from condsim.encoders import build_bi_encoder
+
+    encoder = build_bi_encoder(str(tiny_backbone)).to("cpu").eval()
+    expected = EncoderScorer(encoder, name="some").with_precision("bfloat16").encode(TEXTS)
+    scorer = EncoderScorer(encoder, name="some")
+    scorer.keep_vectors(100)
+    full = scorer.encode(TEXTS)
+    halved = scorer.with_precision("bfloat16")
+    np.testing.assert_array_equal(halved.encode(TEXTS), expected)
+    np.testing.assert_array_equal(scorer.encode(TEXTS), full)
+
+    encoded, embed = [], EncoderScorer._embed
+
+    def counted(self, texts):
+        encoded.append(len(texts))
+        return embed(self, texts)
+
+    monkeypatch.setattr(EncoderScorer, "_embed", counted)
+    halved.encode(TEXTS)
+    assert encoded == []  # it keeps as many as the other
+    scorer.with_precision("auto")
+    assert encoded == [32] * 6  # and what is faster is measured without any
+
+
 def test_with_precision_unknown_refused(tiny_backbone):
     from condsim.encoders import build_bi_encoder
 

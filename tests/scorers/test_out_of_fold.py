@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
+from condsim.evaluation import spearman
 from condsim.scorers.baselines import out_of_fold, simple as module
 from condsim.types import Task
 
@@ -45,6 +46,25 @@ def test_out_of_fold_rows_are_predicted_by_fits_without_their_pair(monkeypatch):
     for rows in left_out:
         assert rows.size == 4
         assert (rows[::2] + 1 == rows[1::2]).all()
+
+
+def test_out_of_fold_swapped_pair_is_left_out_with_it():
+    task = random_task(rows=100)
+    both = replace(
+        task,
+        sentences1=task.sentences1 + task.sentences2,
+        sentences2=task.sentences2 + task.sentences1,
+        conditions=task.conditions * 2,
+        labels=np.tile(task.labels, 2),
+    )
+    labels = both.labels.copy()
+    labels[:2] = 6 - labels[:2]  # rows of one pair; those of the swapped one may not learn of it
+    for name in ("condition-only", "sentences-only"):
+        before = out_of_fold(both, name=name)
+        after = out_of_fold(replace(both, labels=labels), name=name)
+        assert (before[[0, 1, 100, 101]] == after[[0, 1, 100, 101]]).all()
+        assert (before != after).any()
+    assert abs(spearman(out_of_fold(both, name="sentences-only"), both.labels)) < 0.3  # chance
 
 
 def test_out_of_fold_own_label_changes_nothing():

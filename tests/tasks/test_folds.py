@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.tasks import cross_validation
+from condsim.tasks import cross_validation, draw_folds
 from condsim.types import Task
 
 
@@ -52,3 +52,14 @@ def test_cross_validation_seed_decides_and_order_does_not():
 def test_cross_validation_bad_argument_raises(arguments, message):
     with pytest.raises(InputError, match=message):
         cross_validation(make_task(), **arguments)
+
+
+def test_draw_folds_pair_in_both_orders_shares_one_and_others_stay():
+    pairs = [(f"a {row}", f"b {row}") for row in range(40)]
+    turned = [(two, one) for one, two in pairs[:20]]
+    folds = draw_folds(pairs + turned, folds=10, seed=0)
+    assert folds[40:].tolist() == folds[:20].tolist()
+    same = pairs + [
+        (f"c {row}", f"d {row}") for row in range(20)
+    ]  # by the alphabet where those are
+    assert folds[:40].tolist() == draw_folds(same, folds=10, seed=0)[:40].tolist()

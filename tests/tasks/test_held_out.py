@@ -21,6 +21,14 @@ def test_digest_of_words_is_their_sha256() -> None:
     assert text_digest("?!") != text_digest("...")
 
 
+def test_digest_letters_keep_their_marks_in_either_form() -> None:
+    assert text_digest("\u0915\u093f") != text_digest("\u0915\u093e")  # Hindi "ki" and "ka"
+    assert text_digest("Caf\u00e9!") == text_digest("cafe\u0301")
+    expected = hashlib.sha256("\u0915\u093f caf\u00e9 x\u0323".encode()).digest()
+    assert text_digest("\u0915\u093f, Cafe\u0301 \u2013 X\u0323.") == expected
+    assert text_digest("I \u2764\ufe0f it") == text_digest("I, it")  # of a symbol, not a letter
+
+
 def test_held_out_rows_are_found_whatever_case_and_punctuation(tmp_path: Path) -> None:
     rows = tmp_path / "dev.csv"
     rows.write_text("sentence1,sentence2,condition,label\nA dog runs.,A cat sits.,x,3\n", "utf-8")

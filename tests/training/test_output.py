@@ -91,3 +91,5 @@ def test_check_data_resumed_with_another_file_says_which(tmp_path):
     check_data(tmp_path, {"t.csv": "1", "d.csv": "2"}, resume=True)
     with pytest.raises(InputError, match=r"^t.csv changed since the run"):
         check_data(tmp_path, {"t.csv": "3", "d.csv": "2"}, resume=True)
+    # Begun before vectors were kept
+    check_data(tmp_path, {"t.csv": "1", "d.csv": "2", "v.npy": "3"}, resume=True)

@@ -286,6 +286,23 @@ def test_fit_three_sources_killed_and_resumed_ends_bit_equal(
     assert "mixed with: groups, plain, teacher)" in (run / "README.md").read_text()
 
 
+def test_fit_vectors_that_changed_are_not_resumed(tmp_path, recipe, fit_interrupted):
+    recipe = recipe.replaced(steps=6, epochs=2, checkpoint_steps=2)
+    with pytest.raises(KeyboardInterrupt):
+        fit_interrupted(recipe, tmp_path / "run", step=3)
+    vectors = tmp_path / "vectors.npy"
+    np.save(vectors, np.load(vectors)[::-1])
+    with pytest.raises(InputError, match=r"vectors\.npy changed since the run in .* was started"):
+        fit(recipe, tmp_path / "run", resume=True)
+
+
+def test_fit_missing_vectors_raise_before_a_folder_is_made(tmp_path, recipe):
+    (tmp_path / "vectors.npy").unlink()
+    with pytest.raises(InputError, match=r"vectors\.npy: no such file"):
+        fit(recipe, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_fit_epoch_without_steps_draws_train_once(tmp_path, recipe):
     mixture = read_mixture(load_task(recipe.train), recipe, dimension=32)
     inputs = mixture.units["train"].costs.sum()

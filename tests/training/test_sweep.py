@@ -387,6 +387,37 @@ def test_sweep_other_data_than_the_trials_had_raises(tmp_path, write, runs, tiny
         run_sweep(load_sweep(path), output)
 
 
+def test_sweep_source_that_changed_raises(tmp_path, write, runs, tiny_recipe):
+    source, output = tmp_path / "source.csv", tmp_path / "out"
+    source.write_text("\n".join(Path(tiny_recipe.train).read_text().splitlines()[:-1]))
+    values = {"sources": {"more": {"file": str(source)}}, "objective": {"mse": 1.0}}
+    path = write(set=values)
+    run_sweep(load_sweep(path), output)
+    (output / "sweep.json").unlink()
+    run_sweep(load_sweep(path), output)
+    (output / "sweep.json").unlink()
+    with pytest.raises(InputError, match=r"has the content of .*source\.csv"):
+        run_sweep(load_sweep(write(set=values, test=str(source))), tmp_path / "new")
+    path = write(set=values)
+    source.write_text("\n".join(source.read_text().splitlines()[:-1]))
+    with pytest.raises(InputError, match=r"other values of: data\..*source\.csv\."):
+        run_sweep(load_sweep(path), output)
+    source.unlink()
+    with pytest.raises(InputError, match=r"source\.csv: cannot be read"):
+        run_sweep(load_sweep(path), tmp_path / "new")
+
+
+def test_sweep_begun_before_sources_were_kept_goes_on(tmp_path, write, runs, monkeypatch):
+    path, output = write(), tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "revisions_of", lambda _: {})
+        run_sweep(load_sweep(path), output)
+    (output / "sweep.json").unlink()
+    monkeypatch.setattr(module, "revisions_of", lambda _: {"source.csv": "0" * 12})
+    run_sweep(load_sweep(path), output)
+    assert len(runs.trained) == 9
+
+
 def test_sweep_foreign_files_are_left_alone(tmp_path, write, runs):
     spec = load_sweep(write())
     (tmp_path / "file").write_text("")

@@ -146,11 +146,12 @@ def decisions_out_of_fold(
     """Gives each row the logit of a fit that has not seen its sentence pair, ``(n,)``."""
     applies = rows.labels > 0
     pairs = list(zip(rows.sentences1, rows.sentences2, strict=True))
+    enough = len(set(map(frozenset, pairs))) >= _FOLDS
     fold = draw_folds(pairs, folds=_FOLDS, seed=seed)
     logits = np.empty(len(rows))
     for number in range(_FOLDS):
         rest = fold != number
-        if rest.all() or applies[rest].all() or not applies[rest].any():
+        if not enough or applies[rest].all() or not applies[rest].any():
             raise InputError(
                 f"{rows.name}: {_FOLDS} folds need as many sentence pairs, and rows of both kinds "
                 f"outside each. Got {int(applies.sum())} rows whose condition applies and "
@@ -282,8 +283,8 @@ def measure_applicability(
     """
     check_strength(strength)
     applies = rows.labels > 0
-    numbers: dict[tuple[str, str], int] = {}
-    texts = zip(rows.sentences1, rows.sentences2, strict=True)
+    numbers: dict[frozenset[str], int] = {}  # of pairs in either order
+    texts = map(frozenset, zip(rows.sentences1, rows.sentences2, strict=True))
     pairs = np.array([numbers.setdefault(pair, len(numbers)) for pair in texts], np.int64)
 
     def area(scores: NDArray[np.floating]) -> Metric:

@@ -131,6 +131,8 @@ class EncoderScorer(EmbeddingScorer):
         check_precision(precision)
         scorer = copy.copy(self)
         scorer.numbers = self._fastest() if precision == "auto" else precision
+        if self._recent is not None:  # what it holds are vectors of another number format
+            scorer.keep_vectors(self._recent.number)
         return scorer
 
     def _fastest(self) -> Numbers:

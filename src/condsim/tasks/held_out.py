@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from condsim.errors import InputError
@@ -18,16 +20,30 @@ _COLUMNS = ("sentence1", "sentence2", "text", "text1", "text2", "sentence", "cap
 def text_digest(text: str) -> bytes:
     """Hashes what a text says: texts that differ in case, punctuation or white space are equal.
 
+    A minus is punctuation, too, so "-5 degrees" and "5 degrees" are equal.
+
     Returns:
-        The 32 bytes of the SHA-256 of its letters and digits, in lower case, with one space
-        between words; of the text itself if it has none.
+        The 32 bytes of the SHA-256 of its letters, with their marks, and digits, in lower case and
+        Unicode's NFC, with one space between words; of the text itself if it has none.
 
     Example:
         >>> text_digest("A dog runs.") == text_digest(" a  dog, runs")
         True
     """
-    words = _NO_WORD.sub(" ", text.lower()).strip()
+    lower = unicodedata.normalize("NFC", text.lower())
+    marked = not lower.isascii() and any(map(_is_mark, set(lower)))
+    words = _NO_WORD.sub(_between if marked else " ", lower).strip()
     return hashlib.sha256((words or text).encode()).digest()
+
+
+def _between(found: re.Match[str]) -> str:
+    """What stands for characters that are no letters: the marks of the letter before, a space."""
+    marks = "".join(takewhile(_is_mark, found.group()))
+    return marks if marks == found.group() else f"{marks} "
+
+
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character)[0] == "M"
 
 
 class HeldOutTexts:

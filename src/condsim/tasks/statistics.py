@@ -151,11 +151,11 @@ def cross_validation(task: Task, *, folds: int = 10, seed: int = 0) -> tuple[Fol
 
 
 def draw_folds(pairs: Sequence[tuple[str, str]], *, folds: int, seed: int) -> IntArray:
-    """Draws the fold of each sentence pair; equal pairs share one.
+    """Draws the fold of each sentence pair; equal pairs share one, in either order.
 
     Args:
         pairs: The pairs, length n.
-        folds: Number of folds, at least 2; the last are empty if there are fewer distinct pairs.
+        folds: Number of folds, at least 2; some are empty if there are few distinct pairs.
 
     Returns:
         The folds, ``(n,)``, each in [0, folds).
@@ -163,6 +163,9 @@ def draw_folds(pairs: Sequence[tuple[str, str]], *, folds: int, seed: int) -> In
     distinct = sorted(set(pairs))
     drawn = np.random.default_rng(seed).permutation(len(distinct)) % folds
     fold_of = dict(zip(distinct, drawn.tolist(), strict=True))
+    for one, two in distinct:
+        if (two, one) in fold_of:  # where one order alone is there, its fold stays as drawn
+            fold_of[two, one] = fold_of[one, two]
     return np.array([fold_of[pair] for pair in pairs], np.int64)
 
 

@@ -83,9 +83,9 @@ def revisions_of(recipe: Recipe) -> dict[str, str]:
 
 def _files(recipe: Recipe) -> list[Path]:
     """The files of a recipe, without what comes from the Hub at a revision."""
-    mixed = [file for source in recipe.sources.values() for file in source.files]
+    mixed = [file for one in recipe.sources.values() for file in (*one.files, one.vectors)]
     files = (recipe.train, recipe.dev, *mixed)
-    return [Path(file) for file in files if parse_hub_name(file) is None]
+    return [Path(file) for file in files if file is not None and parse_hub_name(file) is None]
 
 
 def dev_pairs(dev: DevData) -> Task:

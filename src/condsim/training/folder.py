@@ -208,7 +208,8 @@ def check_data(output: Path, revisions: Mapping[str, str], *, resume: bool) -> N
     path = output / CHECKPOINTS / _DATA
     if resume and path.is_file():
         known = json.loads(path.read_text(encoding="utf-8"))
-        changed = [file for file, revision in revisions.items() if known.get(file) != revision]
+        # Runs begun before a kind of file was kept, such as vectors, lack its revisions.
+        changed = [file for file, one in revisions.items() if known.get(file, one) != one]
         if changed:
             raise InputError(
                 f"{', '.join(changed)} changed since the run in {output} was started. Resume it "

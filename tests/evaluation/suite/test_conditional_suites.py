@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 from dataclasses import replace
 
 import numpy as np
@@ -95,6 +96,37 @@ def test_evaluate_suite_criteria_metrics_and_means_of_groups(rows, letters, tmp_
     assert SuiteReport.from_json(tmp_path / "report.json") == report
 
 
+def test_evaluate_suite_criteria_set_of_no_different_labels_is_not_in_the_means(
+    rows, letters, tmp_path
+):
+    with (rows / "dev_rows.csv").open("a") as stream:
+        stream.write("1,lone,p,a lone x,b lone,the point,5,1|5,train\n")
+        for row, label in enumerate((1, 3, 5)):  # labels differ, but not under one text pair
+            stream.write(f"2-{row},bare,q{row},a{row},b {'x' * row},the point,{label},1|5,train\n")
+    report = evaluate_suite(
+        [letters()], load_suite(rows, "criteria"), baselines=("word-overlap",), resamples=20
+    )
+    undefined = {column.key: column.undefined for column in report.columns if column.undefined}
+    assert undefined == {"lone": ("spearman", "pair_accuracy"), "bare": ("pair_accuracy",)}
+    figures = report.rows[-1].figures
+    for metric, sets in (
+        ("spearman", ("bare", "hotels", "laws")),
+        ("pair_accuracy", ("hotels", "laws")),
+    ):
+        mean = np.mean([figures[name][metric].value for name in sets])
+        assert figures["avg:left out of training"][metric].value == pytest.approx(mean)
+        everywhere = np.mean([figures[name][metric].value for name in (*sets, "drugs")])
+        assert figures["avg"][metric].value == pytest.approx(everywhere)
+    markdown = suite_markdown(report)
+    assert "| **mean of 3** |" in markdown
+    assert "| **mean of all 4** |" in markdown
+    assert "do not differ: Spearman of lone; pair acc. of bare, lone\n" in markdown
+    report.to_json(tmp_path / "report.json")
+    assert SuiteReport.from_json(tmp_path / "report.json").columns == report.columns
+    lone = evaluate_suite([letters()], load_suite(rows, "criteria", only=["lone", "drugs"]))
+    assert np.isnan(lone.rows[-1].figures["avg:left out of training"]["spearman"].value)
+
+
 def test_evaluate_suite_criteria_kept_draws_are_told_from_those_of_csts(rows, letters, tmp_path):
     tasks = load_suite(rows, "criteria")
     plain = [replace(task, group=None) for task in tasks]
@@ -120,6 +152,15 @@ def test_load_suite_written_domains_and_slices(tmp_path):
     (tmp_path / "dev.txt").write_text(WRITTEN)
     both = load_suite(tmp_path, "written")
     assert [task.key for task in both][:3] == ["dev/cafes", "dev/shops", "test/cafes"]
+
+
+def test_load_suite_written_folder_with_gzipped_files_reads_each_once(tmp_path):
+    for name in ("dev.txt.gz", "test.txt.gz"):
+        (tmp_path / name).write_bytes(gzip.compress(WRITTEN.encode()))
+    (tmp_path / "test.txt").write_text(WRITTEN)
+    tasks = load_suite(tmp_path, "written")
+    keys = [task.key for task in tasks if task.averaged]
+    assert keys == ["dev/cafes", "dev/shops", "test/cafes", "test/shops"]
 
 
 def test_suite_tables_by_set_fit_and_name_groups(rows, letters):

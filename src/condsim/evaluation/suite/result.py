@@ -66,6 +66,7 @@ class Column:
     group: str | None = None  # the heading it stands under, such as ``left out of training``
     conditions: int | None = None  # distinct ones
     pairs: int | None = None  # two rows of one text pair with different labels
+    undefined: tuple[str, ...] = ()  # metrics that its labels admit none of; not in the means
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from condsim.evaluation.suite.work import (
     Unopened,
     metric_names,
     metric_values,
+    undefined_metrics,
 )
 from condsim.kept import KeptArrays
 from condsim.progress import Progress, silent
@@ -114,9 +115,11 @@ def evaluate_suite(
         task.key: work.draws(entrants, task, how=aggregation, resamples=resamples)
         for task in (tasks if resamples else ())
     }
+    columns = tuple(_column(task, how=aggregation) for task in tasks)
+    undefined = {column.key: column.undefined for column in columns}
     return SuiteReport(
-        columns=tuple(_column(task) for task in tasks),
-        rows=_rows(entrants, tasks, drawn, how=aggregation, reference=reference),
+        columns=columns,
+        rows=_rows(entrants, tasks, drawn, undefined, how=aggregation, reference=reference),
         against=reference,
         aggregation=aggregation,
         condition=condition,
@@ -131,6 +134,7 @@ def _rows(
     entrants: Sequence[Entrant],
     tasks: Sequence[SuiteTask],
     drawn: Mapping[str, Mapping[str, NDArray[np.float64]]],
+    undefined: Mapping[str, tuple[str, ...]],
     *,
     how: Aggregation,
     reference: str | None,
@@ -140,6 +144,10 @@ def _rows(
     names = {task.key: metric_names(task) for task in tasks}
     shown = 1 if tasks[0].group is None else None  # of STS the mean Spearman alone is reported
     names |= {mean: names[keys[0]][:shown] for mean, keys in means.items()}
+    counted: dict[str, NDArray[np.bool_]] = {}  # (sets, metrics, 1) each
+    for mean, keys in means.items():
+        some = np.array([[name not in undefined[key] for name in names[mean]] for key in keys])
+        counted[mean] = (some | ~some.any(axis=0))[..., None]  # of none, the mean is undefined
     found: dict[str, _ByKey] = {}
     for entrant in entrants:
         own = found[entrant.name] = {}
@@ -150,7 +158,8 @@ def _rows(
                 own[task.key] = np.column_stack([values, draws])
         for mean, keys in means.items():
             if all(key in own for key in keys):
-                own[mean] = np.mean([own[key][: len(names[mean])] for key in keys], axis=0)
+                each = np.stack([own[key][: len(names[mean])] for key in keys])
+                own[mean] = np.mean(each, axis=0, where=counted[mean])
     return tuple(
         SuiteRow(
             name=entrant.name,
@@ -212,7 +221,7 @@ def _names(
     return names
 
 
-def _column(task: SuiteTask) -> Column:
+def _column(task: SuiteTask, *, how: Aggregation) -> Column:
     return Column(
         key=task.key,
         title=task.title,
@@ -224,4 +233,5 @@ def _column(task: SuiteTask) -> Column:
         group=task.group,
         conditions=None if task.group is None else len(set(task.task.conditions or ())),
         pairs=None if task.group is None else pair_rows(task.task).pairs,
+        undefined=undefined_metrics(task, how=how),
     )

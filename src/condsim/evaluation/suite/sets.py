@@ -279,7 +279,9 @@ def _task(name: str, revision: str, rows: list[tuple[str, str, str, float]]) -> 
 
 def load_written_domains(path: Path) -> tuple[SuiteTask, ...]:
     """Loads written pairs, a data set for each domain, by file; then the slices of each file."""
-    found = [path] if path.is_file() else sorted(path.glob("*.txt"))
+    listed = (*path.glob("*.txt.gz"), *path.glob("*.txt"))
+    named = {file.name.removesuffix(".gz"): file for file in listed}  # of both the plain one
+    found = [path] if path.is_file() else [named[name] for name in sorted(named)]
     files = [file for file in found if is_written(file)]
     if not files:
         raise InputError(

@@ -68,6 +68,13 @@ def by_set_notes(report: SuiteReport) -> Iterator[str]:
         "Spearman x 100 of raw similarities and gold; pair accuracy: % of the pairs of conditions "
         "of one text pair with different labels that are ranked as the labels are (chance: 50)"
     )
+    left_out = [
+        f"{head} of {', '.join(titles)}"
+        for metric, head in METRICS.items()
+        if (titles := [column.title for column in report.columns if metric in column.undefined])
+    ]
+    if left_out:
+        yield f"Not in the means, as labels to compare do not differ: {'; '.join(left_out)}"
     if any(row.name == "condition-only" for row in report.rows):
         yield (
             "condition-only learns from the other folds; below 0 (or 50 %) it tells nothing: where "
@@ -108,10 +115,17 @@ def _places(report: SuiteReport) -> Iterator[tuple[str, Column | None, str | Non
         for column in columns:
             yield column.title, column, column.key
         if (key := group_average(group)) in figures and len(columns) > 1:
-            yield f"mean of {len(columns)}", None, key
-    averaged = sum(group_average(column.group or "") in figures for column in report.columns)
+            yield f"mean of {_counted(columns)}", None, key
+    averaged = _counted(
+        [one for one in report.columns if group_average(one.group or "") in figures]
+    )
     if len([group for group in groups if group_average(group) in figures]) > 1:
         yield f"mean of all {averaged}", None, AVERAGE
+
+
+def _counted(columns: Sequence[Column]) -> int:
+    """How many data sets the mean of the metric in tables is over."""
+    return sum(column.figure not in column.undefined for column in columns)
 
 
 _GREY = "bright_black"

@@ -56,6 +56,12 @@ def metric_values(scores: FloatArray, task: SuiteTask, *, how: Aggregation) -> F
     return np.asarray(np.average(each, axis=0, weights=weights))
 
 
+def undefined_metrics(task: SuiteTask, *, how: Aggregation) -> tuple[str, ...]:
+    """The metrics that no scorer has on a data set, as no labels differ that they compare."""
+    best = metric_values(task.task.gold, task, how=how)
+    return tuple(name for name, one in zip(metric_names(task), best, strict=True) if np.isnan(one))
+
+
 def metric_draws(
     scores: Sequence[FloatArray], task: SuiteTask, *, how: Aggregation, resamples: int, seed: int
 ) -> Float64Array:
@@ -350,6 +356,7 @@ class SuiteWork:
                 "rows": self._digests[task.key],
                 "train": _rows_digest(task.train or task.task, labels=True),
                 "seed": self.seed,
+                "pairs": "in either order",  # not what was kept when folds told the orders apart
             }
             kept = self.store.get(key)
             if kept is None:

@@ -155,13 +155,14 @@ def out_of_fold(
 ) -> FloatArray:
     """Predicts each row with a baseline fitted on the other folds of the same file.
 
-    The rows of a sentence pair are always in one fold, so no row is predicted by a fit that has
-    seen its sentences. Fitted on a separate train file the baseline is usually stronger.
+    The rows of a sentence pair, in either order, are always in one fold, so no row is predicted by
+    a fit that has seen its pair, though perhaps one of its sentences in another pair. Fitted on a
+    separate train file the baseline is usually stronger.
 
     Args:
         task: The rows to predict; those with a label are also the ones learnt from.
         name: A name in :data:`BASELINES`.
-        folds: Number of folds, at least 2; the last are empty if there are fewer sentence pairs.
+        folds: Number of folds, at least 2; some are empty if there are few sentence pairs.
         seed: Seed of the split; the order of the rows plays no part.
 
     Returns:

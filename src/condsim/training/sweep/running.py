@@ -18,7 +18,7 @@ from condsim.kept import locked
 from condsim.scorers import load_trained
 from condsim.settings import Settings
 from condsim.tasks import load_task
-from condsim.training.data import load_dev, load_train
+from condsim.training.data import load_dev, load_train, revisions_of
 from condsim.training.folder import FinishedRun
 from condsim.training.recipe import Recipe, save_recipe
 from condsim.training.run import run_or_resume
@@ -253,6 +253,7 @@ def _check_data(spec: SweepSpec) -> dict[str, str]:
     files = [spec.base.train] if varied is None else list(map(str, varied.ends))
     revisions = {spec.base.dev: load_dev(spec.base).revision}
     revisions |= {file: load_train(spec.base.replaced(train=file)).revision for file in files}
+    revisions |= revisions_of(spec.base.replaced(train=files[0]))  # those of sources, too
     if spec.test is not None:
         held_out = load_task(Path(spec.test), require_labels=True).revision
         for file, revision in revisions.items():

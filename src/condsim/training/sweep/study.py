@@ -115,6 +115,10 @@ def _opened(spec: SweepSpec, folder: Path, *, belongs: Mapping[str, Any]) -> Ite
             )
         study = optuna.load_study(study_name=spec.name, storage=storage)
         stored = study.user_attrs.get(_BELONGS)
+        # One made before files of sources were kept lacks their revisions.
+        known = stored.get("data", {}) if stored else {}
+        data = {file: one for file, one in belongs["data"].items() if file in known}
+        belongs = {**belongs, "data": data}
         if stored != belongs:
             changed = ", ".join(_differences(stored, belongs)) or "all of it"
             raise InputError(
