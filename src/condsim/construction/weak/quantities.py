@@ -12,18 +12,22 @@ from condsim.errors import require
 
 _TOKEN = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?|[a-z]+(?:n't|'[a-z]+)?|[^\s\w]|\w", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
-_CLOCK = re.compile(
-    r"(?P<hour>[01]?\d|2[0-4])[:.h](?P<minute>[0-5]\d)(?!\d|\s*%)\s*(?P<half>[ap]\.?m\b)?"
-    r"|(?P<alone>1[0-2]|[1-9])\s*(?:(?P<half2>[ap]\.?\s?m)\b|o'?\s?clock)"
+_CLOCK = re.compile(  # 4.50 may be a price or a weight, but not 4.50 pm
+    r"(?<![\d$€£])(?:(?P<hour>[01]?\d|2[0-4])(?:[:h]|\.(?=\d\d\s*[ap]\.?m\b))"
+    r"(?P<minute>[0-5]\d)(?!\d|\s*%)\s*(?P<half>[ap]\.?m\b)?"
+    r"|(?P<alone>1\d|2[0-4]|[1-9])\s*(?:(?P<half2>[ap]\.?\s?m)\b|o'?\s?clock))"
 )
-_SPOKEN = re.compile(
-    r"\b(?P<minutes>half|quarter|\d{1,2})(?:\s+minutes)?\s+"
+_SPOKEN = re.compile(  # "from 5 to 9" and "a scale of 5 to 10" are no times
+    r"(?<![\w.:$€£])(?P<minutes>(?:half|quarter|\d{1,2})(?=(?:\s+minutes)?\s+(?:past|after)\b)"
+    r"|(?<!\bfrom )(?<!\bof )(?:quarter|\d?[05]|\d{1,2}(?=\s+minutes)))(?:\s+minutes)?\s+"
     r"(?P<side>past|to|after)\s+(?P<hour>1[0-2]|[1-9])\b(?P<half>\s*[ap]\.?m\b)?"
 )
 _AT = re.compile(
-    r"\b(?:at|by|until|till|around|before|after|from|for|since)\s+(?:about\s+)?"
-    r"(?P<hour>1[0-2]|[1-9])"
-    r"(?=\s*(?:$|[.,;!?]|(?:in|on|and|this|tonight|tomorrow|today|sharp|for|at|to|the|every)\b))"
+    r"\b(?:(?:at|by|until|till|around|before|after|from|since)\s+(?:about\s+)?"
+    r"|(?:the|my)\s+(?=\d+\.)|for\s+(?=\d+ in the (?:morning|afternoon|evening)\b))"
+    r"(?P<hour>1[0-2]|[1-9]|(?:[01]?\d|2[0-3])(?=\.[0-5]\d))(?:\.(?P<minute>[0-5]\d))?(?=\s*(?:$"
+    r"|[.,;!?](?!\d)"
+    r"|(?:in|on|and|is|was|this|tonight|tomorrow|today|sharp|for|at|to|the|every)\b))"
 )
 _SPOKEN_MINUTES = {"half": 30, "quarter": 15}
 _UNITS = {
@@ -202,7 +206,7 @@ def read_clock(text: str) -> Clock | None:
         hour = int(match["hour"] or match["alone"])
         return _clock(hour, int(match["minute"] or 0), match["half"] or match["half2"], part)
     if match := _AT.search(text):
-        return _clock(int(match["hour"]), 0, None, part)
+        return _clock(int(match["hour"]), int(match["minute"] or 0), None, part)
     return None if part is None else Clock(None, True, part)
 
 
