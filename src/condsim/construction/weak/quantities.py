@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from condsim.construction.weak.language import listed, names_by_word, plural
 from condsim.errors import require
 
-_TOKEN = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?|[a-z]+(?:n't|'[a-z]+)?|[^\s\w]|\w", re.IGNORECASE)
-_DIGITS = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+_DIGITS = re.compile(r"(?:(?<![\w)])(?<!\d )-)?\d+(?:,\d{3})*(?:\.\d+)?")  # "3-5" has no minus
+_TOKEN = re.compile(rf"{_DIGITS.pattern}|[a-z]+(?:n't|'[a-z]+)?|[^\s\w]|\w", re.IGNORECASE)
 _CLOCK = re.compile(  # 4.50 may be a price or a weight, but not 4.50 pm
     r"(?<![\d$€£])(?:(?P<hour>[01]?\d|2[0-4])(?:[:h]|\.(?=\d\d\s*[ap]\.?m\b))"
     r"(?P<minute>[0-5]\d)(?!\d|\s*%)\s*(?P<half>[ap]\.?m\b)?"
@@ -83,7 +84,8 @@ class Quantity:
 
 def tokens_of(text: str) -> list[Token]:
     """Cuts a text into words, numbers and marks with their places."""
-    found = _TOKEN.finditer(text.replace("\u2019", "'"))  # the curly apostrophe
+    plain = text.replace("\u2019", "'").replace("\u2212", "-")  # the curly apostrophe, the minus
+    found = _TOKEN.finditer(plain)
     return [Token(match.group().lower(), match.start(), match.end()) for match in found]
 
 
@@ -96,7 +98,8 @@ def quantities(text: str) -> tuple[Quantity, ...]:
         [(7200.0, 'duration'), (12.0, 'money')]
     """
     tokens = tokens_of(text)
-    return tuple(_measured(tokens, *one) for one in _numbers(tokens))
+    found = [*_numbers(tokens), (len(tokens), 0, 0.0)]
+    return tuple(_measured(tokens, *one, following) for one, following in pairwise(found))
 
 
 def _numbers(tokens: list[Token]) -> Iterator[tuple[int, int, float]]:
@@ -127,10 +130,14 @@ def _numbers(tokens: list[Token]) -> Iterator[tuple[int, int, float]]:
             continue
         if [t.word for t in tokens[at : at + 3]] == ["and", "a", "half"]:
             value, at = value + 0.5, at + 3
+        if start and tokens[start - 1].word == "minus":
+            value, start = -value, start - 1
         yield start, at, value
 
 
-def _measured(tokens: list[Token], start: int, stop: int, number: float) -> Quantity:
+def _measured(
+    tokens: list[Token], start: int, stop: int, number: float, following: tuple[int, int, float]
+) -> Quantity:
     """Adds the unit of a number and what the words before it say of it."""
     after = [t.word for t in tokens[stop : stop + 5] if t.word not in _SKIPPED]
     before = tokens[start - 1].word if start else ""
@@ -142,7 +149,9 @@ def _measured(tokens: list[Token], start: int, stop: int, number: float) -> Quan
     elif kind == "duration" and "old" in after[1:3]:
         kind = "age"
     elif after[:1] in (["out"], ["/"]):
-        kind, factor = "rating", 1.0
+        near = following[0] <= stop + 4  # "8 out of a possible 10"
+        scale = following[2] if near and following[2] >= 10 else 5.0
+        kind, factor = "rating", 5 / scale  # people take 4 out of 5 and 4 out of 6 for the same
     leading = " ".join(t.word for t in tokens[max(0, start - 4) : start]).rstrip("€$£ ")
     bound = next((name for words, name in _BOUNDS if f" {leading}".endswith(f" {words}")), "")
     nouns = tuple(word for word in after[:3] if word.isalpha())
@@ -159,9 +168,14 @@ def counted_of(text: str, things: frozenset[str]) -> tuple[Quantity, ...]:
 _OPPOSED = frozenset(("least", "more")), frozenset(("most", "less"))
 
 
-def compare_quantities(one: Quantity, two: Quantity) -> float:
-    """Compares two numbers: by their ratio, and by what is said about them."""
-    low, high = sorted((one.value, two.value))
+def compare_quantities(one: Quantity, two: Quantity) -> float | None:
+    """Compares two numbers of one kind: by their ratio, and by what is said about them."""
+    if one.kind and two.kind and one.kind != two.kind:
+        return None
+    known = one.kind == two.kind  # without one of the units, the numbers as they are written
+    low, high = sorted(q.value if known else q.number for q in (one, two))
+    if high < 0:
+        low, high = -high, -low
     if not one.kind and not two.kind and 1500 <= low and high < 2100:
         return compare_years(low, high)
     ratio = 1.0 if low == high else low / high if low > 0 else 0.0
