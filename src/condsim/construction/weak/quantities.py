@@ -43,7 +43,7 @@ _PARTS = [
     (int(entry.name.split(" ")[0]), int(entry.name.split(" ")[1]), frozenset(entry.words))
     for entry in listed("calendar", "part")
 ]
-_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+_YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d(?=s?\b)")
 _NO_ONE = frozenset(("of", "day", ".", ","))  # "one of them", "one day", "this one."
 _SKIPPED = frozenset(("a", "an", "of", "-", "the", "more", "full", "whole"))
 
@@ -298,7 +298,7 @@ def _is_date(word: str, text: str) -> bool:
     """Whether a word that is a verb or another noun as well stands for a month or day."""
     if word not in ("may", "march", "sun", "sat", "mon", "dec", "wed", "mar", "now"):
         return True
-    return word.capitalize() in text or word == "now"
+    return word == "now" or re.search(rf"\b{word.capitalize()}\b", text) is not None
 
 
 def compare_dates(one: dict[str, str], two: dict[str, str]) -> float:
@@ -326,5 +326,5 @@ def compare_years(one: float, two: float) -> float:
 
 def read_year(text: str) -> float | None:
     """Reads the first year of a text."""
-    match = re.search(rf"\b{_YEAR.pattern}\b", text)
+    match = _YEAR.search(text)
     return None if match is None else float(match[0])
