@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
-from condsim.construction.weak.language import listed, names_by_word, plural
+from condsim.construction.weak.language import all_words, listed, names_by_word, plural
 from condsim.errors import require
 
 _DIGITS = re.compile(r"(?:(?<![\w)])(?<!\d )-)?\d+(?:,\d{3})*(?:\.\d+)?")  # "3-5" has no minus
@@ -45,6 +45,8 @@ _PARTS = [
 ]
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d(?=s?\b)")
 _NO_ONE = frozenset(("of", "day", ".", ","))  # "one of them", "one day", "this one."
+# Words and marks that end the things counted; not in "3 beds and baths", "12 people were hurt".
+_ENDS = all_words("grammar", "bounds").union(".;:!?") - set("and or is are was were".split())
 _SKIPPED = frozenset(("a", "an", "of", "-", "the", "more", "full", "whole"))
 
 
@@ -154,7 +156,8 @@ def _measured(
         kind, factor = "rating", 5 / scale  # people take 4 out of 5 and 4 out of 6 for the same
     leading = " ".join(t.word for t in tokens[max(0, start - 4) : start]).rstrip("€$£ ")
     bound = next((name for words, name in _BOUNDS if f" {leading}".endswith(f" {words}")), "")
-    nouns = tuple(word for word in after[:3] if word.isalpha())
+    phrase = takewhile(lambda word: word not in _ENDS, after[:3])
+    nouns = tuple(word for word in phrase if word.isalpha())
     span = tokens[start].start, tokens[stop - 1].stop
     return Quantity(number * factor, kind, bound, *span, nouns, number)
 
