@@ -20,6 +20,10 @@ from condsim.construction.weak import (
         ("number of people", "A crowd of people watch.", "many"),
         ("number of people", "Two boys play, one of the boys laughs.", "two"),
         ("number of people", "A red bus waits.", "none"),
+        ("number of people", "1,000 people dance.", "1000"),
+        ("number of people", "A hundred people dance.", "100"),
+        ("number of people", "Two thousand people dance.", "2000"),
+        ("number of dogs", "Two men without dogs sit.", "none"),
         ("number of dogs", "A dog and another dog play.", "two"),
         ("number of dogs", "A man eats a hot dog.", "none"),
         ("number of children", "A boy and two girls sit.", "three"),
@@ -57,6 +61,15 @@ def test_answers_sentence_expected_words(
         ("number of people", "Two men sit.", "Three men sit.", 3),
         ("number of people", "A man sits.", "A crowd of people sit.", 1),
         ("number of people", "A man sits.", "A car is parked.", 1),
+        ("number of dogs", "No dogs bark.", "A dog barks.", 1),
+        ("number of dogs", "No dogs bark.", "Two dogs bark.", 1),
+        ("number of dogs", "A dog barks.", "Two dogs bark.", 2),
+        ("number of people", "150 people dance.", "People dance.", 2),
+        ("number of people", "150 people dance.", "148 people dance.", 4),
+        ("presence of dog", "There is no dog here.", "There is a dog here.", 1),
+        ("presence of dog", "A man without any other dog.", "There is a dog here.", 1),
+        ("presence of dog", "There is no dog here.", "There is a cat here.", None),
+        ("presence of dog", "No cat, but a dog.", "There is a dog here.", 5),
         ("type of animal", "A dog barks.", "A puppy barks.", 5),
         ("type of animal", "A dog barks.", "A poodle barks.", 4),
         ("type of animal", "A dog barks.", "A cat meows.", 3),
@@ -69,7 +82,9 @@ def test_answers_sentence_expected_words(
         ("age", "A baby.", "An elderly man.", 1),
     ],
 )
-def test_score_pair_expected_label(condition: str, one: str, two: str, expected: float) -> None:
+def test_score_pair_expected_label(
+    condition: str, one: str, two: str, expected: float | None
+) -> None:
     function = REGISTRY.find(condition)
     assert function is not None
     assert function.score(Sentence(one), Sentence(two)) == expected

@@ -21,7 +21,7 @@ from importlib import resources
 from condsim.errors import InputError, unknown_name
 
 FOLDER = resources.files("condsim.construction.weak")
-_WORD = re.compile(r"[a-z0-9]+|[,.;:!?&]")
+_WORD = re.compile(r"\d{1,3}(?:,\d{3})+(?!\d)|[a-z0-9]+|[,.;:!?&]")
 
 
 @dataclass(frozen=True)

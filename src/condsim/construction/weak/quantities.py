@@ -6,24 +6,29 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise, takewhile
 
-from condsim.construction.weak.language import listed, names_by_word, plural
+from condsim.construction.weak.language import all_words, listed, names_by_word, plural
 from condsim.errors import require
 
-_TOKEN = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?|[a-z]+(?:n't|'[a-z]+)?|[^\s\w]|\w", re.IGNORECASE)
-_DIGITS = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
-_CLOCK = re.compile(
-    r"(?P<hour>[01]?\d|2[0-4])[:.h](?P<minute>[0-5]\d)(?!\d|\s*%)\s*(?P<half>[ap]\.?m\b)?"
-    r"|(?P<alone>1[0-2]|[1-9])\s*(?:(?P<half2>[ap]\.?\s?m)\b|o'?\s?clock)"
+_DIGITS = re.compile(r"(?:(?<![\w)])(?<!\d )-)?\d+(?:,\d{3})*(?:\.\d+)?")  # "3-5" has no minus
+_TOKEN = re.compile(rf"{_DIGITS.pattern}|[a-z]+(?:n't|'[a-z]+)?|[^\s\w]|\w", re.IGNORECASE)
+_CLOCK = re.compile(  # 4.50 may be a price or a weight, but not 4.50 pm
+    r"(?<![\d$€£])(?:(?P<hour>[01]?\d|2[0-4])(?:[:h]|\.(?=\d\d\s*[ap]\.?m\b))"
+    r"(?P<minute>[0-5]\d)(?!\d|\s*%)\s*(?P<half>[ap]\.?m\b)?"
+    r"|(?P<alone>1\d|2[0-4]|[1-9])\s*(?:(?P<half2>[ap]\.?\s?m)\b|o'?\s?clock))"
 )
-_SPOKEN = re.compile(
-    r"\b(?P<minutes>half|quarter|\d{1,2})(?:\s+minutes)?\s+"
+_SPOKEN = re.compile(  # "from 5 to 9" and "a scale of 5 to 10" are no times
+    r"(?<![\w.:$€£])(?P<minutes>(?:half|quarter|\d{1,2})(?=(?:\s+minutes)?\s+(?:past|after)\b)"
+    r"|(?<!\bfrom )(?<!\bof )(?:quarter|\d?[05]|\d{1,2}(?=\s+minutes)))(?:\s+minutes)?\s+"
     r"(?P<side>past|to|after)\s+(?P<hour>1[0-2]|[1-9])\b(?P<half>\s*[ap]\.?m\b)?"
 )
 _AT = re.compile(
-    r"\b(?:at|by|until|till|around|before|after|from|for|since)\s+(?:about\s+)?"
-    r"(?P<hour>1[0-2]|[1-9])"
-    r"(?=\s*(?:$|[.,;!?]|(?:in|on|and|this|tonight|tomorrow|today|sharp|for|at|to|the|every)\b))"
+    r"\b(?:(?:at|by|until|till|around|before|after|from|since)\s+(?:about\s+)?"
+    r"|(?:the|my)\s+(?=\d+\.)|for\s+(?=\d+ in the (?:morning|afternoon|evening)\b))"
+    r"(?P<hour>1[0-2]|[1-9]|(?:[01]?\d|2[0-3])(?=\.[0-5]\d))(?:\.(?P<minute>[0-5]\d))?(?=\s*(?:$"
+    r"|[.,;!?](?!\d)"
+    r"|(?:in|on|and|is|was|this|tonight|tomorrow|today|sharp|for|at|to|the|every)\b))"
 )
 _SPOKEN_MINUTES = {"half": 30, "quarter": 15}
 _UNITS = {
@@ -38,8 +43,10 @@ _PARTS = [
     (int(entry.name.split(" ")[0]), int(entry.name.split(" ")[1]), frozenset(entry.words))
     for entry in listed("calendar", "part")
 ]
-_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+_YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d(?=s?\b)")
 _NO_ONE = frozenset(("of", "day", ".", ","))  # "one of them", "one day", "this one."
+# Words and marks that end the things counted; not in "3 beds and baths", "12 people were hurt".
+_ENDS = all_words("grammar", "bounds").union(".;:!?") - set("and or is are was were".split())
 _SKIPPED = frozenset(("a", "an", "of", "-", "the", "more", "full", "whole"))
 
 
@@ -79,7 +86,8 @@ class Quantity:
 
 def tokens_of(text: str) -> list[Token]:
     """Cuts a text into words, numbers and marks with their places."""
-    found = _TOKEN.finditer(text.replace("\u2019", "'"))  # the curly apostrophe
+    plain = text.replace("\u2019", "'").replace("\u2212", "-")  # the curly apostrophe, the minus
+    found = _TOKEN.finditer(plain)
     return [Token(match.group().lower(), match.start(), match.end()) for match in found]
 
 
@@ -87,7 +95,8 @@ def tokens_of(text: str) -> list[Token]:
 def quantities(text: str) -> tuple[Quantity, ...]:
     """Reads the numbers of a text, in digits and in words, with their units."""
     tokens = tokens_of(text)
-    return tuple(_measured(tokens, *one) for one in _numbers(tokens))
+    found = [*_numbers(tokens), (len(tokens), 0, 0.0)]
+    return tuple(_measured(tokens, *one, following) for one, following in pairwise(found))
 
 
 def _numbers(tokens: list[Token]) -> Iterator[tuple[int, int, float]]:
@@ -118,10 +127,14 @@ def _numbers(tokens: list[Token]) -> Iterator[tuple[int, int, float]]:
             continue
         if [t.word for t in tokens[at : at + 3]] == ["and", "a", "half"]:
             value, at = value + 0.5, at + 3
+        if start and tokens[start - 1].word == "minus":
+            value, start = -value, start - 1
         yield start, at, value
 
 
-def _measured(tokens: list[Token], start: int, stop: int, number: float) -> Quantity:
+def _measured(
+    tokens: list[Token], start: int, stop: int, number: float, following: tuple[int, int, float]
+) -> Quantity:
     """Adds the unit of a number and what the words before it say of it."""
     after = [t.word for t in tokens[stop : stop + 5] if t.word not in _SKIPPED]
     before = tokens[start - 1].word if start else ""
@@ -133,10 +146,13 @@ def _measured(tokens: list[Token], start: int, stop: int, number: float) -> Quan
     elif kind == "duration" and "old" in after[1:3]:
         kind = "age"
     elif after[:1] in (["out"], ["/"]):
-        kind, factor = "rating", 1.0
+        near = following[0] <= stop + 4  # "8 out of a possible 10"
+        scale = following[2] if near and following[2] >= 10 else 5.0
+        kind, factor = "rating", 5 / scale  # people take 4 out of 5 and 4 out of 6 for the same
     leading = " ".join(t.word for t in tokens[max(0, start - 4) : start]).rstrip("€$£ ")
     bound = next((name for words, name in _BOUNDS if f" {leading}".endswith(f" {words}")), "")
-    nouns = tuple(word for word in after[:3] if word.isalpha())
+    phrase = takewhile(lambda word: word not in _ENDS, after[:3])
+    nouns = tuple(word for word in phrase if word.isalpha())
     span = tokens[start].start, tokens[stop - 1].stop
     return Quantity(number * factor, kind, bound, *span, nouns, number)
 
@@ -150,9 +166,14 @@ def counted_of(text: str, things: frozenset[str]) -> tuple[Quantity, ...]:
 _OPPOSED = frozenset(("least", "more")), frozenset(("most", "less"))
 
 
-def compare_quantities(one: Quantity, two: Quantity) -> float:
-    """Compares two numbers: by their ratio, and by what is said about them."""
-    low, high = sorted((one.value, two.value))
+def compare_quantities(one: Quantity, two: Quantity) -> float | None:
+    """Compares two numbers of one kind: by their ratio, and by what is said about them."""
+    if one.kind and two.kind and one.kind != two.kind:
+        return None
+    known = one.kind == two.kind  # without one of the units, the numbers as they are written
+    low, high = sorted(q.value if known else q.number for q in (one, two))
+    if high < 0:
+        low, high = -high, -low
     if not one.kind and not two.kind and 1500 <= low and high < 2100:
         return compare_years(low, high)
     ratio = 1.0 if low == high else low / high if low > 0 else 0.0
@@ -192,7 +213,7 @@ def read_clock(text: str) -> Clock | None:
         hour = int(match["hour"] or match["alone"])
         return _clock(hour, int(match["minute"] or 0), match["half"] or match["half2"], part)
     if match := _AT.search(text):
-        return _clock(int(match["hour"]), 0, None, part)
+        return _clock(int(match["hour"]), int(match["minute"] or 0), None, part)
     return None if part is None else Clock(None, True, part)
 
 
@@ -265,7 +286,7 @@ def _is_date(word: str, text: str) -> bool:
     """Whether a word that is a verb or another noun as well stands for a month or day."""
     if word not in ("may", "march", "sun", "sat", "mon", "dec", "wed", "mar", "now"):
         return True
-    return word.capitalize() in text or word == "now"
+    return word == "now" or re.search(rf"\b{word.capitalize()}\b", text) is not None
 
 
 def compare_dates(one: dict[str, str], two: dict[str, str]) -> float:
@@ -293,5 +314,5 @@ def compare_years(one: float, two: float) -> float:
 
 def read_year(text: str) -> float | None:
     """Reads the first year of a text."""
-    match = re.search(rf"\b{_YEAR.pattern}\b", text)
+    match = _YEAR.search(text)
     return None if match is None else float(match[0])

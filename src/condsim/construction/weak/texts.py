@@ -75,7 +75,11 @@ def _polarities(text: str, aspect: str) -> tuple[tuple[str, int, int, float], ..
             clause, negated = clause + 1, -_SCOPE - 1
         pair = f"{word} {words[place + 1]}" if place + 1 < len(words) else word
         value = special.get(word, known.get(word, 0.0))
-        if word in _NEGATIONS or pair in _NEGATIONS or word.endswith("n't"):
+        if word == ",":
+            negated = -_SCOPE - 1
+        elif pair == "not only":
+            value = 0.0
+        elif word in _NEGATIONS or pair in _NEGATIONS or word.endswith("n't"):
             negated, value = place, 0.0
         elif value and place - negated <= _SCOPE:
             value *= -0.8
@@ -149,7 +153,7 @@ def stands_alone(words: Sequence[str], place: int) -> bool:
 
 def side_of(text: str, known: Mapping[tuple[str, ...], int]) -> int | None:
     """Says on which side of an attribute a text is; None if on neither or on both."""
-    # A negation up to three words before a word turns it.
+    # A negation up to three words before a word turns it, unless a comma is between them.
     words = [token.word for token in tokens_of(text)]
     found: set[int] = set()
     at = 0
@@ -157,7 +161,7 @@ def side_of(text: str, known: Mapping[tuple[str, ...], int]) -> int | None:
         for length in range(_LONGEST, 0, -1):
             side = known.get(tuple(words[at : at + length]))
             if side is not None and (length > 1 or stands_alone(words, at)):
-                before = words[max(0, at - _REACH) : at]
+                before = " ".join(words[max(0, at - _REACH) : at]).rpartition(", ")[2].split()
                 turned = any(word in _NOT or word.endswith("n't") for word in before)
                 found.add(-side if turned else side)
                 at += length - 1

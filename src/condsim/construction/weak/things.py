@@ -29,6 +29,7 @@ _NUMBERS = {int(entry.name): entry.words for entry in listed("numbers", "exact")
 _EXACT = {word: number for number, words in _NUMBERS.items() for word in words}
 _VAGUE = {word: int(name) for word, name in names_by_word("numbers", "vague").items()}
 _COLLECTIVE = {word: int(name) for word, name in names_by_word("numbers", "collective").items()}
+_SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6}
 _PLURAL = 3  # what a plural without a number is taken for
 
 
@@ -88,8 +89,9 @@ def compare_counts(one: Count, two: Count) -> float:
         if low == high:
             return 5.0
         if low < 2:
-            return 2.0 if high == 2 else 1.0
-        return 3.0 if low / high > 0.6 else 2.0 if low / high >= 0.5 else 1.0
+            return 2.0 if (low, high) == (1, 2) else 1.0
+        ratio = low / high
+        return 4.0 if ratio > 0.9 else 3.0 if ratio > 0.6 else 2.0 if ratio >= 0.5 else 1.0
     if one.exact or two.exact:
         told, other = (one, two) if one.exact else (two, one)
         return 2.0 if other.size == 2 else 1.0 if told.number < 10 else 3.0
@@ -140,13 +142,16 @@ def _another(sentence: Sentence) -> bool:
 
 def _number(before: Sequence[str]) -> float | None:
     """The number among the words before a noun."""
+    scale = 1.0
     for word in reversed(before):
-        if word.isdigit() and 0 < int(word) < 100:
-            return float(word)
+        digits = word.replace(",", "")  # "1,000"
+        if digits.isdigit() and int(digits) > 0:
+            return float(digits) * scale
         if word in _EXACT and word not in ("a", "an", "couple"):
-            return float(_EXACT[word])
+            return float(_EXACT[word]) * scale
+        scale *= _SCALES.get(word, 1.0)
     if {"a", "an"} & {*before} and not {"few", "couple", "lot", "bunch"} & {*before}:
-        return 1.0
+        return scale
     return 2.0 if "couple" in before else None
 
 
@@ -177,6 +182,7 @@ _NEAR_COLOURS = {
     frozenset((entry.name, other)) for entry in listed("colours", "near") for other in entry.words
 }
 _WEARS = frozenset("in wearing wears dressed clad".split())
+_DETERMINERS = frozenset("a an any the other".split())
 _LINKS = frozenset("is are was were".split())
 _JOINS = frozenset(("and", ",", "&", "or"))
 
@@ -258,7 +264,11 @@ def _kind(sentence: Sentence, *, tree: str, of: Node) -> frozenset[Node] | Absen
 
 
 def _presence(sentence: Sentence, *, tree: str, of: Node) -> str:
-    return "yes" if sentence.mentions(tree, of=of) else "no"
+    for hit in sentence.mentions(tree, of=of):
+        before = [word for word in sentence.before(hit) if word not in _DETERMINERS]
+        if before[-1:] not in (["no"], ["without"]):  # "without any other dog"
+            return "yes"
+    return "no"
 
 
 def _compare_presence(one: str, two: str) -> float | None:
