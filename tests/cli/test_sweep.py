@@ -94,6 +94,7 @@ def test_sweep_prints_the_result(tmp_path, write, monkeypatch):
             trials=(TrialResult(parameters=point, folder="trials/a", dev=dev, seconds=90.0),),
             recipe=spec.recipe_for(point),
             seeds=(SeedResult(seed=2, folder="seeds/2", figures=dev),),
+            mean={"spearman": {"mean": 30.0, "std": None}},
             condition_only=Correlations(spearman=10.0, pearson=11.0),
         )
 

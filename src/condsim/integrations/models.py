@@ -36,7 +36,7 @@ def score_present(
     columns = [first, second]
     if condition is not None and not isinstance(condition, str):
         columns.append(condition)
-    filled = [["-" if text is None else text for text in column] for column in columns]
+    filled = [["none" if text is None else text for text in column] for column in columns]
     given = filled[2] if len(filled) > 2 else None
     check_rows(given, sentences1=filled[0], sentences2=filled[1])
     present = [None not in texts for texts in zip(*columns, strict=True)]

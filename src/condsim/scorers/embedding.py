@@ -31,7 +31,7 @@ Input = str | list[str]
 _PIECE = 48
 """Most tokens of a piece's text: models learn from short texts, and long pieces did worse than
 short ones (docs/results/long-texts.md)."""
-_LEAST = 32  # tokens that a condition must leave for a piece's text
+_LEAST = 16  # tokens that a condition must leave for a piece's text
 
 _LANGUAGE = "en"  # whose abbreviations end no sentence; marks of other scripts are known as well
 _LINE, _SPACE = re.compile(r"\n"), re.compile(r"\s")
@@ -153,7 +153,7 @@ class EmbeddingScorer(PairScorer):
 
     A text that with its condition is longer than the model reads is split at the ends of sentences.
     Its embedding is the mean of those of its `pieces`, weighted by their tokens. A condition that
-    leaves fewer than 32 tokens for the text is refused with an `InputError`.
+    leaves fewer than 16 tokens for the text is refused with an `InputError`.
 
     Memory does not grow with the number of rows, apart from the result.
 

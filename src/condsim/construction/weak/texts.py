@@ -56,14 +56,13 @@ def lexicon() -> dict[str, float]:
     return {**known, **_EXTRA}
 
 
-@cache
+@lru_cache(maxsize=256)
 def words_of_aspect(aspect: str) -> frozenset[str]:
     """Gives the words that stand for an aspect: those listed, or its own."""
     own = frozenset(word for word in aspect.split(" ") if word not in ("the", "of", "and", "in"))
     return own.union(*(_ASPECTS.get(name, ()) for name in (aspect, *own)))
 
 
-@lru_cache(maxsize=8192)
 def _polarities(text: str, aspect: str) -> tuple[tuple[str, int, int, float], ...]:
     """The words of a text with place, clause and polarity, negation and turns taken in."""
     known, special = lexicon(), _POLAR.get(aspect, {})
@@ -89,6 +88,7 @@ def _polarities(text: str, aspect: str) -> tuple[tuple[str, int, int, float], ..
     return tuple(found)
 
 
+@lru_cache(maxsize=1024)  # of the answers: the words of a long text take a megabyte
 def polarity(text: str, aspect: str = "") -> str | None:
     """Says what a text thinks of an aspect, or as a whole: ``"good"``, ``"bad"`` or None."""
     rows = _polarities(text, aspect)
