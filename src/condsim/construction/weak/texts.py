@@ -57,14 +57,13 @@ def lexicon() -> dict[str, float]:
     return {**known, **_EXTRA}
 
 
-@cache
+@lru_cache(maxsize=256)
 def words_of_aspect(aspect: str) -> frozenset[str]:
     """Gives the words that stand for an aspect: those listed, or its own."""
     own = frozenset(word for word in aspect.split(" ") if word not in ("the", "of", "and", "in"))
     return own.union(*(_ASPECTS.get(name, ()) for name in (aspect, *own)))
 
 
-@lru_cache(maxsize=8192)
 def _polarities(text: str, aspect: str) -> tuple[tuple[str, int, int, float], ...]:
     """The words of a text with place, clause and polarity, negation and turns taken in."""
     known, special = lexicon(), _POLAR.get(aspect, {})
@@ -90,6 +89,7 @@ def _polarities(text: str, aspect: str) -> tuple[tuple[str, int, int, float], ..
     return tuple(found)
 
 
+@lru_cache(maxsize=1024)  # of the answers: the words of a long text take a megabyte
 def polarity(text: str, aspect: str = "") -> str | None:
     """Says what a text thinks of an aspect, or as a whole: ``"good"``, ``"bad"`` or None.
 
@@ -194,7 +194,7 @@ def installed() -> bool:
     return all(find_spec(name) is not None for name in ("text_to_num", "vaderSentiment"))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def function_by_form(condition: str) -> LabellingFunction | None:
     """Gives the function for a condition of a known form, such as "the opinion about the room"."""
     key = re.sub(r"^the ", "", condition.lower().strip(" .?!"))
