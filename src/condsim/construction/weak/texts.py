@@ -145,6 +145,7 @@ def opposites() -> list[Opposites]:
 
 
 _ONLY_AFTER = {entry.name: entry.words[1:] for entry in listed("opposites", "only after")}
+_LAST_AFTER = {entry.name: entry.hints for entry in listed("opposites", "only after")}
 _NOT_BEFORE = {entry.name: entry.words[1:] for entry in listed("opposites", "not before")}
 
 
@@ -154,6 +155,8 @@ def stands_alone(words: Sequence[str], place: int) -> bool:
     before = words[place - 1] if place else ""
     following = words[place + 1] if place + 1 < len(words) else ""
     wanted = _ONLY_AFTER.get(word, (before,))
+    if not following.isalnum() or following in ("and", "or", *_TURNS):
+        wanted += _LAST_AFTER.get(word, ())
     return before in wanted and following not in _NOT_BEFORE.get(word, ())
 
 
