@@ -94,16 +94,16 @@ class Drawing:
     def _values(self, text: str) -> dict[str, object]:
         """What the functions read from a sentence, in their order."""
         if text not in self._read:
-            sentence, codes, told = Sentence(text), bytearray(), list[object]()
+            sentence, made, told = Sentence(text), bytearray(), list[object]()
             for function in self._functions.values():
                 value = function.read(sentence)
                 if value is ABSENT and not function.none_is_a_value:
                     value = None
                 code = next((at for at, usual in enumerate(_USUAL) if value is usual), len(_USUAL))
-                codes.append(code)
+                made.append(code)
                 if code == len(_USUAL):
                     told.append(value)
-            self._read[text] = bytes(codes), told
+            self._read[text] = bytes(made), told
         codes, told = self._read[text]
         rest = iter(told)
         return {
