@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import tracemalloc
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from condsim.cli.main import app
+from condsim.construction.rows import Candidate
 from condsim.construction.weak import (
     REGISTRY,
     WeakSettings,
@@ -20,6 +23,7 @@ from condsim.construction.weak import (
     coverage,
     read_pool,
 )
+from condsim.construction.weak.building import _Drawing
 from condsim.errors import InputError
 from condsim.files import sha256_of
 from condsim.progress import silent
@@ -74,6 +78,20 @@ def test_weak_captions_rows_that_train_reads(captions: Path, tmp_path: Path) -> 
     again = tmp_path / "again.csv"
     _run(captions, "--output", again, *options, "--absent-output", tmp_path / "absent2.csv")
     assert again.read_bytes() == made.read_bytes()
+
+
+def test_drawing_a_sentence_takes_a_few_kilobytes() -> None:
+    texts = [f"{who} {what} {where}" for who in _WHO for what in _WHAT for where in _WHERE[:2]]
+    pairs = [Candidate("", "", one, two, one, two) for one, two in pairwise(texts)]
+    weighted = [(function, function.weight) for function in REGISTRY if function.weight]
+    list(_Drawing(weighted, rows=100, seed=0).rows(pairs[:1]))  # the trees of words are read once
+    drawing = _Drawing(weighted, rows=100, seed=0)
+    tracemalloc.start()
+    drawn = len(list(drawing.rows(pairs)))
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert drawn > 20
+    assert held / len(texts) < 15_000  # bytes; 21,000 with every "no"
 
 
 def test_weak_exclude_leaves_sentences_out(captions: Path, tmp_path: Path) -> None:

@@ -50,6 +50,8 @@ def _rows(path: Path) -> list[dict[str, str]]:
         ("He was not a rude man.", ["He was a rude man.", "He was not a polite man."]),
         ("He cannot come.", ["He can come."]),
         ("Turn on the lamp on the table.", ["Turn off the lamp on the table."]),
+        ("The hotel is on the corner.", ["The hotel is not on the corner."]),
+        ("The lamp is on.", ["The lamp is not on.", "The lamp is off."]),
         ("We met at half past six on 3/4.", []),
         ("It didn't work.", []),
         ("Is he there?", []),

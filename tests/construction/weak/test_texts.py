@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 pytest.importorskip("text_to_num", exc_type=ImportError)
 pytest.importorskip("vaderSentiment")
 
 from condsim.construction.weak import REGISTRY, Sentence, answers
+from condsim.construction.weak.quantities import quantities
+from condsim.construction.weak.texts import words_of_aspect
 
 
 @pytest.mark.parametrize(
@@ -130,3 +134,15 @@ def test_find_condition_on_captions_keeps_its_function() -> None:
     assert found is not None
     assert found.family == "number of animal"
     assert REGISTRY.find("What a day it was") is None
+
+
+def test_answers_long_texts_are_not_all_held() -> None:
+    answers("the opinion about the food", "The food is good.")
+    tracemalloc.start()
+    for number in range(40):
+        answers("the opinion about the food", f"{number} food. " + "good room " * 1900)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 20e6  # bytes; 34e6 with what is known of each word
+    for cached in (words_of_aspect, quantities):
+        assert (cached.cache_parameters()["maxsize"] or 1e9) <= 256

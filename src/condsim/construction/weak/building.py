@@ -199,6 +199,7 @@ class WeakReport:
 _LOOSER = (1.5, 5.0, 30.0)  # times what a function may have of a label, pass by pass
 _NONE_SHARE = 0.1  # of pairs where one sentence has none of what is counted: too easy for more
 _LOOKED_AT = 4  # pairs for each row that is wanted, at most
+_USUAL = (None, ABSENT, "no")  # what most functions read, which is kept as a byte
 
 
 class _Drawing:
@@ -217,7 +218,8 @@ class _Drawing:
         self._share = {function.name: rows * weight / total / 5 for function, weight in weighted}
         self._rows = rows
         self._random = np.random.default_rng(seed)
-        self._read: dict[str, dict[str, object]] = {}  # values by sentence and function
+        # By sentence: a byte for each function, and the values that are not usual.
+        self._read: dict[str, tuple[bytes, list[object]]] = {}
         self._drawn: Counter[tuple[str, int]] = Counter()  # by function and label
         self._labels: Counter[int] = Counter()
         self.seen = 0  # pairs that were looked at
@@ -275,14 +277,23 @@ class _Drawing:
     def _values(self, text: str) -> dict[str, object]:
         """What the functions read from a sentence, in their order."""
         if text not in self._read:
-            sentence = Sentence(text)
-            values = ((function, function.read(sentence)) for function in self._functions.values())
-            self._read[text] = {
-                function.name: value
-                for function, value in values
-                if value is not None and (value is not ABSENT or function.none_is_a_value)
-            }
-        return self._read[text]
+            sentence, made, told = Sentence(text), bytearray(), list[object]()
+            for function in self._functions.values():
+                value = function.read(sentence)
+                if value is ABSENT and not function.none_is_a_value:
+                    value = None
+                code = next((at for at, usual in enumerate(_USUAL) if value is usual), len(_USUAL))
+                made.append(code)
+                if code == len(_USUAL):
+                    told.append(value)
+            self._read[text] = bytes(made), told
+        codes, told = self._read[text]
+        rest = iter(told)
+        return {
+            name: _USUAL[code] if code < len(_USUAL) else next(rest)
+            for name, code in zip(self._functions, codes, strict=True)
+            if code
+        }
 
 
 def _absent_rows(

@@ -63,7 +63,7 @@ def built_in_conditions() -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
     }
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=512)
 def condition_key(condition: str) -> frozenset[str]:
     """Gives the words of a condition that carry its meaning.
 

@@ -294,4 +294,4 @@ class Sentence:
         return self.words[place] if 0 <= place < len(self.words) else ""
 
 
-cut_sentence = lru_cache(maxsize=1024)(Sentence)  # a sentence is asked about several conditions
+cut_sentence = lru_cache(maxsize=256)(Sentence)  # a sentence is asked about several conditions

@@ -91,7 +91,7 @@ def tokens_of(text: str) -> list[Token]:
     return [Token(match.group().lower(), match.start(), match.end()) for match in found]
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16)  # a sentence is read by several functions in turn
 def quantities(text: str) -> tuple[Quantity, ...]:
     """Reads the numbers of a text, in digits and in words, with their units."""
     tokens = tokens_of(text)

@@ -139,6 +139,7 @@ def opposites() -> list[Opposites]:
 
 
 _ONLY_AFTER = {entry.name: entry.words[1:] for entry in listed("opposites", "only after")}
+_LAST_AFTER = {entry.name: entry.hints for entry in listed("opposites", "only after")}
 _NOT_BEFORE = {entry.name: entry.words[1:] for entry in listed("opposites", "not before")}
 
 
@@ -148,6 +149,8 @@ def stands_alone(words: Sequence[str], place: int) -> bool:
     before = words[place - 1] if place else ""
     following = words[place + 1] if place + 1 < len(words) else ""
     wanted = _ONLY_AFTER.get(word, (before,))
+    if not following.isalnum() or following in ("and", "or", *_TURNS):
+        wanted += _LAST_AFTER.get(word, ())
     return before in wanted and following not in _NOT_BEFORE.get(word, ())
 
 
@@ -188,7 +191,7 @@ def installed() -> bool:
     return all(find_spec(name) is not None for name in ("text_to_num", "vaderSentiment"))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def function_by_form(condition: str) -> LabellingFunction | None:
     """Gives the function for a condition of a known form, such as "the opinion about the room"."""
     key = re.sub(r"^the ", "", condition.lower().strip(" .?!"))
