@@ -93,7 +93,7 @@ def test_rows_of_a_table_share_no_text_between_training_and_measuring(tmp_path) 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_adapt_of_the_page_runs_with_the_default_model(tmp_path) -> None:
-    block = re.search(r"cat > labelled\.csv <<'END'\n(.*?)END\n", PAGE.read_text(), re.DOTALL)
+    block = re.search(r"```csv\n(.*?)```\n", PAGE.read_text(), re.DOTALL)
     assert block
     head, *rows = block[1].strip().splitlines()
     many = [row.replace(".,", f" ({number}).,", 1) for number in range(10) for row in rows]
