@@ -147,11 +147,11 @@ def test_make_default_model_scores_goes_on_and_refuses_other_inputs(
     def short(path: Path) -> Recipe:  # the tiny backbone has 64 positions
         recipe = load_recipe(path)
         steps = {"steps": 3, "batch_size": 16, "precision": "float32", "attention": "eager"}
-        return recipe.replaced(max_seq_length=80, checkpoint_steps=0, **steps)
+        return recipe.replaced(max_seq_length=64, checkpoint_steps=0, **steps)
 
     monkeypatch.setattr(default_model, "load_recipe", short)
     backbone = str(tmp_path / "backbone")
-    build_bi_encoder(str(tiny_backbone), max_seq_length=80).save_pretrained(backbone)
+    build_bi_encoder(str(tiny_backbone), max_seq_length=64).save_pretrained(backbone)
     files = replace(files, backbone=backbone, former=backbone)
     weak = WEAK.replaced(rows=40, absent=40, k=20, sample=None)
     work = tmp_path / "work"
