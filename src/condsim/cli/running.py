@@ -62,11 +62,12 @@ def run_app(app: typer.Typer, arguments: list[str] | None = None) -> None:
 
 def _usage(error: Any, arguments: list[str]) -> str:  # noqa: ANN401  (a class of typer's)
     """A wrong use of the command line as one line; "" where the help was shown instead."""
-    message = " ".join(error.format_message().split()).replace("Value error, ", "").rstrip(".")
+    told = " ".join(error.format_message().split()).replace("Value error, ", "")
+    message = re.sub(r"(?<=[^.?])\Z", ".", told)
     text = next((one for one in arguments if _TEXT.match(one)), None)
     if hasattr(error, "possibilities") and text is not None:
-        return f"{message}. Put -- before texts that begin with a dash: -- {text!r} …"
-    return f"{message}. See '{error.ctx.command_path} --help'." if message else ""
+        return f"{message} Put -- before texts that begin with a dash: -- {text!r} …"
+    return f"{message} See '{error.ctx.command_path} --help'." if message else ""
 
 
 def _tame_terminal() -> None:
