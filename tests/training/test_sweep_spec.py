@@ -126,6 +126,7 @@ def test_load_sweep_tpe_plans_nothing(write):
         ({"space": {"transform": {"grid": ["yes please"]}}}, "must be of type bool"),
         ({"space": {"seed": {"grid": [1, 2]}}}, "must not have 'seed'"),
         ({"space": {"dev": {"grid": ["a", "b"]}}}, "must not have 'dev'"),
+        ({"space": {"sources.a": {"grid": [{"file": "a.csv"}]}}}, "must not have 'sources.a'"),
         (
             {"space": {"objective": {"grid": [{"mse": 1}]}, "objective.quad": {"grid": [1]}}},
             "not have both 'objective' and 'objective.quad'",

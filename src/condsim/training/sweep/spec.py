@@ -37,6 +37,7 @@ _FIXED = {
     "name": "it is the name of the model",
     "dev": "scores on different dev files cannot be compared",
     "seed": "a seed chosen by its result is luck; the best recipe is trained with 'seeds' anyway",
+    "sources": "a sweep goes on only with the files it began with; make one for each mixture",
 }
 
 
@@ -246,11 +247,11 @@ def _check_keys(space: Mapping[str, Parameter], fixed: Mapping[str, Any]) -> Non
             if dot and (get_origin(fields[head].annotation) is not dict or not part):
                 raise InputError(f"'{where}': {key!r} must be a recipe key; no key is within it.")
     for key in space:
-        if key in _FIXED:
-            raise InputError(f"'space' must not have '{key}': {_FIXED[key]}.")
+        if (head := key.partition(".")[0]) in _FIXED:
+            raise InputError(f"'space' must not have '{key}': {_FIXED[head]}.")
         if key in fixed:
             raise InputError(f"'{key}' must be in 'space' or in 'set', not in both.")
-        if (head := key.partition(".")[0]) != key and head in space:
+        if head != key and head in space:
             raise InputError(f"'space' must not have both '{head}' and '{key}'; leave one out.")
 
 
