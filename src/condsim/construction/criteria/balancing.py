@@ -160,13 +160,12 @@ class _Selection:
                 taken.append((criterion, wordings.take(distances), judged))
                 size += self._count(criterion) - before
             is_full = size > self._settings.rows
-            while taken and size > self._settings.rows:
-                # A pair of texts has both of its rows or none.
-                for criterion, wording, judged in taken if self._in_pairs else taken[-1:]:
-                    before = self._count(criterion)
-                    self._wordings[criterion].untake(wording, [one.distance for one in judged])
-                    size += self._count(criterion) - before
-                taken = [] if self._in_pairs else taken[:-1]
+            # A pair of texts has both of its rows or none.
+            while taken and is_full and (self._in_pairs or size > self._settings.rows):
+                criterion, wording, judged = taken.pop()
+                before = self._count(criterion)
+                self._wordings[criterion].untake(wording, [one.distance for one in judged])
+                size += self._count(criterion) - before
             self.size = size
             for _, wording, judged in taken:
                 for one in judged:
