@@ -1,4 +1,4 @@
-"""``python -m experiments NAME``: a table or figure of the papers, or the default model."""
+"""``python -m papers NAME``: a table or figure of the papers, or the default model."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import typer
 
 from condsim.cli.running import long_work, run_app
 from condsim.errors import InputError, unknown_name
-from condsim.prompting import Scoring
-from experiments.catalogue import Experiment, load_experiment, names
-from experiments.columns import resolve_backbones, resolve_models
-from experiments.engine import open_work, reproduce
-from experiments.options import ContextsOptions, Options, PromptOptions
+from condsim.prompting.settings import Scoring
+from papers.catalogue import Experiment, load_experiment, names
+from papers.columns import resolve_backbones, resolve_models
+from papers.engine import open_work, reproduce
+from papers.options import ContextsOptions, Options, PromptOptions
 
 DEFAULT_MODEL = "default-model"
 _DEFAULT_TITLE = "A default model, made anew from the data files"
@@ -33,7 +33,7 @@ _EVERYWHERE = ("name", "--list", "--data", "--runs", "--output")
 _REPORTING = ("--dry-run", "--report-only")
 _CONTEXTS = ("--recipe", "--on", "--rows", "--set", "--full")
 
-app = typer.Typer(name="experiments", rich_markup_mode="markdown", pretty_exceptions_enable=False)
+app = typer.Typer(name="papers", rich_markup_mode="markdown", pretty_exceptions_enable=False)
 
 
 @app.command()
@@ -168,20 +168,20 @@ def main(
 
     **Examples**
 
-    `python -m experiments --list`
+    `python -m papers --list`
 
-    `python -m experiments ccl-table4 --data DATA --dry-run`
+    `python -m papers ccl-table4 --data DATA --dry-run`
 
-    `python -m experiments csts-table3 --data DATA --set epochs=2`
+    `python -m papers csts-table3 --data DATA --set epochs=2`
 
-    `python -m experiments ccl-table3 --data DATA --backbone simcse-base --backbone minilm`
+    `python -m papers ccl-table3 --data DATA --backbone simcse-base --backbone minilm`
 
-    `python -m experiments csts-table11 --data DATA --model google/flan-t5-small
+    `python -m papers csts-table11 --data DATA --model google/flan-t5-small
     --max-requests 2000`
 
-    `python -m experiments ssbc-table9 --data DATA --rows 300 --set selection.size=20`
+    `python -m papers ssbc-table9 --data DATA --rows 300 --set selection.size=20`
 
-    `python -m experiments default-model --data DATA`
+    `python -m papers default-model --data DATA`
     """
     if list_:
         _print_names()
@@ -248,7 +248,7 @@ def _print_plan(experiment: Experiment, options: Options) -> None:
 
 def _make_default(options: Options) -> None:
     """Makes the model that ships, or goes on with it, and prints where it is and how it does."""
-    from experiments.default_model import default_files, make_default_model
+    from papers.default_model import default_files, make_default_model
 
     files = default_files(options)
     folder = options.runs / DEFAULT_MODEL

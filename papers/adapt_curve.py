@@ -1,4 +1,4 @@
-"""``python -m experiments.adapt_curve``: what adapting brings with 50 to 2,000 labelled pairs.
+"""``python -m papers.adapt_curve``: what adapting brings with 50 to 2,000 labelled pairs.
 
 Four open sets that the shipped model was not trained on stand for a user's own data. Of each, half
 of the texts are what a user might label and the other half is measured on, with C-STS and STS-B
@@ -20,16 +20,20 @@ import numpy as np
 import typer
 
 from condsim.cli.running import long_work, run_app
-from condsim.construction import CriteriaSettings, PairRow, criteria_rows, write_rows
+from condsim.data.load import load_task
+from condsim.data.tables import iter_criteria
 from condsim.errors import InputError
-from condsim.evaluation import evaluate
-from condsim.files import write_text
+from condsim.evaluation.evaluate import evaluate
+from condsim.io import write_text
 from condsim.loading import load_scorer
-from condsim.scorers import EmbeddingScorer
-from condsim.tasks import iter_criteria, load_task
-from condsim.training import AdaptSettings, adapt
+from condsim.model.embedding import EmbeddingScorer
+from condsim.rows.criteria.balance import PairRow
+from condsim.rows.criteria.build import criteria_rows
+from condsim.rows.criteria.settings import CriteriaSettings
+from condsim.rows.records import write_rows
+from condsim.training.adapt import AdaptSettings, adapt
 from condsim.types import Task
-from experiments.pages import MARKER, kept_notes
+from papers.pages import MARKER, kept_notes
 
 SETS = ("sentihood", "druglib", "acos_laptop", "oats")
 SIZES = (50, 200, 500, 2_000)
@@ -167,7 +171,7 @@ def main(
                 ]
     options = [f"--set {name}" for name in sets or ()] + [f"--size {size}" for size in sizes or ()]
     options += [f"--seeds {seeds}"] if seeds != _SEEDS else []
-    command = " ".join(["python -m experiments.adapt_curve", *options])
+    command = " ".join(["python -m papers.adapt_curve", *options])
     write_text(output, page(figures, command, kept_notes(output)))
     typer.echo(f"{output}: {len(figures)} rows")
 

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal, Self, cast, get_args
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
+from condsim.config import Model, Settings, validated
 from condsim.errors import InputError, unknown_name
-from condsim.prompting import Instruction
-from condsim.settings import Model, Settings, validated
-from experiments.columns import PAPER_BACKBONES, PAPER_MODELS, TEST_SETS
+from condsim.prompting.prompt import Instruction
+from papers.columns import PAPER_BACKBONES, PAPER_MODELS, TEST_SETS
 
 Kind = Literal[
     "runs", "zero-shot", "label-histogram", "over-estimation", "prompting", "contexts", "cases"

@@ -1,4 +1,4 @@
-"""``python -m experiments.clustering``: how well clusters under a condition match labels of people.
+"""``python -m papers.clustering``: how well clusters under a condition match labels of people.
 
 Texts of open sets that carry two criteria are grouped by k-means, with as many clusters as the
 criterion has values, and compared with those values: under the right condition, under that of the
@@ -18,13 +18,13 @@ import typer
 from sklearn.metrics import adjusted_rand_score, v_measure_score
 
 from condsim.cli.running import long_work, run_app
+from condsim.console import Progress
+from condsim.data.tables import CriteriaText, iter_criteria
 from condsim.errors import InputError
-from condsim.files import write_text
+from condsim.io import write_text
 from condsim.loading import load_encoder, named_scorer
-from condsim.progress import Progress
-from condsim.scorers import EmbeddingScorer
-from condsim.search import cluster
-from condsim.tasks import CriteriaText, iter_criteria
+from condsim.model.embedding import EmbeddingScorer
+from condsim.search.cluster import cluster
 from condsim.types import FloatArray
 
 SETS: Mapping[str, tuple[str, str]] = {
@@ -190,7 +190,7 @@ def main(
         for name in sets or SETS:
             drawn = read_set(data / "criteria" / name / "test.jsonl.gz", SETS[name], texts=texts)
             found += measure_set(name, drawn, encoder, plain, seeds=seeds, progress=progress)
-    command = "python -m experiments.clustering" + (" --minilm FOLDER" if minilm else "")
+    command = "python -m papers.clustering" + (" --minilm FOLDER" if minilm else "")
     trained = named_scorer(model).trained_on()
     write_text(output, page(found, model=encoder.name, trained=trained, command=command))
     typer.echo(f"{output}: {len(found)} rows")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from condsim.errors import InputError
-from experiments.naming import slug
+from papers.naming import slug
 
 
 @dataclass(frozen=True)

@@ -15,17 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.construction import TableRow, write_rows
+from condsim.data.held_out import HeldOutTexts, text_digest
+from condsim.data.load import load_task
+from condsim.data.reading import iter_rows
+from condsim.data.rewordings import load_rewordings
+from condsim.data.written import WrittenTask
 from condsim.errors import InputError
-from condsim.scorers import EmbeddingScorer
-from condsim.tasks import (
-    HeldOutTexts,
-    WrittenTask,
-    iter_rows,
-    load_rewordings,
-    load_task,
-    text_digest,
-)
+from condsim.model.embedding import EmbeddingScorer
+from condsim.rows.records import TableRow, write_rows
 from condsim.types import FloatArray
 
 WORDINGS = Path(__file__).resolve().parents[1] / "data" / "wordings" / "train.jsonl"

@@ -9,17 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from condsim.construction import TableRow, TrainingRow, write_rows
+from condsim.data.csts import iter_csts
+from condsim.data.held_out import HeldOutTexts
+from condsim.data.reading import iter_rows
+from condsim.data.statistics import draw_folds
+from condsim.data.tables import CriteriaText, iter_criteria
 from condsim.errors import InputError
-from condsim.tasks import (
-    CriteriaText,
-    HeldOutTexts,
-    draw_folds,
-    iter_criteria,
-    iter_csts,
-    iter_rows,
-)
-from experiments.relabelled import caption_rows, read_labels, row_key
+from condsim.rows.records import TableRow, TrainingRow, write_rows
+from papers.relabelled import caption_rows, read_labels, row_key
 
 PLAIN = (("mnli_dev_matched.tsv.gz", 16_000), ("snli_dev.tsv.gz", 8000))
 """Files of NLI whose sentences are read without a condition, and how many of each."""

@@ -31,50 +31,38 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.applicability import fit_head, load_extra
-from condsim.construction import (
-    REGISTRY,
-    CriteriaSettings,
-    WeakSettings,
-    build_criteria,
-    build_weak,
-)
-from condsim.encoders import resolve_backbone
+from condsim.console import Progress, silent
+from condsim.data.csts import load_applicability, load_csts
+from condsim.data.held_out import held_out_texts
+from condsim.data.load import load_task
+from condsim.data.reading import iter_rows
+from condsim.data.sts import join_tasks
 from condsim.errors import InputError
-from condsim.evaluation import Report, Scores, evaluate
-from condsim.files import replacing, sha256_of, write_text
+from condsim.evaluation.evaluate import Scores, evaluate
+from condsim.evaluation.report import Report
+from condsim.io import replacing, sha256_of, write_text
 from condsim.loading import load_scorer
-from condsim.progress import Progress, silent
-from condsim.scorers import (
-    Calibration,
-    EncoderScorer,
-    OnnxScorer,
-    PairScorer,
-    fit_calibration,
-    load_trained,
-    revision_of,
-)
-from condsim.tasks import (
-    held_out_texts,
-    iter_rows,
-    join_tasks,
-    load_applicability,
-    load_csts,
-    load_task,
-)
-from condsim.training import (
-    REPORT,
-    Recipe,
-    average_models,
-    export_onnx,
-    load_recipe,
-    run_or_resume,
-    samples_of,
-)
+from condsim.model.backbone import resolve_backbone
+from condsim.model.base import PairScorer
+from condsim.model.calibration import Calibration, fit_calibration
+from condsim.model.onnx import OnnxScorer
+from condsim.model.settings import revision_of
+from condsim.model.torch import EncoderScorer
+from condsim.model.trained import load_trained
+from condsim.rows.criteria.build import build_criteria
+from condsim.rows.criteria.settings import CriteriaSettings
+from condsim.rows.weak.build import WeakSettings, build_weak
+from condsim.rows.weak.registry import REGISTRY
+from condsim.training.applicability import fit_head, load_extra
+from condsim.training.export import export_onnx, samples_of
+from condsim.training.folder import REPORT
+from condsim.training.recipe import Recipe, load_recipe
+from condsim.training.run import run_or_resume
+from condsim.training.saving import average_models
 from condsim.types import FloatArray, Task
-from experiments.columns import DEFAULT_BACKBONE
-from experiments.consistent import WORDINGS, read_wordings, shared_vectors, write_consistent
-from experiments.default_data import (
+from papers.columns import DEFAULT_BACKBONE
+from papers.consistent import WORDINGS, read_wordings, shared_vectors, write_consistent
+from papers.default_data import (
     PLAIN,
     trainable_sets,
     write_absent,
@@ -83,9 +71,9 @@ from experiments.default_data import (
     write_labelled,
     write_plain,
 )
-from experiments.naming import recipe_file
-from experiments.options import Options, data_files, data_path
-from experiments.relabelled import CAPTION_LABELS, LABELS
+from papers.naming import recipe_file
+from papers.options import Options, data_files, data_path
+from papers.relabelled import CAPTION_LABELS, LABELS
 
 WEAK = WeakSettings(
     rows=60_000, absent=10_000, k=24, sample=60_000, text_encoder="words", answers=False

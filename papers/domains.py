@@ -1,4 +1,4 @@
-"""``python -m experiments.domains``: the page on texts beyond captions.
+"""``python -m papers.domains``: the page on texts beyond captions.
 
 Measures models on the suites ``criteria`` and ``written`` beside the baselines, then, of the first
 model alone, how well its scores are calibrated in each domain and how well it sees that a text says
@@ -15,24 +15,21 @@ import numpy as np
 import typer
 
 from condsim.cli.running import long_work, run_app
+from condsim.console import Progress
+from condsim.data.csts import load_applicability
+from condsim.data.held_out import held_out_texts
 from condsim.errors import InputError
-from condsim.evaluation import (
-    SuiteTask,
-    auroc,
-    calibration_error,
-    default_cache,
-    evaluate_suite,
-    load_suite,
-    mark_trained,
-    suite_markdown,
-)
-from condsim.files import write_text
+from condsim.evaluation.metrics import auroc, calibration_error
+from condsim.evaluation.suite.data import load_suite
+from condsim.evaluation.suite.running import evaluate_suite
+from condsim.evaluation.suite.sets import SuiteTask, mark_trained
+from condsim.evaluation.suite.tables import suite_markdown
+from condsim.evaluation.suite.work import default_cache
+from condsim.io import write_text
 from condsim.loading import NamedScorer, named_scorer
-from condsim.progress import Progress
-from condsim.scorers import EmbeddingScorer
-from condsim.tasks import held_out_texts, load_applicability
+from condsim.model.embedding import EmbeddingScorer
 from condsim.types import FloatArray
-from experiments.default_data import write_absent
+from papers.default_data import write_absent
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "results" / "domains.md"
@@ -126,7 +123,7 @@ PAGE_TEXT = """# Texts beyond captions
 How well the model that ships does on texts of many kinds, beside a former default model
 (of captions alone), plain sentence embeddings with the condition put in front of the text, the
 share of words two texts have in common, and a regression on the condition alone. In both suites
-rows are drawn so that the condition alone tells nothing. `python -m experiments.domains --model
+rows are drawn so that the condition alone tells nothing. `python -m papers.domains --model
 LABEL=NAME`, once for each model, makes this page.
 
 ## Open sets of labelled texts

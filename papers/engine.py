@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from condsim.cache import BusyError
+from condsim.console import Progress, silent
 from condsim.errors import CondSimError, InputError, require
-from condsim.files import write_text
-from condsim.kept import BusyError
-from condsim.progress import Progress, silent
-from experiments.catalogue import Experiment
-from experiments.label_histogram import write_label_histogram
-from experiments.options import Options
-from experiments.pages import kept_notes, results_page, write_csv
-from experiments.provenance import command
-from experiments.results import Results
+from condsim.io import write_text
+from papers.catalogue import Experiment
+from papers.label_histogram import write_label_histogram
+from papers.options import Options
+from papers.pages import kept_notes, results_page, write_csv
+from papers.provenance import command
+from papers.results import Results
 
 _LOGGER = logging.getLogger("condsim")
 
@@ -73,15 +73,15 @@ class Outputs:
 def open_work(experiment: Experiment, options: Options, progress: Progress = silent) -> Work[Any]:
     """Plans the runs of an experiment; nothing is made."""
     if experiment.kind == "prompting":
-        from experiments.prompts import Prompts
+        from papers.prompts import Prompts
 
         return Prompts(experiment, options, progress)
     if experiment.from_contexts:
         require("torch", extra="contexts")
-        from experiments.contexts import FromContextsWork
+        from papers.contexts import FromContextsWork
 
         return FromContextsWork(experiment, options, progress)
-    from experiments.trained import Trained
+    from papers.trained import Trained
 
     return Trained(experiment, options)
 

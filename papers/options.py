@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
+from condsim.data.load import load_task
+from condsim.data.sts import join_tasks, load_sts_year
 from condsim.errors import InputError
-from condsim.files import sha256_of
-from condsim.prompting import Scoring
-from condsim.tasks import join_tasks, load_sts_year, load_task
+from condsim.io import sha256_of
+from condsim.prompting.settings import Scoring
 from condsim.types import Task
-from experiments.columns import DEFAULT_BACKBONE, TEST_SETS, Column
-from experiments.naming import digest
+from papers.columns import DEFAULT_BACKBONE, TEST_SETS, Column
+from papers.naming import digest
 
 _FILES = {
     "c-sts": ("csts-reannotated/train.csv", "csts-reannotated/dev.csv"),

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from condsim.errors import InputError
-from condsim.files import replacing
-from experiments.catalogue import Experiment
-from experiments.provenance import TASKS, facts, report_text
-from experiments.results import Difference, Line, OverSeeds, Results
+from condsim.io import replacing
+from papers.catalogue import Experiment
+from papers.provenance import TASKS, facts, report_text
+from papers.results import Difference, Line, OverSeeds, Results
 
 MARKER = "<!-- notes -->"
 HEADS = {

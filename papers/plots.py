@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from condsim.errors import require
-from condsim.files import replacing
-from experiments.pages import HEADS
-from experiments.results import Line, OverSeeds, Results
+from condsim.io import replacing
+from papers.pages import HEADS
+from papers.results import Line, OverSeeds, Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,27 +9,25 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from condsim.console import Progress
+from condsim.data.load import load_task
 from condsim.errors import BudgetError, InputError
-from condsim.evaluation import Metric, PromptReport, evaluate_prompt
-from condsim.progress import Progress
-from condsim.prompting import (
-    Backend,
-    PromptScorer,
-    PromptSettings,
-    Scoring,
-    Shots,
-    Usage,
-    scorer as open_prompt,
-)
-from condsim.scorers import ConditionOnlyScorer
-from condsim.tasks import load_task
+from condsim.evaluation.bootstrap import Metric
+from condsim.evaluation.evaluate import PromptReport, evaluate_prompt
+from condsim.model.baselines import ConditionOnlyScorer
+from condsim.prompting import scorer as open_prompt
+from condsim.prompting.ask import Usage
+from condsim.prompting.backend import Backend
+from condsim.prompting.prompt import Shots
+from condsim.prompting.scorer import PromptScorer
+from condsim.prompting.settings import PromptSettings, Scoring
 from condsim.types import Task
-from experiments.catalogue import Experiment, Prompting, Row
-from experiments.columns import PAPER_MODELS, Column
-from experiments.naming import deciding, prompt_folder
-from experiments.options import DataFiles, Options, data_files
-from experiments.plots import plot_results
-from experiments.results import Line, Results, default_model, line_of, measured_on
+from papers.catalogue import Experiment, Prompting, Row
+from papers.columns import PAPER_MODELS, Column
+from papers.naming import deciding, prompt_folder
+from papers.options import DataFiles, Options, data_files
+from papers.plots import plot_results
+from papers.results import Line, Results, default_model, line_of, measured_on
 
 _ANSWERS = "answers.sqlite"
 _REPORT = "report.json"

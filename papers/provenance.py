@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from condsim.evaluation import Report
-from experiments.columns import DEFAULT_BACKBONE
-from experiments.options import Options
-from experiments.results import BASELINE, Results
+from condsim.evaluation.report import Report
+from papers.columns import DEFAULT_BACKBONE
+from papers.options import Options
+from papers.results import BASELINE, Results
 
 TASKS = {"c-sts": "C-STS", "sts-b": "STS-B"}
 
@@ -83,11 +83,11 @@ def _language_models(results: Results) -> Iterator[str]:
 
 
 def command(name: str, options: Options) -> str:
-    """The command that makes a page: ``python -m experiments ccl-table4 --set epochs=2``.
+    """The command that makes a page: ``python -m papers ccl-table4 --set epochs=2``.
 
     Folders of data and runs are left out, and so are absolute paths, addresses and budgets.
     """
-    words = ["python -m experiments", name]
+    words = ["python -m papers", name]
     if options.backbones != (DEFAULT_BACKBONE,):
         words += [f"--backbone {_path_or_word(column.model)}" for column in options.backbones]
     words += [f"--model {_path_or_word(model.model)}" for model in options.prompts.models]

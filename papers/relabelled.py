@@ -7,8 +7,9 @@ import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from condsim.construction import TrainingRow
-from condsim.tasks import HeldOutTexts, iter_rows, text_digest
+from condsim.data.held_out import HeldOutTexts, text_digest
+from condsim.data.reading import iter_rows
+from condsim.rows.records import TrainingRow
 
 _LOGGER = logging.getLogger("condsim")
 _DATA = Path(__file__).resolve().parents[1] / "data"

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from condsim.errors import require
-from condsim.evaluation import Metric, Report
-from experiments.catalogue import Experiment, Published, Row
-from experiments.columns import Column
-from experiments.naming import digest
-from experiments.options import DataFiles, Options
+from condsim.evaluation.bootstrap import Metric
+from condsim.evaluation.report import Report
+from papers.catalogue import Experiment, Published, Row
+from papers.columns import Column
+from papers.naming import digest
+from papers.options import DataFiles, Options
 
 BASELINE = "condition-only baseline"
 NOT_RUN = "not run"
@@ -188,9 +189,9 @@ def condition_only(data: DataFiles, options: Options) -> Report:
     """Measures the condition-only baseline, fitted on the training file, or reads its report."""
 
     def measure() -> Report:
-        from condsim.evaluation import evaluate
-        from condsim.scorers import ConditionOnlyScorer
-        from condsim.tasks import load_csts
+        from condsim.data.csts import load_csts
+        from condsim.evaluation.evaluate import evaluate
+        from condsim.model.baselines import ConditionOnlyScorer
 
         scorer = ConditionOnlyScorer().fit_task(load_csts(data.train, require_labels=True))
         return evaluate(scorer, data.dev_task(), condition_only=scorer)
@@ -200,10 +201,10 @@ def condition_only(data: DataFiles, options: Options) -> Report:
 
 def default_model(data: DataFiles, options: Options) -> Report:
     """Measures the model that ships, or reads its report."""
-    from condsim.scorers import DEFAULT_FOLDER, revision_of
+    from condsim.model.settings import DEFAULT_FOLDER, revision_of
 
     def measure() -> Report:
-        from condsim.evaluation import evaluate
+        from condsim.evaluation.evaluate import evaluate
         from condsim.loading import load_scorer
 
         return evaluate(load_scorer(), data.dev_task())

@@ -3,7 +3,7 @@
 For each set of texts and condition, some texts are queries. The best ten and hundred by the model
 under the condition, over all texts, are what a search should find. Compared are the two stages and
 the first stage alone, which is a search by plain vectors. Run it as
-``python -m experiments.search_recall``.
+``python -m papers.search_recall``.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import numpy as np
 import typer
 
 from condsim.cli.running import run_app
+from condsim.data.tables import CriteriaText, iter_criteria
 from condsim.errors import InputError
-from condsim.files import write_text
+from condsim.io import write_text
 from condsim.loading import load_scorer
-from condsim.scorers import EmbeddingScorer
-from condsim.search import Index
-from condsim.tasks import CriteriaText, iter_criteria
+from condsim.model.embedding import EmbeddingScorer
+from condsim.search.index import Index
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "search.md"
@@ -203,7 +203,7 @@ the texts; {rescore} texts are scored in the second stage.
 {rows}
 
 Where thousands of texts are alike in the respect, as in "whether it is family-friendly", the best
-ten differ by rounding, and recall says little. `python -m experiments.search_recall` makes this
+ten differ by rounding, and recall says little. `python -m papers.search_recall` makes this
 page.
 """
 

@@ -12,19 +12,23 @@ from pathlib import Path
 
 import numpy as np
 
+from condsim.cache import BusyError
+from condsim.data.load import load_task
 from condsim.errors import InputError, ModelError, require
-from condsim.evaluation import Metric, Report, over_estimation, predicted_against_gold
-from condsim.files import replacing, write_text
-from condsim.kept import BusyError
-from condsim.tasks import load_task
-from condsim.training import Recipe, finished_run, load_recipe
+from condsim.evaluation.bootstrap import Metric
+from condsim.evaluation.metrics import over_estimation
+from condsim.evaluation.report import Report
+from condsim.evaluation.tables import predicted_against_gold
+from condsim.io import replacing, write_text
+from condsim.training.folder import finished_run
+from condsim.training.recipe import Recipe, load_recipe
 from condsim.types import FloatArray, Task
-from experiments.catalogue import Experiment, Row
-from experiments.columns import DEFAULT_BACKBONE, PAPER_BACKBONES, Column
-from experiments.naming import canonical, digest, recipe_file, run_folder, run_hash
-from experiments.options import DataFiles, Options, data_files
-from experiments.plots import plot_results
-from experiments.results import (
+from papers.catalogue import Experiment, Row
+from papers.columns import DEFAULT_BACKBONE, PAPER_BACKBONES, Column
+from papers.naming import canonical, digest, recipe_file, run_folder, run_hash
+from papers.options import DataFiles, Options, data_files
+from papers.plots import plot_results
+from papers.results import (
     DOES_NOT_APPLY,
     Line,
     Results,
@@ -128,7 +132,7 @@ class Trained:
 
     def make(self, run: TrainedRun, *, wait: bool) -> None:
         """Trains it, or goes on with it."""
-        from condsim.training import run_or_resume  # imports torch
+        from condsim.training.run import run_or_resume  # imports torch
 
         if not run.trained:
             _score_untrained(run)
@@ -292,7 +296,7 @@ def _zero_shot(recipe: Recipe, options: Options, data: DataFiles) -> TrainedRun:
 
 def _has_weights(backbone: str) -> bool:
     """Whether a backbone can be loaded; says in the log why not."""
-    from condsim.encoders import load_backbone, without_progress_bars
+    from condsim.model.backbone import load_backbone, without_progress_bars
 
     try:
         with without_progress_bars():
@@ -305,9 +309,11 @@ def _has_weights(backbone: str) -> bool:
 
 def _score_untrained(run: TrainedRun) -> None:
     """Measures a backbone as it is, on pairs with a condition or without (C-STS, Table 2)."""
-    from condsim.encoders import build_bi_encoder, without_progress_bars
-    from condsim.evaluation import evaluate
-    from condsim.scorers import ConditionOnlyScorer, EncoderScorer
+    from condsim.evaluation.evaluate import evaluate
+    from condsim.model.backbone import without_progress_bars
+    from condsim.model.baselines import ConditionOnlyScorer
+    from condsim.model.builders import build_bi_encoder
+    from condsim.model.torch import EncoderScorer
 
     recipe = run.recipe
     with without_progress_bars():

@@ -1,4 +1,4 @@
-"""``python -m experiments.written FILE …``: the published data set of written pairs.
+"""``python -m papers.written FILE …``: the published data set of written pairs.
 
 Takes files of the written form and, where there is one, the labels of a second reader: a file of
 the same stem that ends in ``.labels``, with ``N ||| label ; label ; …`` for the pair on line N.
@@ -18,11 +18,12 @@ import numpy as np
 import typer
 
 from condsim.cli.running import run_app
+from condsim.data.held_out import text_digest
+from condsim.data.written import WrittenPair, iter_written, load_written, write_written
 from condsim.errors import InputError, require
-from condsim.evaluation import spearman
-from condsim.files import write_text
-from condsim.scorers import baseline, out_of_fold
-from condsim.tasks import WrittenPair, iter_written, load_written, text_digest, write_written
+from condsim.evaluation.correlation import spearman
+from condsim.io import write_text
+from condsim.model.baselines import baseline, out_of_fold
 from condsim.types import Task
 
 SPLITS = ("train", "dev", "test")
@@ -37,7 +38,7 @@ _RANGE = (1.0, 5.0)
 _TELLS = 0.15  # Spearman of the condition alone, out of fold, that the data must stay below
 _FITTED = 1000  # rows; with fewer, what the condition tells is chance
 _DROPPED = 250  # rows dropped before the condition is fitted again
-_MARKS = ("<!-- figures: python -m experiments.written -->", "<!-- end of figures -->")
+_MARKS = ("<!-- figures: python -m papers.written -->", "<!-- end of figures -->")
 
 
 @dataclass
@@ -330,7 +331,7 @@ def main(
 
     **Example**
 
-    `python -m experiments.written part*.txt more/*.txt --labels more/labels`
+    `python -m papers.written part*.txt more/*.txt --labels more/labels`
     """
     merged = merge(sorted(files, key=lambda file: file.name), labels=labels)
     balance(merged)

@@ -7,8 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from condsim.errors import InputError
-from condsim.kept import (
+from condsim.cache import (
     Kept,
     KeptArrays,
     KeptScores,
@@ -18,6 +17,7 @@ from condsim.kept import (
     sole_process,
     write_manifest,
 )
+from condsim.errors import InputError
 
 FIRST = ("a", "b", "")
 SECOND = ("b", "a", "né\n")
@@ -111,7 +111,7 @@ WORKER = """
 import sys, time
 import numpy as np
 from pathlib import Path
-from condsim.kept import kept_rows
+from condsim.cache import kept_rows
 
 def compute(first, last):
     print(first, flush=True)

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from condsim import files
+from condsim import io as files
 from condsim.errors import InputError
-from condsim.files import replacing, sha256_of
+from condsim.io import replacing, sha256_of
 
 
 def test_replacing_two_writers_at_once_both_end_whole(tmp_path):

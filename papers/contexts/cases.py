@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from condsim.types import FloatArray, IntArray
-from experiments.contexts.plan import ContextsLine, Measurement
-from experiments.pages import pipe_table
+from papers.contexts.plan import ContextsLine, Measurement
+from papers.pages import pipe_table
 
 _BANDS = 5
 _EACH = 2

@@ -1,9 +1,9 @@
 """The parts of runs of similarity from contexts: what decides each, what it needs, how it is made.
 
-A part is a folder of `condsim.contexts.Pipeline` that holds one step of its own: a corpus with its
-vocabulary and index, a coherence model, generators, a harvest, a surrogate. Its name ends in a code
-of all that decides it, so rows that need the same part share it. The steps before its own are links
-to their own parts, so the folder ``origin`` of a row, all links, is a model for
+A part is a folder of `condsim.contexts.run.Pipeline` that holds one step of its own: a corpus with
+its vocabulary and index, a coherence model, generators, a harvest, a surrogate. Its name ends in a
+code of all that decides it, so rows that need the same part share it. The steps before its own are
+links to their own parts, so the folder ``origin`` of a row, all links, is a model for
 ``condsim evaluate --model`` like any other run.
 """
 
@@ -18,31 +18,28 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
-from condsim.contexts import (
+from condsim.cache import locked
+from condsim.console import Progress, silent
+from condsim.contexts.coherence.model import CoherenceScorer
+from condsim.contexts.corpus.reading import find_inputs
+from condsim.contexts.corpus.vocabulary import CorpusTokens
+from condsim.contexts.harvest.stored import FORMAT
+from condsim.contexts.opened import (
     COHERENCE,
     CORPUS,
-    FORMAT,
     GENERATORS,
     HARVEST,
     INDEX,
     RECIPE,
-    SPEED_KEYS,
     SURROGATE,
     VOCABULARY,
-    CoherenceScorer,
-    ContextsRecipe,
-    CorpusTokens,
-    Pipeline,
-    Stage,
-    find_inputs,
-    save_contexts_recipe,
 )
+from condsim.contexts.recipe import SPEED_KEYS, ContextsRecipe, save_contexts_recipe
+from condsim.contexts.run import Pipeline, Stage
 from condsim.errors import InputError
-from condsim.files import sha256_of, write_text
-from condsim.kept import locked
-from condsim.progress import Progress, silent
-from condsim.training import HISTORY
-from experiments.naming import digest, slug
+from condsim.io import sha256_of, write_text
+from condsim.training.folder import HISTORY
+from papers.naming import digest, slug
 
 Part = Literal["corpus", "coherence", "generators", "origin", "harvest", "surrogate"]
 

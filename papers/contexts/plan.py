@@ -10,22 +10,16 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.contexts import (
-    Center,
-    ContextsRecipe,
-    Cost,
-    Weights,
-    cost_of,
-    expected_distinct,
-    load_contexts_recipe,
-)
+from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe
+from condsim.contexts.scoring.equations import Center, Weights
+from condsim.contexts.scoring.selection import Cost, cost_of, expected_distinct
 from condsim.errors import InputError
 from condsim.types import FloatArray
-from experiments.catalogue import Experiment, FromContexts, Row
-from experiments.columns import TEST_SETS
-from experiments.contexts.parts import Part, part_folder
-from experiments.naming import digest, recipe_file
-from experiments.options import GoldSet, Options, data_path, load_gold_set
+from papers.catalogue import Experiment, FromContexts, Row
+from papers.columns import TEST_SETS
+from papers.contexts.parts import Part, part_folder
+from papers.naming import digest, recipe_file
+from papers.options import GoldSet, Options, data_path, load_gold_set
 
 _RECIPE = "contexts/openstax.yaml"
 _FOR_ALL = {"selection.candidates"}  # rows of counts have their own unless all are changed

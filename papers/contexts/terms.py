@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.contexts import OriginScorer, PairTerms
-from condsim.files import replacing
+from condsim.contexts.scoring.equations import PairTerms
+from condsim.contexts.scoring.origin import OriginScorer
+from condsim.io import replacing
 from condsim.types import FloatArray, IntArray, Task
 
 BLOCK = 128

@@ -13,42 +13,37 @@ from typing import get_args
 
 import numpy as np
 
-from condsim.contexts import (
-    COHERENCE,
-    CORPUS,
-    GENERATORS,
-    REPORT,
-    SURROGATE,
-    Center,
-    CoherenceReport,
-    Corpus,
-    GeneratorReport,
-    OpenedRun,
-    OriginScorer,
-    similarity,
-)
+from condsim.console import Progress
+from condsim.contexts.coherence.training import CoherenceReport
+from condsim.contexts.corpus.stored import Corpus
+from condsim.contexts.generator.training import GeneratorReport
+from condsim.contexts.models import REPORT
+from condsim.contexts.opened import COHERENCE, CORPUS, GENERATORS, SURROGATE, OpenedRun
+from condsim.contexts.scoring.equations import Center, similarity
+from condsim.contexts.scoring.origin import OriginScorer
 from condsim.errors import require
-from condsim.evaluation import Report, Scores, evaluate
-from condsim.files import replacing, write_text
+from condsim.evaluation.evaluate import Scores, evaluate
+from condsim.evaluation.report import Report
+from condsim.io import replacing, write_text
 from condsim.loading import load_scorer
-from condsim.progress import Progress
-from condsim.scorers import TfIdfCosineScorer, WordOverlapScorer
+from condsim.model.baselines import WordOverlapScorer
+from condsim.model.tfidf import TfIdfCosineScorer
 from condsim.types import FloatArray, Scorer
-from experiments.catalogue import Experiment
-from experiments.columns import TEST_SETS
-from experiments.contexts.cases import cases
-from experiments.contexts.parts import MADE, PartMaker, counts_of, part_folder, steps
-from experiments.contexts.plan import (
+from papers.catalogue import Experiment
+from papers.columns import TEST_SETS
+from papers.contexts.cases import cases
+from papers.contexts.parts import MADE, PartMaker, counts_of, part_folder, steps
+from papers.contexts.plan import (
     ContextsLine,
     Measurement,
     expected_cost,
     measurements,
     plan_contexts,
 )
-from experiments.contexts.terms import missing_pairs, stored_blocks, write_blocks
-from experiments.options import Options
-from experiments.plots import plot_results
-from experiments.results import Difference, Interval, Line, Results, differences, line_of
+from papers.contexts.terms import missing_pairs, stored_blocks, write_blocks
+from papers.options import Options
+from papers.plots import plot_results
+from papers.results import Difference, Interval, Line, Results, differences, line_of
 
 _LOGGER = logging.getLogger("condsim")
 _COUNTS = "counts.json"

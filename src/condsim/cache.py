@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from condsim import __version__
 from condsim.errors import InputError, require
-from condsim.files import check_folder, replacing, write_text
+from condsim.io import check_folder, replacing, write_text
 from condsim.types import FloatArray
 
 MANIFEST = "manifest.json"

@@ -12,7 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from condsim.errors import InputError, unknown_name
-from condsim.files import write_text
+from condsim.io import write_text
 
 Model = TypeVar("Model", bound="Settings")
 _BOUNDS = {

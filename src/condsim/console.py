@@ -1,17 +1,42 @@
-"""Progress of long work: one callback for the library, one display for the command line."""
+"""Terminal output: a console that shows control characters, and progress of long work."""
 
 from __future__ import annotations
 
 import logging
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TextIO
 
 from rich import progress as bars
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
-from condsim.files import Closing
-from condsim.terminal import Terminal
+from condsim.io import Closing
+
+
+class Terminal(Console):
+    """A console that shows control characters of data as pictures and sends none of them."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """Renders as its base does, then takes control characters out of the text."""
+        for segment in super().render(renderable, options):
+            text = segment.text
+            if segment.control is None and not text.isprintable():
+                text = _CONTROL.sub(lambda found: _picture(found.group()), text)
+                yield Segment(text, segment.style)
+            else:
+                yield segment
+
+
+def _picture(character: str) -> str:
+    return chr(0x2400 + ord(character)) if character < " " else "\ufffd"
+
+
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
 
 Progress = Callable[[str, int, int], None]
 """Called with the stage, what is done and what there is (0 where unknown)."""

@@ -9,20 +9,13 @@ from itertools import count
 
 import pytest
 
-from condsim.construction import Condition
-from condsim.construction.annotation import (
-    ITEM,
-    AnnotationStore,
-    Answer,
-    Prediction,
-    RemoteAnswer,
-    RemoteTask,
-    Stage,
-    decide_by_hand,
-    push,
-    verification_items,
-)
+from condsim.annotation.exchange import push
+from condsim.annotation.label_studio import ITEM, Prediction, RemoteAnswer, RemoteTask
+from condsim.annotation.outcome import decide_by_hand
+from condsim.annotation.stages import Answer, Stage, verification_items
+from condsim.annotation.store import AnnotationStore
 from condsim.errors import InputError
+from condsim.rows.records import Condition
 
 
 @dataclass

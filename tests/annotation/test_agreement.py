@@ -5,14 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from condsim.construction import Rating
-from condsim.construction.dataset import (
-    collect_votes,
-    fleiss_kappa,
-    krippendorff_alpha,
-    measure_agreement,
-)
+from condsim.annotation.agreement import fleiss_kappa, krippendorff_alpha, measure_agreement
+from condsim.annotation.labels import collect_votes
 from condsim.errors import InputError
+from condsim.rows.records import Rating
 
 
 def ratings_of(labels: dict[str, list[int]], *, origin: str = "human") -> list[Rating]:

@@ -8,18 +8,18 @@ import pytest
 from typer.testing import CliRunner
 
 from condsim.cli.main import app
-from condsim.construction import TrainingRow
-from condsim.construction.weak import (
+from condsim.data.csts import CstsRow, load_csts
+from condsim.errors import InputError
+from condsim.prompting.ask import Asker
+from condsim.prompting.backend import Answer
+from condsim.rows.records import TrainingRow
+from condsim.rows.teach import (
     answer_file,
     function_answers,
     model_answers,
     read_answer,
     with_answers,
 )
-from condsim.errors import InputError
-from condsim.prompting import Asker
-from condsim.prompting.backends import Answer
-from condsim.tasks import CstsRow, load_csts
 
 MEN, BOY = "Two men talk to a girl.", "A boy feeds three dogs."
 PEOPLE = CstsRow(MEN, BOY, "number of people", 2.0)
@@ -63,7 +63,7 @@ def test_with_answers_no_answer_leaves_the_row_alone_and_no_label_leaves_it_out(
 def test_with_answers_blocks_of_any_size_give_the_same(monkeypatch):
     rows = [PEOPLE, MOOD, PEOPLE._replace(condition="The number of dogs."), PEOPLE]
     whole = list(with_answers(rows, function_answers, name="functions", seed=3))
-    monkeypatch.setattr("condsim.construction.rows.BLOCK", 3)
+    monkeypatch.setattr("condsim.rows.records.BLOCK", 3)
     assert list(with_answers(rows, function_answers, name="functions", seed=3)) == whole
 
 

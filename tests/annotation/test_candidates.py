@@ -6,21 +6,16 @@ import itertools
 import numpy as np
 import pytest
 
-from condsim.construction import Candidate, pair_id_of, read_manifest, read_rows
-from condsim.construction.candidates import (
-    CandidateSettings,
-    FilterSettings,
-    bag_of_words,
-    make_candidates,
-    read_items,
-    read_stop_words,
-)
+from condsim.annotation.candidates import CandidateSettings, make_candidates
 from condsim.errors import InputError
+from condsim.rows.filters import FilterSettings
+from condsim.rows.items import bag_of_words, read_items, read_stop_words
+from condsim.rows.records import Candidate, pair_id_of, read_manifest, read_rows
 
 pytest.importorskip("faiss")
 pytest.importorskip("pyarrow")
 
-PART = "condsim.construction.candidates.generating._PART"
+PART = "condsim.annotation.candidates._PART"
 FILTERS = FilterSettings(max_iou=0.5, min_text_cosine=0.0, min_length_ratio=0.5, min_length=12)
 SETTINGS = CandidateSettings(k=4, filters=FILTERS)
 WORDS = "man woman dog cat ball street park red blue runs sits plays with the a on".split()
@@ -93,7 +88,7 @@ def make(collection, vectors, folder, settings=SETTINGS, **changes):
 
 def test_candidates_are_those_of_the_paper_by_hand(collection, vectors, tmp_path, monkeypatch):
     monkeypatch.setattr(PART, 60)  # several parts
-    monkeypatch.setattr("condsim.construction.candidates.generating._ROWS", 7)  # several row groups
+    monkeypatch.setattr("condsim.annotation.candidates._ROWS", 7)  # several row groups
     report = make(collection, vectors, tmp_path)
     rows = list(read_rows(tmp_path / "pairs.parquet", Candidate))
     texts = [frozenset([row.sentence1, row.sentence2]) for row in rows]
@@ -187,8 +182,8 @@ def test_candidates_stopped_half_way_go_on_from_there(collection, vectors, tmp_p
         made.append(path)
         write(self, path, start, stop)
 
-    write = importlib.import_module("condsim.construction.candidates.generating").PartMaker.write
-    monkeypatch.setattr("condsim.construction.candidates.generating.PartMaker.write", record)
+    write = importlib.import_module("condsim.annotation.candidates").PartMaker.write
+    monkeypatch.setattr("condsim.annotation.candidates.PartMaker.write", record)
     stops_after = 2
     with pytest.raises(KeyboardInterrupt):
         make(collection, vectors, tmp_path)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
+from condsim.annotation.label_studio import TOKEN
 from condsim.cli.build import app
-from condsim.construction.annotation import TOKEN
 from condsim.errors import CondSimError
 
 

@@ -12,7 +12,10 @@ import yaml
 from typer.testing import CliRunner
 
 from condsim.cli.build import app
-from condsim.construction import (
+from condsim.data.csts import load_csts
+from condsim.data.statistics import pair_rows
+from condsim.errors import InputError
+from condsim.rows.records import (
     Candidate,
     Condition,
     DatasetRow,
@@ -21,8 +24,6 @@ from condsim.construction import (
     row_id_of,
     write_rows,
 )
-from condsim.errors import InputError
-from condsim.tasks import load_csts, pair_rows
 
 COLUMNS = [field.name for field in fields(DatasetRow)]
 CONDITIONS = {"high": "The place", "low": "The animal"}
@@ -204,7 +205,8 @@ def test_dataset_is_loaded_by_datasets(inputs, tmp_path, monkeypatch, file_forma
 
 def test_dataset_is_trained_on_at_once(made, tiny_backbone, tmp_path):
     pytest.importorskip("torch")
-    from condsim.training import Recipe, fit
+    from condsim.training.recipe import Recipe
+    from condsim.training.run import fit
 
     recipe = Recipe(
         name="tiny",

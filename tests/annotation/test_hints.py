@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from condsim.construction.annotation import HINT_RULES, hints_of
+from condsim.annotation.stages import HINT_RULES, hints_of
 
 FIRST, SECOND = "A man in a red coat skis.", "A dog barks at a blue car."
 

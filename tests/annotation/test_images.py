@@ -6,8 +6,9 @@ import os
 import numpy as np
 import pytest
 
-from condsim.construction.candidates import find_images, image_vectors, read_items, read_vectors
 from condsim.errors import InputError, ModelError
+from condsim.rows.items import read_items
+from condsim.rows.near_pairs import find_images, image_vectors, read_vectors
 
 PIL = pytest.importorskip("PIL.Image")
 

@@ -4,14 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from condsim.construction import Condition, Rating, row_id_of
-from condsim.construction.dataset import (
-    LabelRules,
-    collect_votes,
-    decide_labels,
-    unrated_conditions,
-)
+from condsim.annotation.labels import LabelRules, collect_votes, decide_labels, unrated_conditions
 from condsim.errors import InputError
+from condsim.rows.records import Condition, Rating, row_id_of
 
 KEEP = LabelRules(keep_lone=True)
 

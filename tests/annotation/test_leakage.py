@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from condsim.construction import find_leakage, plain_values
+from condsim.annotation.splits import find_leakage
+from condsim.data.csts import load_csts
 from condsim.errors import InputError
-from condsim.tasks import load_csts
+from condsim.rows.records import plain_values
 from condsim.types import Task
 
 CSTS = Path(__file__).parents[3] / "shared/data/csts-reannotated"

@@ -4,16 +4,11 @@ import csv
 
 import pytest
 
-from condsim.construction import Condition
-from condsim.construction.annotation import (
-    decide_by_hand,
-    export_mturk,
-    import_mturk,
-    outcome_of,
-    ratings_of,
-    verification_items,
-)
+from condsim.annotation.mturk import export_mturk, import_mturk
+from condsim.annotation.outcome import decide_by_hand, outcome_of, ratings_of
+from condsim.annotation.stages import verification_items
 from condsim.errors import InputError
+from condsim.rows.records import Condition
 
 HEAD = "AssignmentId,WorkerId,AssignmentStatus,SubmitTime,WorkTimeInSeconds,Input.condsim_item"
 

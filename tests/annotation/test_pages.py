@@ -7,17 +7,16 @@ from xml.etree import ElementTree
 
 import pytest
 
-from condsim.construction.annotation import (
+from condsim.annotation.label_studio import answer_of, result_of
+from condsim.annotation.mturk import mturk_form
+from condsim.annotation.stages import (
     FIELDS,
     STAGES,
     VERDICTS,
     Answer,
-    answer_of,
     guidelines,
     labelling_config,
-    mturk_form,
     rating_of,
-    result_of,
 )
 
 SHOWN = {

@@ -2,14 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from condsim.construction.annotation import (
-    Answer,
-    decide_by_hand,
-    pull,
-    push,
-    qualification_items,
-    score_test,
-)
+from condsim.annotation.exchange import pull, push
+from condsim.annotation.outcome import decide_by_hand, score_test
+from condsim.annotation.stages import Answer, qualification_items
 from condsim.errors import InputError
 
 

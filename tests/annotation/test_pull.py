@@ -5,18 +5,10 @@ from contextlib import closing
 
 import pytest
 
-from condsim.construction.annotation import (
-    NO_HINTS,
-    AnnotationStore,
-    Answer,
-    PoolMember,
-    condition_items,
-    give_hints,
-    outcome_of,
-    pull,
-    push,
-    stage_status,
-)
+from condsim.annotation.exchange import give_hints, pull, push, stage_status
+from condsim.annotation.outcome import outcome_of
+from condsim.annotation.stages import NO_HINTS, Answer, condition_items
+from condsim.annotation.store import AnnotationStore, PoolMember
 from condsim.errors import InputError
 
 STAGE = "verification"

@@ -4,17 +4,17 @@ import gzip
 
 import pytest
 
-from condsim.construction.annotation import (
-    ITEM,
+from condsim.annotation.exchange import push
+from condsim.annotation.label_studio import ITEM
+from condsim.annotation.outcome import decide_by_hand
+from condsim.annotation.stages import (
     Answer,
     Item,
-    Proposal,
     condition_items,
-    decide_by_hand,
-    push,
     qualification_items,
     verification_items,
 )
+from condsim.annotation.store import Proposal
 from condsim.errors import InputError
 
 
@@ -67,7 +67,7 @@ def test_push_other_server_is_refused(store, server, another_server, verificatio
 
 
 def test_push_again_hands_out_what_is_not_done(store, server, verification):
-    from condsim.construction.annotation import pull
+    from condsim.annotation.exchange import pull
 
     for account in (2, 3):
         server.submit(verification[0], account, Answer(rating=4))
@@ -94,7 +94,7 @@ def test_push_proposals_sent_before_a_break_are_not_sent_again(
     with store.changes():
         proposals = [Proposal(item, "m", Answer(rating=2)) for item in items]
         store.put_proposals("verification", proposals)
-    monkeypatch.setattr("condsim.construction.annotation.exchange._AT_ONCE", 1)
+    monkeypatch.setattr("condsim.annotation.exchange._AT_ONCE", 1)
     add = server.add_predictions
 
     def breaks(project, stage, predictions):

@@ -5,15 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from condsim.construction import Rating, plain_values
-from condsim.construction.dataset import (
+from condsim.annotation.agreement import (
     annotator_quality,
-    collect_votes,
     model_agreement,
     one_person_agreement,
     report_ratings,
     time_per_rating,
 )
+from condsim.annotation.labels import collect_votes
+from condsim.rows.records import Rating, plain_values
 
 
 def rating(

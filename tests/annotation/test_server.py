@@ -8,19 +8,11 @@ import time
 import httpx
 import pytest
 
-from condsim.construction import Condition
-from condsim.construction.annotation import (
-    ITEM,
-    TOKEN,
-    Answer,
-    LabelStudioServer,
-    Prediction,
-    open_server,
-    pull,
-    push,
-    verification_items,
-)
+from condsim.annotation.exchange import pull, push
+from condsim.annotation.label_studio import ITEM, TOKEN, LabelStudioServer, Prediction, open_server
+from condsim.annotation.stages import Answer, verification_items
 from condsim.errors import BackendError, InputError
+from condsim.rows.records import Condition
 
 pytest.importorskip("label_studio_sdk")
 

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from condsim.construction.dataset import (
+from condsim.annotation.splits import (
     SplitRules,
     pair_groups,
     sentence_groups,

@@ -7,24 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from condsim.construction import Condition, Rating, read_manifest, read_rows
-from condsim.construction.annotation import (
-    Answer,
-    condition_items,
-    conditions_of,
-    decide_by_hand,
-    propose_conditions,
-    pull,
-    push,
-    rate_rows,
-    ratings_of,
-    read_proposal,
-    verification_items,
-    write_stage,
-)
+from condsim.annotation.exchange import pull, push
+from condsim.annotation.outcome import conditions_of, decide_by_hand, ratings_of, write_stage
+from condsim.annotation.prefill import propose_conditions, rate_rows, read_proposal
+from condsim.annotation.stages import Answer, condition_items, verification_items
 from condsim.errors import InputError
-from condsim.prompting import Asker
-from condsim.prompting.backends import Answer as ModelAnswer
+from condsim.prompting.ask import Asker
+from condsim.prompting.backend import Answer as ModelAnswer
+from condsim.rows.records import Condition, Rating, read_manifest, read_rows
 
 
 class HalfScorer:

@@ -10,8 +10,8 @@ from typing import Any, get_args
 import pytest
 from typer.testing import CliRunner
 
-from condsim.cli.contexts import Stage
 from condsim.cli.main import app
+from condsim.contexts.cli import Stage
 from condsim.errors import InputError, MissingExtraError
 
 pytest.importorskip("pyarrow")
@@ -68,7 +68,7 @@ def made(monkeypatch) -> Any:
             report = SimpleNamespace(model=model, valid_rows=9)
             return SimpleNamespace(folder="out/surrogate", report=report)
 
-    monkeypatch.setattr("condsim.contexts.Pipeline", Made)
+    monkeypatch.setattr("condsim.contexts.run.Pipeline", Made)
     return asked
 
 
@@ -77,7 +77,7 @@ def invoke(*words: object) -> Any:
 
 
 def test_stages_are_those_of_the_pipeline():
-    from condsim.contexts import STAGES
+    from condsim.contexts.run import STAGES
 
     assert get_args(Stage) == STAGES
 
@@ -121,7 +121,8 @@ def test_run_stops_after_the_stage_named(recipe, made):
 
 
 def test_weigh_prints_a_setting_that_run_takes(recipe, made, monkeypatch):
-    from condsim.contexts import FittedWeights, Weights
+    from condsim.contexts.scoring.equations import Weights
+    from condsim.contexts.scoring.weighing import FittedWeights
 
     asked: list[object] = []
     weights = Weights(coherence=0, centre=0.6, left=0.4, right=0)
@@ -130,7 +131,7 @@ def test_weigh_prints_a_setting_that_run_takes(recipe, made, monkeypatch):
     def opened(folder: Path, *, progress: object) -> Any:
         return SimpleNamespace(fit_weights=lambda *, sentences: asked.append(sentences) or found)
 
-    monkeypatch.setattr("condsim.contexts.open_pipeline", opened)
+    monkeypatch.setattr("condsim.contexts.opened.open_pipeline", opened)
     done = CliRunner().invoke(app, ["contexts", "weigh", "out", "--sentences", "400"])
     assert done.exit_code == 0, done.exception
     assert asked == [400]
@@ -146,7 +147,7 @@ def test_run_interrupted_says_how_to_go_on(recipe, made, monkeypatch):
     def interrupted(self: Any, engine: Any = None) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("condsim.contexts.Pipeline.harvest", interrupted)
+    monkeypatch.setattr("condsim.contexts.run.Pipeline.harvest", interrupted)
     done = invoke(recipe, "--output", "out")
     assert done.exit_code == 130
     assert "Stopped. The same command goes on from here." in done.stderr
@@ -159,7 +160,7 @@ def test_run_full_disk_is_one_line(recipe, made, monkeypatch, error: Exception):
     def full(self: Any, engine: Any = None) -> Any:
         raise error
 
-    monkeypatch.setattr("condsim.contexts.Pipeline.harvest", full)
+    monkeypatch.setattr("condsim.contexts.run.Pipeline.harvest", full)
     done = invoke(recipe, "--output", "out")
     assert isinstance(done.exception, InputError)
     assert str(done.exception).startswith("No space is left on the disk of out. What is finished")
@@ -169,7 +170,7 @@ def test_run_other_errors_are_not_hidden(recipe, made, monkeypatch):
     def broken(self: Any, engine: Any = None) -> Any:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("condsim.contexts.Pipeline.harvest", broken)
+    monkeypatch.setattr("condsim.contexts.run.Pipeline.harvest", broken)
     assert isinstance(invoke(recipe, "--output", "out").exception, RuntimeError)
 
 

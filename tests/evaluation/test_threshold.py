@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.search import find_threshold
+from condsim.evaluation.threshold import find_threshold
 
 
 def test_find_threshold_perfect_scores_take_in_every_positive_row():

@@ -20,15 +20,13 @@ from pydantic import ValidationError
 
 import condsim
 from condsim.errors import InputError, ModelError
-from condsim.integrations import (
+from condsim.integrations.haystack import (
     HaystackDocumentEmbedder,
     HaystackRanker,
     HaystackTextEmbedder,
-    LangChainEmbeddings,
-    LangChainReranker,
-    LlamaIndexEmbedding,
-    LlamaIndexReranker,
 )
+from condsim.integrations.langchain import LangChainEmbeddings, LangChainReranker
+from condsim.integrations.llama_index import LlamaIndexEmbedding, LlamaIndexReranker
 
 TEXTS = ["a black dog", "a red cat", "a red dog"]
 QUERY = "a red dog"

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from condsim.scorers import Calibration, Settings
+from condsim.model.calibration import Calibration
+from condsim.model.settings import Settings
 
 CALIBRATION = Calibration(raw=(-1.0, 0.5, 1.0), score=(0.0, 0.2, 1.0))
 
@@ -10,7 +11,7 @@ CALIBRATION = Calibration(raw=(-1.0, 0.5, 1.0), score=(0.0, 0.2, 1.0))
 @pytest.fixture(scope="session")
 def trained(tiny_backbone, tmp_path_factory):
     """A random bi-encoder as training leaves it."""
-    from condsim.encoders import build_bi_encoder
+    from condsim.model.builders import build_bi_encoder
 
     folder = tmp_path_factory.mktemp("trained")
     build_bi_encoder(str(tiny_backbone), max_seq_length=32).save_pretrained(str(folder))

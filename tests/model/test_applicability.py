@@ -8,13 +8,9 @@ import pytest
 
 from condsim.errors import InputError, ModelError
 from condsim.loading import load_scorer
-from condsim.scorers import (
-    ApplicabilityHead,
-    Embedded,
-    OnnxScorer,
-    applicability as module,
-    features,
-)
+from condsim.model import applicability as module
+from condsim.model.applicability import ApplicabilityHead, Embedded, features
+from condsim.model.onnx import OnnxScorer
 
 ONE = ["a man kicks a ball", "a dog runs on the street", "two birds"]
 TWO = ["a girl throws a ball", "a cat sits", "a child eats at a big table"]
@@ -88,7 +84,7 @@ def test_applicability_symmetric_to_the_last_bit(with_head):
 def test_applicability_in_parts_same(with_head, monkeypatch):
     model = load_scorer(with_head)
     expected = model.applicability(ONE, TWO, CONDITIONS)
-    monkeypatch.setattr("condsim.scorers.embedding._ROWS", 2)
+    monkeypatch.setattr("condsim.model.embedding._ROWS", 2)
     np.testing.assert_allclose(model.applicability(ONE, TWO, CONDITIONS), expected, atol=1e-5)
 
 

@@ -7,7 +7,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
 
 from condsim.errors import InputError
-from condsim.scorers.baselines import (
+from condsim.model.baselines import (
     BASELINES,
     ConditionOnlyScorer,
     SentencesOnlyScorer,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from condsim.scorers import token_batches
+from condsim.model.base import token_batches
 
 
 def test_token_batches_cover_every_text_within_the_limit():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError, MissingExtraError, ModelError
-from condsim.scorers.baselines import BertScoreScorer
+from condsim.model.pretrained import BertScoreScorer
 
 PAIRS = (["a dog runs", "two red cats"], ["a dog runs", "the street in a park"])
 

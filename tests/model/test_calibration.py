@@ -6,7 +6,7 @@ from scipy.stats import spearmanr
 from sklearn.isotonic import IsotonicRegression
 
 from condsim.errors import InputError, ModelError
-from condsim.scorers import UNCALIBRATED, Calibration, fit_calibration
+from condsim.model.calibration import UNCALIBRATED, Calibration, fit_calibration
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ import pytest
 from sentence_transformers import CrossEncoder
 
 from condsim.errors import InputError, ModelError
-from condsim.scorers import CrossEncoderScorer
+from condsim.model.torch import CrossEncoderScorer
 from condsim.types import Scorer
 
 
 @pytest.fixture(scope="module")
 def model(tiny_backbone):
-    from condsim.encoders import build_cross_encoder
+    from condsim.model.builders import build_cross_encoder
 
     return build_cross_encoder(str(tiny_backbone))
 

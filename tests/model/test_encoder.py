@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.scorers import Calibration, EncoderScorer, encoder as module
+from condsim.model import torch as module
+from condsim.model.calibration import Calibration
+from condsim.model.torch import EncoderScorer
 from condsim.types import Scorer
 
 
@@ -75,7 +77,7 @@ def test_score_no_conditions_encodes_plain_sentences(model):
 
 
 def test_score_no_conditions_equals_a_bi_encoder_on_the_sentences(tiny_backbone):
-    from condsim.encoders import build_bi_encoder
+    from condsim.model.builders import build_bi_encoder
 
     encoder = build_bi_encoder(str(tiny_backbone))
     first, second = encoder.encode(["a dog", "a red ball"], normalize_embeddings=True)
@@ -90,7 +92,7 @@ TEXTS = ["a dog", "a", "a red ball on the table", "the man throws a ball", "a ca
 def test_encode_in_batches_of_tokens_gives_the_same_in_the_same_order(
     tiny_backbone, monkeypatch, condition
 ):
-    from condsim.encoders import build_bi_encoder
+    from condsim.model.builders import build_bi_encoder
 
     encoder = build_bi_encoder(str(tiny_backbone))
     texts = TEXTS if condition is None else [[condition, text] for text in TEXTS]
@@ -101,7 +103,7 @@ def test_encode_in_batches_of_tokens_gives_the_same_in_the_same_order(
 
 
 def test_encode_batches_have_like_length_and_few_tokens(tiny_backbone, monkeypatch):
-    from condsim.encoders import build_bi_encoder
+    from condsim.model.builders import build_bi_encoder
 
     encoder = build_bi_encoder(str(tiny_backbone))
     shapes = []
@@ -119,7 +121,7 @@ def test_encode_batches_have_like_length_and_few_tokens(tiny_backbone, monkeypat
 
 
 def test_score_no_conditions_refused_by_a_tri_encoder(tiny_backbone):
-    from condsim.encoders import build_tri_encoder
+    from condsim.model.tri_encoder import build_tri_encoder
 
     scorer = EncoderScorer(build_tri_encoder(str(tiny_backbone)), name="some")
     with pytest.raises(InputError, match="pair"):
@@ -128,7 +130,8 @@ def test_score_no_conditions_refused_by_a_tri_encoder(tiny_backbone):
 
 @pytest.mark.parametrize("kind", ["bi", "transform", "tri"])
 def test_with_precision_bfloat16_gives_nearly_the_same_vectors_of_length_one(tiny_backbone, kind):
-    from condsim.encoders import build_bi_encoder, build_tri_encoder
+    from condsim.model.builders import build_bi_encoder
+    from condsim.model.tri_encoder import build_tri_encoder
 
     encoder = (
         build_tri_encoder(str(tiny_backbone))
@@ -153,7 +156,7 @@ def test_with_precision_bfloat16_gives_nearly_the_same_vectors_of_length_one(tin
 def test_with_precision_auto_takes_what_is_clearly_faster(
     tiny_backbone, monkeypatch, caplog, speedup, numbers
 ):
-    from condsim.encoders import build_bi_encoder
+    from condsim.model.builders import build_bi_encoder
 
     clock, asked = [0.0], []
 
@@ -175,7 +178,7 @@ def test_with_precision_auto_takes_what_is_clearly_faster(
 
 
 def test_with_precision_kept_vectors_are_its_own(tiny_backbone, monkeypatch):
-    from condsim.encoders import build_bi_encoder
+    from condsim.model.builders import build_bi_encoder
 
     encoder = build_bi_encoder(str(tiny_backbone)).to("cpu").eval()
     expected = EncoderScorer(encoder, name="some").with_precision("bfloat16").encode(TEXTS)
@@ -200,7 +203,7 @@ def test_with_precision_kept_vectors_are_its_own(tiny_backbone, monkeypatch):
 
 
 def test_with_precision_unknown_refused(tiny_backbone):
-    from condsim.encoders import build_bi_encoder
+    from condsim.model.builders import build_bi_encoder
 
     scorer = EncoderScorer(build_bi_encoder(str(tiny_backbone)), name="some")
     with pytest.raises(InputError, match=r"Unknown precision 'bfloat'. Did you mean 'bfloat16'"):

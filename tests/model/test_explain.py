@@ -10,7 +10,9 @@ from rich.console import Console
 
 from condsim.errors import InputError
 from condsim.loading import load_scorer
-from condsim.scorers import SAMPLES, Occlusion, OnnxScorer, PairScorer
+from condsim.model.base import SAMPLES, PairScorer
+from condsim.model.explanation import Occlusion
+from condsim.model.onnx import OnnxScorer
 
 ONE = "A man in a white cap serves a tennis ball."
 TWO = "A girl in a red dress swings her racket."
@@ -233,7 +235,7 @@ def test_explanation_plot_without_pairs_and_bad_suffix(tmp_path):
 
 
 def test_explain_of_a_cross_encoder_is_by_its_scores():
-    from condsim.scorers import CrossEncoderScorer
+    from condsim.model.torch import CrossEncoderScorer
 
     assert CrossEncoderScorer.explain is PairScorer.explain
     assert CrossEncoderScorer._occluded is PairScorer._occluded

@@ -10,7 +10,7 @@ import pyarrow
 import pytest
 
 from condsim.errors import InputError
-from condsim.scorers import check_rows, check_scale, distinct, rescaled
+from condsim.model.base import check_rows, check_scale, distinct, rescaled
 
 
 def test_check_rows_single_texts_one_row():

@@ -11,16 +11,10 @@ import pytest
 
 from condsim.errors import InputError, MissingExtraError, ModelError
 from condsim.loading import load_scorer, named_scorer, open_scorer
-from condsim.scorers import (
-    DEFAULT_FOLDER,
-    UNCALIBRATED,
-    Calibration,
-    CrossEncoderScorer,
-    EncoderScorer,
-    OnnxScorer,
-    Settings,
-    revision_of,
-)
+from condsim.model.calibration import UNCALIBRATED, Calibration
+from condsim.model.onnx import OnnxScorer
+from condsim.model.settings import DEFAULT_FOLDER, Settings, revision_of
+from condsim.model.torch import CrossEncoderScorer, EncoderScorer
 
 CALIBRATION = Calibration((-1.0, 0.5, 1.0), (0.0, 0.2, 1.0))
 ROW = ("a man kicks a ball", "a girl throws a ball", "the sport")
@@ -60,7 +54,7 @@ def test_load_folder_without_settings_condition_first_uncalibrated(trained, tmp_
 
 @pytest.mark.parametrize("settled", [True, False])
 def test_load_tri_encoder(tiny_backbone, tmp_path, settled):
-    from condsim.encoders import build_tri_encoder
+    from condsim.model.tri_encoder import build_tri_encoder
 
     build_tri_encoder(str(tiny_backbone)).save_pretrained(str(tmp_path))
     if settled:
@@ -73,7 +67,7 @@ def test_load_tri_encoder(tiny_backbone, tmp_path, settled):
 
 @pytest.mark.parametrize("settled", [True, False])
 def test_load_cross_encoder(tiny_backbone, tmp_path, settled):
-    from condsim.encoders import build_cross_encoder
+    from condsim.model.builders import build_cross_encoder
 
     build_cross_encoder(str(tiny_backbone)).save_pretrained(str(tmp_path))
     if settled:

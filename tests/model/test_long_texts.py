@@ -5,9 +5,12 @@ import logging
 import numpy as np
 import pytest
 
-from condsim.cutting import count_cut, one_warning
 from condsim.errors import InputError
-from condsim.scorers import DEFAULT_FOLDER, EncoderScorer, OnnxScorer, embedding as embedding_module
+from condsim.model import embedding as embedding_module
+from condsim.model.onnx import OnnxScorer
+from condsim.model.settings import DEFAULT_FOLDER
+from condsim.model.torch import EncoderScorer
+from condsim.model.truncation import count_cut, one_warning
 
 # 6 tokens each for the tiny tokenizer, full stop included.
 SENTENCES = ["the dog runs in the.", "a red cat on a.", "the man throws a ball."]
@@ -23,7 +26,7 @@ def tiny(exported):
 @pytest.fixture(scope="module")
 def same(trained):
     """The same model in torch."""
-    from condsim.scorers import load_trained
+    from condsim.model.trained import load_trained
 
     return load_trained(trained, device="cpu")
 
@@ -102,7 +105,7 @@ def test_encode_blocks_of_long_texts_give_the_same(tiny, monkeypatch):
 
 
 def test_encode_limit_changed_later_is_used(tiny_backbone):
-    from condsim.encoders import build_bi_encoder
+    from condsim.model.builders import build_bi_encoder
 
     encoder = build_bi_encoder(str(tiny_backbone), max_seq_length=40)
     scorer = EncoderScorer(encoder, name="some")
@@ -112,7 +115,7 @@ def test_encode_limit_changed_later_is_used(tiny_backbone):
 
 
 def test_encode_tri_encoder_reads_a_long_text_in_pieces(tiny_backbone, caplog):
-    from condsim.encoders import build_tri_encoder
+    from condsim.model.tri_encoder import build_tri_encoder
 
     scorer = EncoderScorer(build_tri_encoder(str(tiny_backbone), max_seq_length=32), name="tri")
     assert len(scorer.pieces("a dog runs. " * 5, "the animal " * 5)) == 1  # each is short enough
@@ -134,7 +137,7 @@ def test_score_condition_that_leaves_no_room_refused(tiny, same):
 
 
 def test_score_tri_encoder_cuts_a_long_condition_with_one_warning(tiny_backbone, caplog):
-    from condsim.encoders import build_tri_encoder
+    from condsim.model.tri_encoder import build_tri_encoder
 
     scorer = EncoderScorer(build_tri_encoder(str(tiny_backbone), max_seq_length=32), name="tri")
     scorer.score([LONG, "a dog"], ["a cat", "two birds"], "the animal " * 40)
@@ -150,8 +153,8 @@ def test_score_long_texts_with_short_conditions_without_a_warning(tiny, same, ca
 
 
 def test_score_cross_encoder_cuts_with_one_warning(tiny_backbone, caplog):
-    from condsim.encoders import build_cross_encoder
-    from condsim.scorers import CrossEncoderScorer
+    from condsim.model.builders import build_cross_encoder
+    from condsim.model.torch import CrossEncoderScorer
 
     model = build_cross_encoder(str(tiny_backbone), max_seq_length=24)
     scorer = CrossEncoderScorer(model, name="cross")

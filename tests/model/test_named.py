@@ -6,15 +6,11 @@ import pytest
 
 from condsim.errors import InputError, ModelError
 from condsim.loading import named_scorer, open_scorer
-from condsim.scorers import (
-    DEFAULT_FOLDER,
-    CrossEncoderScorer,
-    EncoderScorer,
-    OnnxScorer,
-    load_hub_model,
-    revision_of,
-)
-from condsim.scorers.baselines import WordOverlapScorer
+from condsim.model.baselines import WordOverlapScorer
+from condsim.model.onnx import OnnxScorer
+from condsim.model.settings import DEFAULT_FOLDER, revision_of
+from condsim.model.torch import CrossEncoderScorer, EncoderScorer
+from condsim.model.trained import load_hub_model
 
 
 @pytest.mark.parametrize(

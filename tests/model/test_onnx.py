@@ -7,13 +7,9 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError, ModelError
-from condsim.scorers import (
-    DEFAULT_FOLDER,
-    OnnxScorer,
-    Settings,
-    embedding as embedding_module,
-    onnx as module,
-)
+from condsim.model import embedding as embedding_module, onnx as module
+from condsim.model.onnx import OnnxScorer
+from condsim.model.settings import DEFAULT_FOLDER, Settings
 from condsim.types import Scorer
 
 SENTENCES1 = ["a man kicks a ball", "a dog runs on the street", "two birds", "a man kicks a ball"]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.evaluation import spearman
-from condsim.scorers.baselines import out_of_fold, simple as module
+from condsim.evaluation.correlation import spearman
+from condsim.model import baselines as module
+from condsim.model.baselines import out_of_fold
 from condsim.types import Task
 
 

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.prompting import PromptScorer, PromptSettings, Shots
-from condsim.prompting.backends import Answer
+from condsim.prompting.backend import Answer
+from condsim.prompting.prompt import Shots
+from condsim.prompting.scorer import PromptScorer
+from condsim.prompting.settings import PromptSettings
 from condsim.types import Scorer, Task
 
 ROWS = (["a dog", "a cat", "a bird"], ["one dog", "two cats", "a bird"], ["number", "number", "x"])

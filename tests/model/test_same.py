@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.scorers import Calibration, PairScorer
+from condsim.model.base import PairScorer
+from condsim.model.calibration import Calibration
 
 
 class WordScorer(PairScorer):

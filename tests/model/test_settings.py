@@ -6,7 +6,8 @@ import pytest
 
 import condsim
 from condsim.errors import ModelError
-from condsim.scorers import FILE_NAME, Calibration, Settings
+from condsim.model.calibration import Calibration
+from condsim.model.settings import FILE_NAME, Settings
 
 CONTENT = {
     "format": 1,

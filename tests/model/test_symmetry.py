@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.scorers import DEFAULT_FOLDER, OnnxScorer, onnx as module
-from condsim.tasks import load_rewordings
+from condsim.data.rewordings import load_rewordings
+from condsim.model import onnx as module
+from condsim.model.onnx import OnnxScorer
+from condsim.model.settings import DEFAULT_FOLDER
 
 
 @pytest.fixture(scope="module")

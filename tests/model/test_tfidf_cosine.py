@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from condsim.contexts.corpus import prepare_corpus
+from condsim.contexts.corpus.preparing import prepare_corpus
 from condsim.errors import InputError, MissingExtraError
-from condsim.evaluation import evaluate
-from condsim.scorers.baselines import TfIdfCosineScorer, baseline, tfidf as tfidf_cosine
+from condsim.evaluation.evaluate import evaluate
+from condsim.model import tfidf as tfidf_cosine
+from condsim.model.baselines import baseline
+from condsim.model.tfidf import TfIdfCosineScorer
 from condsim.types import Task
 
 FIRST = ["The red lamp is on.", "A wide oak table", "the red lamp", "Größe!"]

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from condsim.errors import ModelError
-from condsim.scorers import FILE_NAME, load_trained
+from condsim.model.settings import FILE_NAME
+from condsim.model.trained import load_trained
 
 pytest.importorskip("sentence_transformers")
 
@@ -19,7 +20,7 @@ pytest.importorskip("sentence_transformers")
 @pytest.fixture
 def model(tmp_path: Path, tiny_backbone: Path) -> Path:
     """A bi-encoder with settings beside it."""
-    from condsim.encoders import build_bi_encoder
+    from condsim.model.builders import build_bi_encoder
 
     folder = tmp_path / "m"
     build_bi_encoder(str(tiny_backbone), pooling="mean").save(str(folder), create_model_card=False)

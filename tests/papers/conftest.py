@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from experiments.trained import TrainedRun
+from papers.trained import TrainedRun
 
-from condsim.evaluation import evaluate
-from condsim.tasks import load_csts
-from condsim.training import save_recipe
-from experiments import Options
+from condsim.data.csts import load_csts
+from condsim.evaluation.evaluate import evaluate
+from condsim.training.recipe import save_recipe
+from papers import Options
 
 PEOPLE = ("man", "woman", "girl", "boy")
 ACTIONS = ("throws a red ball", "sits on a table", "runs in the street")

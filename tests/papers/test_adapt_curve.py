@@ -7,9 +7,9 @@ import json
 import pytest
 
 pytest.importorskip("sentence_transformers")
-from experiments.adapt_curve import Curve, page
+from papers.adapt_curve import Curve, page
 
-from condsim.training import AdaptSettings
+from condsim.training.adapt import AdaptSettings
 
 
 def test_page_of_two_seeds_has_mean_and_deviation() -> None:

@@ -3,7 +3,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from condsim.tasks import iter_criteria, text_digest
+from condsim.data.held_out import text_digest
+from condsim.data.tables import iter_criteria
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "attributes"
 

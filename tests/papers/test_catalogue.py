@@ -3,12 +3,12 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from experiments.catalogue import parse
-from experiments.columns import PAPER_BACKBONES, PAPER_MODELS, TEST_SETS, resolve_backbones
-from experiments.trained import plan_trained
+from papers.catalogue import parse
+from papers.columns import PAPER_BACKBONES, PAPER_MODELS, TEST_SETS, resolve_backbones
+from papers.trained import plan_trained
 
 from condsim.errors import InputError
-from experiments import load_experiment, names, open_work
+from papers import load_experiment, names, open_work
 
 NAMES = [
     *(f"csts-table{number}" for number in (2, 3, 4, 8, 9, 10, 11, 12)),

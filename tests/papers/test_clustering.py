@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 pytest.importorskip("sklearn")
-from experiments.clustering import WAYS, Found, measure_set, page, read_set
+from papers.clustering import WAYS, Found, measure_set, page, read_set
 
 from condsim.errors import InputError
-from condsim.scorers import EmbeddingScorer
+from condsim.model.embedding import EmbeddingScorer
 
 CRITERIA = ("the colour", "the animal")
 

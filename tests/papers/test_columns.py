@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from experiments.columns import PAPER_MODELS, resolve_backbones, resolve_models
+from papers.columns import PAPER_MODELS, resolve_backbones, resolve_models
 
 from condsim.errors import InputError
 

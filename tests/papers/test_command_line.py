@@ -3,12 +3,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from experiments.__main__ import app
+from papers.__main__ import app
 from typer.testing import CliRunner
 
 from condsim.errors import BudgetError, InputError
 from condsim.prompting import scorer as open_prompt
-from condsim.prompting.backends import Answer
+from condsim.prompting.backend import Answer
 
 ROWS = "sentence1,sentence2,condition,label\na b,c d,e,1\na b,c d,f,5\ng h,i j,e,2\ng h,i j,k,4\n"
 

@@ -8,11 +8,12 @@ import pytest
 
 pytest.importorskip("sentence_transformers")
 
-from experiments.consistent import WORDINGS, read_wordings, shared_vectors, write_consistent
+from papers.consistent import WORDINGS, read_wordings, shared_vectors, write_consistent
 
-from condsim.encoders import build_bi_encoder
-from condsim.scorers import EncoderScorer
-from condsim.tasks import held_out_texts, load_rewordings, text_digest
+from condsim.data.held_out import held_out_texts, text_digest
+from condsim.data.rewordings import load_rewordings
+from condsim.model.builders import build_bi_encoder
+from condsim.model.torch import EncoderScorer
 
 PAIRS = """\
 hotels ||| The room was loud. ||| A quiet night. ||| the noise = 1 ; the room = 3

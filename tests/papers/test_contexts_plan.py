@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("sentencex")
 
-from experiments.columns import TEST_SETS
-from experiments.contexts import (
+from papers.columns import TEST_SETS
+from papers.contexts import (
     BLOCK,
     by_rank,
     drawn_cases,
@@ -22,14 +22,14 @@ from experiments.contexts import (
     stored_blocks,
     write_blocks,
 )
-from experiments.options import load_gold_set
+from papers.options import load_gold_set
 
-from condsim.contexts import load_contexts_recipe
-from condsim.contexts.scoring import PairTerms
+from condsim.contexts.recipe import load_contexts_recipe
+from condsim.contexts.scoring.equations import PairTerms
+from condsim.data.sts import STS_COUNTS
 from condsim.errors import InputError
-from condsim.tasks import STS_COUNTS
 from condsim.types import Task
-from experiments import ContextsOptions, Options, load_experiment, names, open_work
+from papers import ContextsOptions, Options, load_experiment, names, open_work
 
 PROJECT = Path(__file__).resolve().parents[2]
 ORDER = ("corpus", "coherence", "generators", "origin", "harvest", "surrogate")

@@ -17,13 +17,13 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("sentencex")
 
-from experiments.catalogue import parse
-from experiments.contexts import PartMaker, part_folder, plan_contexts
+from papers.catalogue import parse
+from papers.contexts import PartMaker, part_folder, plan_contexts
 
+from condsim.data.load import load_task
 from condsim.errors import InputError
 from condsim.loading import load_scorer
-from condsim.tasks import load_task
-from experiments import ContextsOptions, Options, finish, load_experiment, open_work, reproduce
+from papers import ContextsOptions, Options, finish, load_experiment, open_work, reproduce
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 
@@ -283,7 +283,7 @@ def test_reproduce_contexts_left_to_another_process_is_waited_for(options, runs)
 def test_reproduce_contexts_killed_anywhere_ends_with_the_same_scores(options, data, tmp_path):
     text = "--on sts-b --recipe recipes/contexts/tiny.yaml"
     command = [
-        sys.executable, "-m", "experiments", "ssbc-structures", *text.split(),
+        sys.executable, "-m", "papers", "ssbc-structures", *text.split(),
         "--data", str(data), "--runs", str(tmp_path / "runs"), "--output", str(tmp_path / "out"),
         *(f"--set={text}" for text in QUICK),
     ]  # fmt: skip

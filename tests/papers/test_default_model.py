@@ -17,15 +17,17 @@ pytest.importorskip("sentence_transformers")
 pytest.importorskip("faiss")
 pytest.importorskip("sklearn")
 
-from experiments.__main__ import app
-from experiments.default_data import write_absent
-from experiments.default_model import WEAK, DefaultModelFiles, make_default_model
-from experiments.relabelled import caption_key, row_key
+from papers.__main__ import app
+from papers.default_data import write_absent
+from papers.default_model import WEAK, DefaultModelFiles, make_default_model
+from papers.relabelled import caption_key, row_key
 
-from condsim.encoders import build_bi_encoder
-from condsim.tasks import held_out_texts, iter_rows, load_applicability, load_csts, text_digest
-from condsim.training import Recipe, load_recipe
-from experiments import default_data, default_model
+from condsim.data.csts import load_applicability, load_csts
+from condsim.data.held_out import held_out_texts, text_digest
+from condsim.data.reading import iter_rows
+from condsim.model.builders import build_bi_encoder
+from condsim.training.recipe import Recipe, load_recipe
+from papers import default_data, default_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 

@@ -5,8 +5,8 @@ import pytest
 from typer.testing import CliRunner
 
 from condsim.loading import load_scorer
-from condsim.scorers import DEFAULT_FOLDER
-from experiments import explanations as module
+from condsim.model.settings import DEFAULT_FOLDER
+from papers import explanations as module
 
 TEXT, OTHER = "A man plays tennis.", "A girl swings a racket."
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 
-from experiments.more_text import paragraphs_of_html, paragraphs_of_text, write_documents
+from papers.more_text import paragraphs_of_html, paragraphs_of_text, write_documents
 
 PAGE = """<html><head><title>Not this, it is a title of a page.</title></head><body>
 <h1>Neither this: it is a heading of the page.</h1>

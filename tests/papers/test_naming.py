@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.naming import canonical, run_folder, run_hash
+from papers.naming import canonical, run_folder, run_hash
 
-from condsim.training import Recipe
+from condsim.training.recipe import Recipe
 
 RECIPE = Recipe(name="a", train="t", dev="d", objective={"mse": 1.0, "quad": 1.0}, epochs=2)
 DATA = {"train_revision": "118ef9354435", "dev_revision": "1c65b99f2426"}

@@ -5,11 +5,11 @@ import re
 from pathlib import Path
 
 import pytest
-from experiments.columns import resolve_backbones
-from experiments.trained import plan_trained
+from papers.columns import resolve_backbones
+from papers.trained import plan_trained
 
 from condsim.errors import InputError
-from experiments import load_experiment, names, open_work
+from papers import load_experiment, names, open_work
 
 
 def test_plan_default_runs_minilm_and_shows_the_papers_rows(options):

@@ -8,13 +8,14 @@ import subprocess
 import sys
 
 import pytest
-from experiments.columns import resolve_models
-from experiments.prompts import plan_prompts
+from papers.columns import resolve_models
+from papers.prompts import plan_prompts
 
 from condsim.errors import BackendError, BudgetError, InputError
-from condsim.prompting import PromptSettings, scorer as open_prompt
-from condsim.prompting.backends import Answer
-from experiments import PromptOptions, load_experiment, open_work, reproduce
+from condsim.prompting import scorer as open_prompt
+from condsim.prompting.backend import Answer
+from condsim.prompting.settings import PromptSettings
+from papers import PromptOptions, load_experiment, open_work, reproduce
 
 TABLES = ("csts-table4", "csts-table11", "csts-table12")
 ROWS = 20  # labelled rows of the C-STS dev file
@@ -191,7 +192,7 @@ def test_reproduce_page_has_the_papers_number_beside_ours(ask, backends, options
     assert alone[2 + 5][2].startswith(f"{report.valid_only.model.metrics['spearman'].value:.1f} [")
     assert "C-STS: examples drawn from train.csv (revision " in page
     assert "`google/flan-t5-small`, on this machine; 9 of 9 rows finished; seed 0" in page
-    made = "python -m experiments csts-table11 --model google/flan-t5-small --model someone/tiny"
+    made = "python -m papers csts-table11 --model google/flan-t5-small --model someone/tiny"
     assert f"Made by `{made}`." in page
     assert str(options.data) not in page
 
@@ -356,8 +357,8 @@ def test_reproduce_finished_table_imports_no_torch_and_no_openai(ask, backends, 
     code = f"""
 import sys
 from pathlib import Path
-from experiments import Options, PromptOptions, load_experiment, reproduce
-from experiments.columns import resolve_models
+from papers import Options, PromptOptions, load_experiment, reproduce
+from papers.columns import resolve_models
 chosen = PromptOptions(models=resolve_models(["m"]))
 options = Options(*map(Path, {folders!r}), prompts=chosen)
 done = reproduce(load_experiment("csts-table11"), options, Path("out"))

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from experiments.relabelled import caption_key, caption_rows, read_keys, read_labels, row_key
+from papers.relabelled import caption_key, caption_rows, read_keys, read_labels, row_key
 
+from condsim.data.held_out import held_out_texts, text_digest
 from condsim.errors import InputError
-from condsim.tasks import held_out_texts, text_digest
 
 
 def test_row_key_ignores_the_order_of_sentences_case_and_punctuation():

@@ -4,9 +4,9 @@ import math
 import statistics
 
 import pytest
-from experiments.results import mean_interval, over_seeds
+from papers.results import mean_interval, over_seeds
 
-from condsim.evaluation import Metric
+from condsim.evaluation.bootstrap import Metric
 
 
 def test_mean_interval_three_values_by_hand():

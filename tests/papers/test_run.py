@@ -10,11 +10,11 @@ import sys
 
 import numpy as np
 import pytest
-from experiments.catalogue import parse
-from experiments.columns import resolve_backbones
+from papers.catalogue import parse
+from papers.columns import resolve_backbones
 
 from condsim.errors import InputError, ModelError
-from experiments import load_experiment, open_work, reproduce, trained as trained_work
+from papers import load_experiment, open_work, reproduce, trained as trained_work
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 
@@ -60,7 +60,7 @@ def trained(monkeypatch, finished):
         by_folder.update({run.folder: run for run in missing})
         return real(self, missing)
 
-    monkeypatch.setattr("condsim.training.run_or_resume", run_or_resume)
+    monkeypatch.setattr("condsim.training.run.run_or_resume", run_or_resume)
     monkeypatch.setattr(trained_work, "_has_weights", lambda name: "minilm" in name.lower())
     monkeypatch.setattr(trained_work.Trained, "prepare", prepare)
     return folders
@@ -79,7 +79,7 @@ def test_reproduce_table_has_both_numbers_side_by_side(run, trained):
     assert page.count("60.0 [58.0, 62.0]") == 3  # the tri-encoders, one seed each
     assert "+0.0 Spearman [+0.0, +0.0] (mean and 95 % t-interval over 3 seeds" in page
     assert "condition-only baseline" in page
-    assert "Made by `python -m experiments ccl-table3`." in page
+    assert "Made by `python -m papers ccl-table3`." in page
     assert (written.finished, written.planned) == (12, 12)
     assert written.plot.read_bytes().startswith(b"\x89PNG")
 
@@ -118,7 +118,7 @@ def test_reproduce_backbone_that_cannot_be_loaded_is_not_run(run, tmp_path, monk
         raise ModelError("Could not load the backbone.")
 
     # In the face itself, which keeps what it imported once: a name patched behind it would stay.
-    monkeypatch.setattr("condsim.encoders.load_backbone", fail)
+    monkeypatch.setattr("condsim.model.backbone.load_backbone", fail)
     written = run("csts-table10")
     assert "not run: no weights" in written.page.read_text()
     assert written.finished == 0
@@ -245,7 +245,7 @@ def test_reproduce_finished_table_imports_no_torch(run, trained, options):
     code = f"""
 import sys
 from pathlib import Path
-from experiments import Options, load_experiment, reproduce
+from papers import Options, load_experiment, reproduce
 options = Options(*map(Path, {folders!r}))
 done = reproduce(load_experiment("csts-table3"), options, Path("out"))
 assert done.finished == done.planned

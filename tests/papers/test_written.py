@@ -4,7 +4,7 @@ import shutil
 from itertools import combinations
 
 import pytest
-from experiments.written import (
+from papers.written import (
     ALIKE,
     DIFFERENT,
     FOLDER,
@@ -17,8 +17,9 @@ from experiments.written import (
 )
 from typer.testing import CliRunner
 
+from condsim.data.held_out import text_digest
+from condsim.data.written import WrittenPair, iter_written
 from condsim.errors import InputError
-from condsim.tasks import WrittenPair, iter_written, text_digest
 
 pytest.importorskip("sklearn")
 

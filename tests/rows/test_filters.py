@@ -3,8 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.construction.candidates import PRESETS, FilterCounts, FilterSettings, Measures, preset
 from condsim.errors import InputError
+from condsim.rows.filters import PRESETS, FilterCounts, FilterSettings, preset
+from condsim.rows.items import Measures
 
 
 def measures():

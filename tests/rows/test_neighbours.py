@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.construction.candidates import nearest_pairs
 from condsim.errors import InputError
+from condsim.rows.near_pairs import nearest_pairs
 
 pytest.importorskip("faiss")
 
@@ -26,7 +26,7 @@ def brute_force(vectors, k):
 
 
 def test_nearest_pairs_equal_brute_force_no_pair_twice_none_with_itself(tmp_path, monkeypatch):
-    monkeypatch.setattr("condsim.construction.candidates.embedding._SEARCHED", 7)
+    monkeypatch.setattr("condsim.rows.near_pairs._SEARCHED", 7)
     vectors = some_vectors(50)
     pairs = nearest_pairs(vectors, 5, cache=tmp_path / "c", progress=silent)
     expected, cosines = brute_force(vectors, 5)

@@ -4,14 +4,8 @@ import dataclasses
 
 import pytest
 
-from condsim.construction import (
-    Candidate,
-    Rating,
-    read_manifest,
-    read_rows,
-    write_rows,
-)
 from condsim.errors import InputError
+from condsim.rows.records import Candidate, Rating, read_manifest, read_rows, write_rows
 
 COLUMNS = [field.name for field in dataclasses.fields(Rating)]
 RATINGS = [

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from condsim.construction import Condition, Rating, pair_id_of, row_id_of
 from condsim.errors import InputError
+from condsim.rows.records import Condition, Rating, pair_id_of, row_id_of
 
 
 def test_pair_id_depends_on_source_and_texts_not_on_order():

@@ -10,10 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from condsim.cli.main import app
-from condsim.construction import TrainingRow
-from condsim.construction.weak import teach, teach_file, teach_pairs
+from condsim.data.csts import CstsRow, load_csts
+from condsim.data.load import load_task
 from condsim.errors import InputError
-from condsim.tasks import CstsRow, load_csts, load_task
+from condsim.rows.records import TrainingRow
+from condsim.rows.teach import teach, teach_file, teach_pairs
 
 ROWS = [
     CstsRow("A dog runs.", "A cat runs.", "the animal", 1.0),
@@ -59,7 +60,7 @@ def test_teach_scores_off_the_scale_are_put_on_its_ends():
 
 
 def test_teach_takes_rows_block_by_block(monkeypatch):
-    monkeypatch.setattr("condsim.construction.rows.BLOCK", 2)
+    monkeypatch.setattr("condsim.rows.records.BLOCK", 2)
     teacher = Fixed("a", 3)
     assert len(list(teach(iter(ROWS), [teacher]))) == 3
     assert teacher.blocks == [2, 1]

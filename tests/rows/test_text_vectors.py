@@ -3,16 +3,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.construction.candidates import (
+from condsim.errors import InputError, ModelError
+from condsim.rows.items import read_items
+from condsim.rows.near_pairs import (
     TextEncoder,
     caption_vectors,
     embed,
     load_text_encoder,
     mean_vectors,
-    read_items,
     unit_length,
 )
-from condsim.errors import InputError, ModelError
 
 
 def silent(stage, done, total):
@@ -51,7 +51,7 @@ def test_caption_vectors_are_made_once_a_model_and_content(collection, tmp_path)
 
 
 def test_caption_vectors_go_on_in_blocks(collection, tmp_path, monkeypatch):
-    monkeypatch.setattr("condsim.construction.candidates.embedding._BLOCK", 2)
+    monkeypatch.setattr("condsim.rows.near_pairs._BLOCK", 2)
     seen = []
     caption_vectors(
         collection,
@@ -86,7 +86,7 @@ def test_text_encoder_unknown_refused():
 def fake(monkeypatch):
     made = Fake()
     monkeypatch.setattr(
-        "condsim.construction.candidates.embedding.load_text_encoder",
+        "condsim.rows.near_pairs.load_text_encoder",
         lambda name, device: TextEncoder(name, "1", made),
     )
     return made

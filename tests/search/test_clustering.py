@@ -9,8 +9,9 @@ import pytest
 
 pytest.importorskip("sklearn")
 from condsim.errors import InputError, MissingExtraError
-from condsim.scorers import EmbeddingScorer
-from condsim.search import cluster, cross_table, plot_clusters
+from condsim.model.embedding import EmbeddingScorer
+from condsim.search.cluster import cluster, cross_table
+from condsim.search.picture import plot_clusters
 
 COLOURS = {"red": 0, "blue": 1, "black": 2}
 THINGS = {"car": 0, "cat": 1}
@@ -128,7 +129,7 @@ def test_cluster_flags_of_a_blas_are_no_warning(encoder, monkeypatch):
         assert np.isnan(np.float32(np.inf) - np.float32(np.inf))  # sets the flag "invalid"
         return np.arange(len(space)) % k
 
-    monkeypatch.setattr("condsim.search.clustering._k_means", flagged)
+    monkeypatch.setattr("condsim.search.cluster._k_means", flagged)
     assert len(cluster(TEXTS, "the colour", model=encoder, k=2).clusters) == 2
 
 

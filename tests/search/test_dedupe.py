@@ -3,10 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from condsim.console import silent
 from condsim.errors import InputError, ModelError
-from condsim.progress import silent
-from condsim.scorers import Calibration, EmbeddingScorer
-from condsim.search import find_duplicates
+from condsim.model.calibration import Calibration
+from condsim.model.embedding import EmbeddingScorer
+from condsim.search.dedupe import find_duplicates
 
 module = pytest.importorskip("condsim.search.dedupe")
 

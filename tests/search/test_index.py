@@ -11,9 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from condsim.cache import locked
 from condsim.errors import InputError
-from condsim.kept import locked
-from condsim.search import Added, Index, index as module, rows as rows_module
+from condsim.search import index as module, records as rows_module
+from condsim.search.index import Index
+from condsim.search.store import Added
 
 
 @pytest.fixture
@@ -74,7 +76,7 @@ def test_build_killed_goes_on_with_nothing_twice(scorer, tmp_path):
 import sys, time
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from conftest import WordsScorer
-from condsim.search import Index, index, rows
+from condsim.search import Index, index, records as rows
 rows.BATCH = 10
 def progress(stage, done, total):
     if stage == "encoding":

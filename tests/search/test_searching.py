@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.search import Index, first_stage
-from condsim.search.first_stage import expected
+from condsim.search import prefilter as first_stage
+from condsim.search.index import Index
+from condsim.search.prefilter import expected
 
 
 @pytest.fixture

@@ -5,10 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from condsim.applicability import Linear, fit_head, fit_linear, load_extra, measure_applicability
+from condsim.data.csts import load_applicability
 from condsim.errors import InputError
-from condsim.scorers import OnnxScorer
-from condsim.tasks import load_applicability
+from condsim.model.onnx import OnnxScorer
+from condsim.training.applicability import (
+    Linear,
+    fit_head,
+    fit_linear,
+    load_extra,
+    measure_applicability,
+)
 from condsim.types import Task
 
 HEAD = "sentence1,sentence2,condition,label\n"
@@ -17,7 +23,7 @@ HEAD = "sentence1,sentence2,condition,label\n"
 @pytest.fixture(scope="module")
 def model(tiny_backbone, tmp_path_factory):
     """A random encoder: words leave traces in its embeddings."""
-    from condsim.encoders import build_bi_encoder
+    from condsim.model.builders import build_bi_encoder
     from condsim.training.export import export_onnx
 
     folder = tmp_path_factory.mktemp("random")

@@ -12,10 +12,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from condsim.construction.dataset.labels import LABELS, RatedRow, plurality, vote_counts
-from condsim.construction.rows import DOES_NOT_APPLY, Rating
+from condsim.annotation.labels import LABELS, RatedRow, plurality, vote_counts
 from condsim.errors import InputError, require
-from condsim.evaluation import spearman
+from condsim.evaluation.correlation import spearman
+from condsim.rows.records import DOES_NOT_APPLY, Rating
 from condsim.types import IntArray
 
 

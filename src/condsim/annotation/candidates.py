@@ -20,10 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from condsim.construction.candidates.embedding import EXACT_UP_TO, ItemPairs, nearest_pairs
-from condsim.construction.candidates.filters import FilterCounts, FilterSettings
-from condsim.construction.candidates.items import Collection, TextFacts, read_stop_words, text_facts
-from condsim.construction.rows import (
+from condsim.cache import sole_process
+from condsim.config import Settings
+from condsim.console import Progress
+from condsim.errors import InputError, require
+from condsim.io import replacing
+from condsim.rows.filters import FilterCounts, FilterSettings
+from condsim.rows.items import Collection, TextFacts, read_stop_words, text_facts
+from condsim.rows.near_pairs import EXACT_UP_TO, ItemPairs, nearest_pairs
+from condsim.rows.records import (
     Candidate,
     manifest_of,
     pair_id_of,
@@ -31,11 +36,6 @@ from condsim.construction.rows import (
     read_manifest,
     write_manifest,
 )
-from condsim.errors import InputError, require
-from condsim.files import replacing
-from condsim.kept import sole_process
-from condsim.progress import Progress
-from condsim.settings import Settings
 from condsim.types import FloatArray
 
 _COUNTS = b"counts"  # key in the metadata of a part

@@ -12,14 +12,15 @@ from typing import NamedTuple
 import numpy as np
 import yaml
 
-from condsim.construction.dataset.labels import LABELS, Dropped, LabelRules, OrderCheck
-from condsim.construction.dataset.quality import Kappa, RatingReport
-from condsim.construction.dataset.splits import LeakageReport, SplitRules, Splitting
-from condsim.construction.rows import DatasetRow, columns_of
+from condsim.annotation.agreement import Kappa, RatingReport
+from condsim.annotation.labels import LABELS, Dropped, LabelRules, OrderCheck
+from condsim.annotation.splits import LeakageReport, SplitRules, Splitting
+from condsim.data.statistics import TaskStatistics
 from condsim.errors import require
-from condsim.evaluation import Metric, markdown_table
-from condsim.files import replacing
-from condsim.tasks import TaskStatistics
+from condsim.evaluation.bootstrap import Metric
+from condsim.evaluation.tables import markdown_table
+from condsim.io import replacing
+from condsim.rows.records import DatasetRow, columns_of
 from condsim.types import Task
 
 

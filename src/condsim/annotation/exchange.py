@@ -6,12 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from condsim.construction.annotation.outcome import UNKNOWN, outcome_of
-from condsim.construction.annotation.server import ITEM, LabelStudioServer, Prediction, RemoteTask
-from condsim.construction.annotation.stages import NO_HINTS, Item, Stage, hints_of
-from condsim.construction.annotation.store import Annotation, AnnotationStore, Project
+from condsim.annotation.label_studio import ITEM, LabelStudioServer, Prediction, RemoteTask
+from condsim.annotation.outcome import UNKNOWN, outcome_of
+from condsim.annotation.stages import NO_HINTS, Item, Stage, hints_of
+from condsim.annotation.store import Annotation, AnnotationStore, Project
+from condsim.cache import sole_process
 from condsim.errors import InputError
-from condsim.kept import sole_process
 
 _AT_ONCE = 500  # predictions in one request
 

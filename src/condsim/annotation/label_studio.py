@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from condsim.construction.annotation.stages import (
+from condsim.annotation.stages import (
     FIELDS,
     Answer,
     Stage,
@@ -20,8 +20,8 @@ from condsim.construction.annotation.stages import (
     text_of,
 )
 from condsim.errors import BackendError, InputError, require
-from condsim.files import Closing
-from condsim.prompting import Address
+from condsim.io import Closing
+from condsim.prompting.backend import Address
 
 if TYPE_CHECKING:
     import httpx

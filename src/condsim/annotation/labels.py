@@ -14,7 +14,9 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from condsim.construction.rows import (
+from condsim.config import Settings
+from condsim.errors import InputError
+from condsim.rows.records import (
     DOES_NOT_APPLY,
     HUMAN,
     Condition,
@@ -24,8 +26,6 @@ from condsim.construction.rows import (
     TableRow,
     row_id_of,
 )
-from condsim.errors import InputError
-from condsim.settings import Settings
 from condsim.types import IntArray
 
 LABELS = (1, 2, 3, 4, 5)  # the Likert scale

@@ -10,10 +10,10 @@ from datetime import UTC, datetime, timedelta, timezone
 from html import escape
 from pathlib import Path
 
-from condsim.construction.annotation.exchange import ANNOTATORS, MTURK, Pulled, check_push
-from condsim.construction.annotation.outcome import outcome_of
-from condsim.construction.annotation.server import ITEM
-from condsim.construction.annotation.stages import (
+from condsim.annotation.exchange import ANNOTATORS, MTURK, Pulled, check_push
+from condsim.annotation.label_studio import ITEM
+from condsim.annotation.outcome import outcome_of
+from condsim.annotation.stages import (
     HINT_RULES,
     VERDICTS,
     Answer,
@@ -25,10 +25,11 @@ from condsim.construction.annotation.stages import (
     rating_of,
     text_of,
 )
-from condsim.construction.annotation.store import Annotation, AnnotationStore, Project
+from condsim.annotation.store import Annotation, AnnotationStore, Project
+from condsim.data.reading import iter_rows
+from condsim.data.row import Cell, Row, shown
 from condsim.errors import InputError
-from condsim.files import replacing, write_text
-from condsim.tasks import Cell, Row, iter_rows, shown
+from condsim.io import replacing, write_text
 
 
 def mturk_form(stage: Stage) -> str:

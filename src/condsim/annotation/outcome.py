@@ -12,9 +12,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple, cast
 
-from condsim.construction.annotation.stages import Answer, Item, Stage, hints_of
-from condsim.construction.annotation.store import Annotation, AnnotationStore, PoolMember
-from condsim.construction.rows import (
+from condsim.annotation.stages import Answer, Item, Stage, hints_of
+from condsim.annotation.store import Annotation, AnnotationStore, PoolMember
+from condsim.errors import InputError
+from condsim.rows.records import (
     DOES_NOT_APPLY,
     HUMAN,
     Condition,
@@ -23,7 +24,6 @@ from condsim.construction.rows import (
     write_manifest,
     write_rows,
 )
-from condsim.errors import InputError
 
 UNKNOWN = "(unknown)"
 """Annotator whose account is gone and was never seen."""

@@ -10,11 +10,12 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from condsim.construction.annotation.stages import Answer, Item, Stage, text_of
-from condsim.construction.annotation.store import AnnotationStore, Proposal
+from condsim.annotation.stages import Answer, Item, Stage, text_of
+from condsim.annotation.store import AnnotationStore, Proposal
 from condsim.errors import InputError
 from condsim.loading import load_scorer
-from condsim.prompting import Asker, PromptScorer, open_asker
+from condsim.prompting.ask import Asker
+from condsim.prompting.scorer import PromptScorer, open_asker
 from condsim.types import Scorer
 
 _PROPOSAL_TOKENS = 80  # longest answer when a model is asked for two conditions

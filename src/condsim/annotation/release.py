@@ -14,14 +14,9 @@ from typing import Literal
 import numpy as np
 
 from condsim import __version__
-from condsim.construction.dataset.card import (
-    HISTOGRAM,
-    DatasetFacts,
-    Labelling,
-    data_card,
-    label_histogram,
-)
-from condsim.construction.dataset.labels import (
+from condsim.annotation.agreement import report_ratings
+from condsim.annotation.card import HISTOGRAM, DatasetFacts, Labelling, data_card, label_histogram
+from condsim.annotation.labels import (
     Dropped,
     LabelledRow,
     LabelRules,
@@ -29,15 +24,14 @@ from condsim.construction.dataset.labels import (
     decide_labels,
     unrated_conditions,
 )
-from condsim.construction.dataset.quality import report_ratings
-from condsim.construction.dataset.splits import (
-    SPLITS,
-    SplitRules,
-    Splitting,
-    find_leakage,
-    split_rows,
-)
-from condsim.construction.rows import (
+from condsim.annotation.splits import SPLITS, SplitRules, Splitting, find_leakage, split_rows
+from condsim.data.csts import iter_csts, load_csts
+from condsim.data.reading import iter_rows, stem_of
+from condsim.data.statistics import describe
+from condsim.errors import InputError
+from condsim.evaluation.report import write_json
+from condsim.io import check_folder, sha256_of, write_text
+from condsim.rows.records import (
     HUMAN,
     Candidate,
     Condition,
@@ -50,10 +44,6 @@ from condsim.construction.rows import (
     row_id_of,
     write_rows,
 )
-from condsim.errors import InputError
-from condsim.evaluation import write_json
-from condsim.files import check_folder, sha256_of, write_text
-from condsim.tasks import describe, iter_csts, iter_rows, load_csts, stem_of
 
 _MANIFEST = "manifest.json"
 
@@ -119,8 +109,8 @@ def split_dataset(file: Path, target: Target, *, splits: SplitRules) -> DatasetF
     """Splits rows that have labels, with leakage report and card.
 
     Args:
-        file: A file as `condsim.tasks.iter_csts` reads it; columns ``pair_id`` and ``origin`` are
-            kept where it has them.
+        file: A file as `condsim.data.csts.iter_csts` reads it; columns ``pair_id`` and ``origin``
+            are kept where it has them.
         target: Where to write the data set, and what to say of it.
 
     Returns:

@@ -19,11 +19,12 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
+from condsim.config import Settings
+from condsim.data.statistics import TaskStatistics, describe
 from condsim.errors import InputError, require
-from condsim.evaluation import FEWEST_ROWS, Metric, evaluate
-from condsim.scorers import ConditionOnlyScorer, SentencesOnlyScorer
-from condsim.settings import Settings
-from condsim.tasks import TaskStatistics, describe
+from condsim.evaluation.bootstrap import Metric
+from condsim.evaluation.evaluate import FEWEST_ROWS, evaluate
+from condsim.model.baselines import ConditionOnlyScorer, SentencesOnlyScorer
 from condsim.types import IntArray, Task
 
 _NO_WORD = re.compile(r"\W+")

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
 from xml.sax.saxutils import quoteattr
 
-from condsim.construction.rows import (
+from condsim.data.reading import stem_of
+from condsim.rows.records import (
     DOES_NOT_APPLY,
     HUMAN,
     Condition,
@@ -24,7 +25,6 @@ from condsim.construction.rows import (
     read_rows,
     row_id_of,
 )
-from condsim.tasks import stem_of
 
 _FOLDER = Path(__file__).parent
 

@@ -10,9 +10,9 @@ from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
-from condsim.construction.annotation.stages import STAGES, Answer, Item, Stage
+from condsim.annotation.stages import STAGES, Answer, Item, Stage
 from condsim.errors import InputError
-from condsim.files import Closing
+from condsim.io import Closing
 
 VERSION = 1
 _FILE = "annotation.sqlite"  # in the folder of a data set
@@ -91,7 +91,7 @@ class AnnotationStore(Closing):
                     f"{path} is no annotation store that this condsim reads (version {version}). "
                     "Give another --folder."
                 )
-            schema = resources.files("condsim.construction.annotation") / "store.sql"
+            schema = resources.files("condsim.annotation") / "store.sql"
             self._connection.executescript(schema.read_text(encoding="utf-8"))
             self._connection.execute(f"pragma user_version = {VERSION}")
         except (sqlite3.Error, OSError) as error:

@@ -1,12 +1,18 @@
-"""``condsim build``: builds your own data set the way C-STS was built."""
+"""``condsim build``: build training rows, or a data set the way C-STS was built."""
 
 from __future__ import annotations
 
-from condsim.cli.build import annotate, candidates, criteria, dataset, weak
+from importlib import import_module
 
-app = candidates.app
-# Without a name, so that their commands stand beside the others.
-app.add_typer(annotate.app)
-app.add_typer(dataset.app)
+import typer
+
+from condsim.cli import criteria, weak
+
+_ANNOTATION = ("candidates", "annotate", "dataset")
+
+app = typer.Typer()
+# The annotation package builds on the core, so its commands are found by name.
+for _name in _ANNOTATION:
+    app.add_typer(import_module(f"condsim.annotation.cli.{_name}").app)
 app.add_typer(criteria.app)
 app.add_typer(weak.app)

@@ -12,7 +12,8 @@ from condsim.cli.options import Exclude, JsonFile, RowFile, show_table, write_re
 from condsim.cli.running import check_outputs, long_work
 
 if TYPE_CHECKING:
-    from condsim.construction import CriteriaReport, CriteriaSettings
+    from condsim.rows.criteria.build import CriteriaReport
+    from condsim.rows.criteria.settings import CriteriaSettings
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -95,7 +96,8 @@ def criteria(
     `condsim build criteria tickets.csv --settings criteria.yaml --form pairs --output dev.csv`
     """
     check_outputs(json=json, output=output)
-    from condsim.construction import build_criteria, plain_values
+    from condsim.rows.criteria.build import build_criteria
+    from condsim.rows.records import plain_values
 
     given = {
         "rows": rows,
@@ -127,9 +129,9 @@ def criteria(
 
 def _settings(path: Path | None, output: Path, given: dict[str, Any]) -> CriteriaSettings:
     """Settings of the file, those of the command line before them."""
-    from condsim.construction import CriteriaSettings
-    from condsim.files import check_not_input
-    from condsim.settings import read_mapping, validated
+    from condsim.config import read_mapping, validated
+    from condsim.io import check_not_input
+    from condsim.rows.criteria.settings import CriteriaSettings
 
     if path is None:
         return CriteriaSettings(**given)

@@ -16,17 +16,12 @@ import typer
 
 from condsim.cli.options import Model, check_column
 from condsim.cli.running import check_outputs, long_work
+from condsim.data.reading import iter_rows
+from condsim.data.row import Row
+from condsim.data.writing import aligned_records, is_table, kept_record, write_records
 from condsim.errors import InputError, require
 from condsim.loading import load_scorer
-from condsim.search import Duplicates, find_duplicates
-from condsim.tasks import (
-    Row,
-    aligned_records,
-    is_table,
-    iter_rows,
-    kept_record,
-    write_records,
-)
+from condsim.search.dedupe import Duplicates, find_duplicates
 
 Record = dict[str, object]
 

@@ -14,7 +14,7 @@ import typer
 
 from condsim import __version__
 from condsim.errors import CondSimError, InputError, require
-from condsim.ray_workers import RayWorkers
+from condsim.integrations.ray import RayWorkers
 
 RECORD = "condsim-parts.json"
 """File of an output folder that says what its parts were made with."""

@@ -23,9 +23,10 @@ from condsim.cli.running import check_outputs, long_work
 from condsim.errors import InputError
 
 if TYPE_CHECKING:
-    from condsim.construction import AgreementReport, Coverage, WeakReport
-    from condsim.progress import Progress
-    from condsim.scorers import Reader
+    from condsim.console import Progress
+    from condsim.model.explanation import Reader
+    from condsim.rows.weak.build import WeakReport
+    from condsim.rows.weak.registry import AgreementReport, Coverage
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -112,7 +113,9 @@ def weak(
     if output is None:
         _cover(captions, caption_column, sample=sample, seed=seed, json=json)
         return
-    from condsim.construction import REGISTRY, WeakSettings, build_weak, plain_values
+    from condsim.rows.records import plain_values
+    from condsim.rows.weak.build import WeakSettings, build_weak
+    from condsim.rows.weak.registry import REGISTRY
 
     settings = WeakSettings(
         rows=rows,
@@ -154,7 +157,7 @@ def load_functions(path: Path) -> None:
     """Runs a Python file of labelling functions, which registers them."""
     if not path.is_file():
         raise InputError(f"--functions: {path} is no file. Give a Python file.")
-    from condsim.construction import REGISTRY
+    from condsim.rows.weak.registry import REGISTRY
 
     known = len(REGISTRY)
     try:
@@ -176,8 +179,9 @@ def _fails(path: Path, line: int | None, reason: str | None) -> InputError:
 
 
 def _check(path: Path, json: Path | None) -> None:
-    from condsim.construction import REGISTRY, agreement, plain_values
-    from condsim.tasks import load_csts
+    from condsim.data.csts import load_csts
+    from condsim.rows.records import plain_values
+    from condsim.rows.weak.registry import REGISTRY, agreement
 
     report = agreement(load_csts(path, require_labels=True), REGISTRY)
     write_report(json, plain_values(report))
@@ -187,7 +191,9 @@ def _check(path: Path, json: Path | None) -> None:
 def _cover(
     captions: list[Path], column: str, *, sample: int | None, seed: int, json: Path | None
 ) -> None:
-    from condsim.construction import REGISTRY, coverage, plain_values, read_pool
+    from condsim.rows.records import plain_values
+    from condsim.rows.weak.build import read_pool
+    from condsim.rows.weak.registry import REGISTRY, coverage
 
     pool = read_pool(captions, caption_column=column, sample=sample, seed=seed)
     found = coverage(pool.collection.captions, REGISTRY)
@@ -246,7 +252,9 @@ def counter_edits(
     `condsim build counter-edits reviews.csv --output edits.csv --exclude test.csv`
     """
     check_outputs(output=output, json=json)
-    from condsim.construction import REGISTRY, build_counter_edits, plain_values
+    from condsim.rows.records import plain_values
+    from condsim.rows.weak.counter_edits import build_counter_edits
+    from condsim.rows.weak.registry import REGISTRY
 
     for path in functions or ():
         load_functions(path)
@@ -304,8 +312,8 @@ def teach(
     `condsim build teach pairs.csv --model runs/backbone --output plain.csv`
     """
     check_outputs(output=output)
-    from condsim.construction import teach_file
     from condsim.loading import load_scorer
+    from condsim.rows.teach import teach_file
 
     teachers = [load_scorer(name, device=device) for name in model]
     with long_work(log=None) as progress:
@@ -345,7 +353,7 @@ def answers(
         raise InputError(
             f"--functions and --model {model} both answer: not both, give one of them."
         )
-    from condsim.construction import answer_file
+    from condsim.rows.teach import answer_file
 
     with long_work(log=None) as progress:
         answer, name = _answerer(model, functions or [], progress)
@@ -366,13 +374,13 @@ def answers(
 
 
 def _answerer(model: Path | None, functions: list[Path], progress: Progress) -> tuple[Reader, str]:
-    from condsim.construction import ANSWER_TOKENS, function_answers, model_answers
+    from condsim.rows.teach import ANSWER_TOKENS, function_answers, model_answers
 
     for path in functions:
         load_functions(path)
     if model is None:
         return function_answers, "functions"
-    from condsim.prompting import open_asker
+    from condsim.prompting.scorer import open_asker
 
     asker, name = open_asker(
         model,

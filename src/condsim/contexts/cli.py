@@ -15,8 +15,11 @@ from condsim.cli.running import long_work
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
-    from condsim.contexts import CoherenceReport, Engine, GeneratorReport, Pipeline
-    from condsim.progress import ProgressDisplay
+    from condsim.console import ProgressDisplay
+    from condsim.contexts.coherence.training import CoherenceReport
+    from condsim.contexts.generator.training import GeneratorReport
+    from condsim.contexts.harvest.harvesting import Engine
+    from condsim.contexts.run import Pipeline
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -63,11 +66,11 @@ def run(
     """
     for module in ("pyarrow", "filelock", "torch"):
         require(module, extra="contexts")
-    from condsim.contexts import load_contexts_recipe
+    from condsim.contexts.recipe import load_contexts_recipe
 
     chosen = load_contexts_recipe(recipe, overrides=set_ or ())
     require("sentence_transformers", extra="contexts")
-    from condsim.contexts import Pipeline
+    from condsim.contexts.run import Pipeline
 
     ray = _engine(engine, address=address, workers=workers, gpus=worker_gpus)
     with long_work(log=None) as progress, _one_line_if_full(output):
@@ -98,7 +101,7 @@ def weigh(
     """
     for module in ("pyarrow", "torch"):
         require(module, extra="contexts")
-    from condsim.contexts import open_pipeline
+    from condsim.contexts.opened import open_pipeline
 
     with long_work(log=None) as progress:
         found = open_pipeline(run, progress=progress).fit_weights(sentences=sentences)
@@ -165,7 +168,7 @@ def _engine(
                 "them out."
             )
         return None
-    from condsim.contexts import RayEngine
+    from condsim.contexts.harvest.harvesting import RayEngine
 
     made = RayEngine(address=address, workers=workers, gpus=gpus)
     if address is not None:

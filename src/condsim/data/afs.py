@@ -15,16 +15,11 @@ import re
 from functools import partial
 from pathlib import Path
 
+from condsim.data.formats import csv_records, delimited_rows, open_bytes
+from condsim.data.pairs import GradedColumns, compare_count, load_graded
+from condsim.data.reading import check_file, never_empty
+from condsim.data.row import Wanted
 from condsim.errors import InputError
-from condsim.tasks.graded import GradedColumns, compare_count, load_graded
-from condsim.tasks.rows import (
-    Wanted,
-    check_file,
-    csv_records,
-    delimited_rows,
-    never_empty,
-    open_bytes,
-)
 from condsim.types import Task
 
 AFS_COLUMNS = GradedColumns("sentence_1", "sentence_2", "regression_label")

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from condsim.data.pairs import compare_split, make_task
+from condsim.data.reading import iter_rows
+from condsim.data.row import Row, label_fix, number_of, shown
 from condsim.errors import InputError
-from condsim.tasks.graded import compare_split, make_task
-from condsim.tasks.rows import Row, iter_rows, label_fix, number_of, shown
 from condsim.types import Task
 
 LABEL_RANGE = (1.0, 5.0)
@@ -49,7 +50,7 @@ def iter_csts(path: Path | str, *, labels: bool = True) -> Iterator[CstsRow]:
 
     Args:
         path: File with the columns ``sentence1``, ``sentence2``, ``condition`` and perhaps
-            ``label``; formats as `condsim.tasks.iter_rows` reads them.
+            ``label``; formats as `condsim.data.reading.iter_rows` reads them.
         labels: Whether to read and check the labels; if False, a column of that name is ignored.
 
     Yields:

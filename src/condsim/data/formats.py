@@ -12,8 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from condsim.errors import InputError, require
-from condsim.tasks.rows.row import (
+from condsim.data.row import (
     Row,
     Wanted,
     check_columns,
@@ -24,6 +23,7 @@ from condsim.tasks.rows.row import (
     typed_cell,
     unique_names,
 )
+from condsim.errors import InputError, require
 
 _LONGEST_LINE = 16 * 1024 * 1024  # bytes; keeps a file with no line ends out of memory
 _PARQUET_BATCH = 1024  # rows

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 
+from condsim.data.reading import column_names, iter_rows, suffix_of, text_lines
+from condsim.data.row import shown
 from condsim.errors import InputError
-from condsim.tasks.rows import column_names, iter_rows, shown, suffix_of, text_lines
 
 _NO_WORD = re.compile(r"[\W_]+")
 _HASH = re.compile("[0-9a-f]{64}", re.IGNORECASE)

@@ -13,10 +13,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from condsim.errors import InputError, require
-from condsim.tasks.afs import is_afs, load_afs
-from condsim.tasks.csts import CstsRow, iter_csts, load_csts
-from condsim.tasks.graded import (
+from condsim.data.afs import is_afs, load_afs
+from condsim.data.csts import CstsRow, iter_csts, load_csts
+from condsim.data.formats import file_lines
+from condsim.data.nli import NLI_COLUMNS
+from condsim.data.pairs import (
     CXC_STS_MARKS,
     GradedColumns,
     compare_count,
@@ -24,13 +25,14 @@ from condsim.tasks.graded import (
     load_graded,
     load_scored_pairs,
 )
-from condsim.tasks.nli import NLI_COLUMNS
-from condsim.tasks.rows import check_file, column_names, file_lines, number_of
-from condsim.tasks.sick import SICK_COLUMNS, SICK_COUNTS, load_sick
-from condsim.tasks.sts import STS_COUNTS, is_sts_input, is_sts_tsv, load_sts
-from condsim.tasks.stsb import GLUE_MARKS, STSB_COLUMNS, STSB_COUNTS, load_stsb, load_stsb_glue
-from condsim.tasks.triplets import TRIPLET_COLUMNS
-from condsim.tasks.written import is_written, iter_written, load_written
+from condsim.data.reading import check_file, column_names
+from condsim.data.row import number_of
+from condsim.data.sick import SICK_COLUMNS, SICK_COUNTS, load_sick
+from condsim.data.sts import STS_COUNTS, is_sts_input, is_sts_tsv, load_sts
+from condsim.data.stsb import GLUE_MARKS, STSB_COLUMNS, STSB_COUNTS, load_stsb, load_stsb_glue
+from condsim.data.triplets import TRIPLET_COLUMNS
+from condsim.data.written import is_written, iter_written, load_written
+from condsim.errors import InputError, require
 from condsim.types import Task
 
 _PREFIX = "hub:"

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+from condsim.data.reading import column_names, iter_rows, stem_of
+from condsim.data.row import Row, shown
 from condsim.errors import InputError
-from condsim.files import sha256_of
-from condsim.tasks.rows import Row, column_names, iter_rows, shown, stem_of
+from condsim.io import sha256_of
 from condsim.types import IntArray
 
 NLI_CLASSES = ("entailment", "neutral", "contradiction")

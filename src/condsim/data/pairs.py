@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condsim.files import sha256_of
-from condsim.tasks.rows import Row, iter_rows, stem_of
+from condsim.data.reading import iter_rows, stem_of
+from condsim.data.row import Row
+from condsim.io import sha256_of
 from condsim.types import Task
 
 CXC_STS_COUNTS = {"val": 44009, "test": 44045}
@@ -117,7 +118,7 @@ def load_scored_pairs(path: Path | str, *, name: str | None = None) -> Task:
 
     Args:
         path: File with the columns ``sentence1``, ``sentence2`` and ``score``; formats as
-            `condsim.tasks.iter_rows` reads them.
+            `condsim.data.reading.iter_rows` reads them.
         name: Name of the task; the file's stem by default.
 
     Returns:

@@ -9,15 +9,9 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
+from condsim.data.formats import TEXT_ROWS, decoded_lines, file_lines, parquet_rows, text_names
+from condsim.data.row import Row, Wanted
 from condsim.errors import InputError, require
-from condsim.tasks.rows.formats import (
-    TEXT_ROWS,
-    decoded_lines,
-    file_lines,
-    parquet_rows,
-    text_names,
-)
-from condsim.tasks.rows.row import Row, Wanted
 
 _NEED_ROWS = "At least one row of data is needed."
 _STANDARD_INPUT = "only 'condsim score --file -' reads standard input"

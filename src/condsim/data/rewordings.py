@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from condsim.data.reading import iter_rows, stem_of
+from condsim.data.row import Row, shown
 from condsim.errors import InputError
-from condsim.files import sha256_of
-from condsim.tasks.rows import Row, iter_rows, shown, stem_of
+from condsim.io import sha256_of
 from condsim.types import IntArray
 
 REWORDING_COLUMNS = ("sentence1", "sentence2", "condition_group", "condition")

@@ -11,9 +11,9 @@ from typing import Literal
 
 import numpy as np
 
+from condsim.data.pairs import GradedColumns, compare_count, compare_split, load_graded
+from condsim.data.reading import column_names, iter_rows
 from condsim.errors import InputError
-from condsim.tasks.graded import GradedColumns, compare_count, compare_split, load_graded
-from condsim.tasks.rows import column_names, iter_rows
 from condsim.types import Task
 
 SICK_COLUMNS = GradedColumns("sentence_A", "sentence_B", "relatedness_score")

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
+from condsim.data.pairs import compare_count, load_graded, make_task
+from condsim.data.reading import iter_rows, text_lines
+from condsim.data.row import number_of, place, score_of
 from condsim.errors import InputError
-from condsim.files import sha256_of
-from condsim.tasks.graded import compare_count, load_graded, make_task
-from condsim.tasks.rows import iter_rows, number_of, place, score_of, text_lines
+from condsim.io import sha256_of
 from condsim.types import Task
 
 STS_COUNTS: dict[int, dict[str, int]] = {

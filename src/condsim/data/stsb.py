@@ -10,9 +10,11 @@ import logging
 import math
 from pathlib import Path
 
+from condsim.data.formats import tsv_records
+from condsim.data.pairs import compare_split, load_graded, make_task
+from condsim.data.reading import column_names, iter_rows, text_lines
+from condsim.data.row import place, score_of
 from condsim.errors import InputError
-from condsim.tasks.graded import compare_split, load_graded, make_task
-from condsim.tasks.rows import column_names, iter_rows, place, score_of, text_lines, tsv_records
 from condsim.types import Task
 
 STSB_COLUMNS = ("genre", "file", "year", "id", "score", "sentence1", "sentence2")

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from condsim.data.reading import column_names, iter_rows
+from condsim.data.row import Row, shown
 from condsim.errors import InputError, unknown_name
-from condsim.tasks.rows import Row, column_names, iter_rows, shown
 
 _TEXT_FORM = ("text", "attributes")
 _PAIR_FORM = ("text1", "text2", "labels")

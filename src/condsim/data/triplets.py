@@ -15,10 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
+from condsim.data.pairs import compare_split
+from condsim.data.reading import column_names, iter_rows, stem_of, text_lines
+from condsim.data.writing import write_records
 from condsim.errors import InputError
-from condsim.files import sha256_of
-from condsim.tasks.graded import compare_split
-from condsim.tasks.rows import column_names, iter_rows, stem_of, text_lines, write_records
+from condsim.io import sha256_of
 from condsim.types import IntArray, Task
 
 TRIPLET_COLUMNS = (("anchor", "positive", "negative"), ("Sentence1", "Sentence2", "Sentence3"))

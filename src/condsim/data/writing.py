@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
+from condsim.data.row import Row, unique_names
 from condsim.errors import InputError
-from condsim.files import replacing
-from condsim.tasks.rows.row import Row, unique_names
+from condsim.io import replacing
 
 Record = Mapping[str, object]
 

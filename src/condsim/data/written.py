@@ -13,10 +13,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
+from condsim.data.formats import file_lines
+from condsim.data.pairs import make_task
+from condsim.data.reading import suffix_of, text_lines
+from condsim.data.row import place, score_of, shown
 from condsim.errors import InputError
-from condsim.files import sha256_of, write_text
-from condsim.tasks.graded import make_task
-from condsim.tasks.rows import file_lines, place, score_of, shown, suffix_of, text_lines
+from condsim.io import sha256_of, write_text
 from condsim.types import IntArray, Task
 
 _FIELD = "|||"

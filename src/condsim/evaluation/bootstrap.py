@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
 from condsim.errors import InputError
-from condsim.evaluation.statistics.correlation import NEGLIGIBLE
+from condsim.evaluation.correlation import NEGLIGIBLE
 from condsim.types import Float64Array
 
 Statistic = Callable[[Float64Array], Float64Array]

@@ -13,22 +13,21 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from condsim.data.statistics import Pairing, pair_rows
+from condsim.data.triplets import Triplets
 from condsim.errors import InputError, ModelError
-from condsim.evaluation.report import ModelResult, Report, ResultFile, loaded_versions
-from condsim.evaluation.statistics import (
+from condsim.evaluation.bootstrap import Difference, Metric, bootstrap, weighted_mean
+from condsim.evaluation.metrics import (
     METRICS,
-    Difference,
-    Metric,
     Metrics,
-    bootstrap,
     check_pairs,
     count_over_estimation,
     triplet_wins,
-    weighted_mean,
 )
-from condsim.prompting import PromptScorer, likert_range
-from condsim.scorers import FittedBaseline, baseline, out_of_fold, rescaled
-from condsim.tasks import Pairing, Triplets, pair_rows
+from condsim.evaluation.report import ModelResult, Report, ResultFile, loaded_versions
+from condsim.model.base import rescaled
+from condsim.model.baselines import FittedBaseline, baseline, out_of_fold
+from condsim.prompting.scorer import PromptScorer, likert_range
 from condsim.types import BoolArray, FloatArray, Scorer, Task
 
 CONDITION_ONLY = "condition-only"
@@ -106,8 +105,8 @@ def evaluate(
     Args:
         scorer: What to measure, or scores that are already there: of all rows of the task, or of
             its labelled rows.
-        baselines: Further baselines: scorers, or names in `condsim.scorers.BASELINES`. A name that
-            needs fitting is predicted out of fold from ``task`` itself.
+        baselines: Further baselines: scorers, or names in `BASELINES`. A name that needs
+            fitting is predicted out of fold from ``task`` itself.
         against: A second model, or its scores, for the paired difference and its p-value.
         condition_only: A fitted condition-only scorer; by default predictions out of fold from
             ``task`` itself. The report says which. Not used for a task without conditions.
@@ -298,7 +297,7 @@ class PromptReport(ResultFile):
     """The result of prompting a model.
 
     Attributes:
-        settings: What was asked of which model: `condsim.prompting.PromptSettings` as plain values.
+        settings: What was asked of which model: `PromptSettings` as plain values.
         invalid: Labelled rows whose answer is no number, in %; they count with a random value.
         out_of_range: Labelled rows whose answer is a number that is not on the scale, in %.
         expected: Labelled rows whose score is an expected value, in %.
@@ -338,7 +337,7 @@ def evaluate_prompt(
 
     Args:
         settings: What the scorer was made of, for the report.
-        condition_only: See `condsim.evaluation.evaluate`; not used for the valid rows alone.
+        condition_only: See `evaluate`; not used for the valid rows alone.
         resamples: Number of bootstrap resamples of the sentence pairs, at least 1.
 
     Raises:

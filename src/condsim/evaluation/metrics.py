@@ -9,15 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from condsim.data.statistics import pair_rows
 from condsim.errors import InputError
-from condsim.evaluation.statistics.correlation import partial_correlation
-from condsim.evaluation.statistics.resampling import (
-    Metric,
-    ResampledRanks,
-    weighted_correlation,
-    weighted_mean,
-)
-from condsim.tasks import pair_rows
+from condsim.evaluation.bootstrap import Metric, ResampledRanks, weighted_correlation, weighted_mean
+from condsim.evaluation.correlation import partial_correlation
 from condsim.types import Float64Array, Task
 
 
@@ -52,7 +47,7 @@ def triplet_wins(scores: NDArray[np.floating]) -> Float64Array:
     """Tells which anchors are nearer to their positive (SSBC §4.5).
 
     Args:
-        scores: Raw similarity of each row of `condsim.tasks.Triplets.pairs`, ``(2n,)``; calibrated,
+        scores: Raw similarity of each row of `Triplets.pairs`, ``(2n,)``; calibrated,
             very low or very high ones become equal.
 
     Returns:

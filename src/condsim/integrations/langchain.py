@@ -11,7 +11,7 @@ from pydantic import ConfigDict, PrivateAttr
 
 from condsim.integrations.models import Model, ranked, scorer_of
 from condsim.loading import load_encoder
-from condsim.scorers import PairScorer
+from condsim.model.base import PairScorer
 
 
 class LangChainEmbeddings(Embeddings):

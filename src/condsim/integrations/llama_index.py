@@ -13,7 +13,8 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from condsim.errors import InputError
 from condsim.integrations.models import Model, ranked, scorer_of
 from condsim.loading import load_encoder
-from condsim.scorers import EmbeddingScorer, PairScorer
+from condsim.model.base import PairScorer
+from condsim.model.embedding import EmbeddingScorer
 
 
 class LlamaIndexEmbedding(BaseEmbedding):

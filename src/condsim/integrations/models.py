@@ -10,7 +10,7 @@ import numpy as np
 
 from condsim.errors import InputError
 from condsim.loading import load_scorer
-from condsim.scorers import PairScorer, Scale, Texts, check_rows
+from condsim.model.base import PairScorer, Scale, Texts, check_rows
 from condsim.types import FloatArray
 
 Model = str | Path | PairScorer | None

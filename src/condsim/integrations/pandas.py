@@ -8,7 +8,7 @@ import pandas as pd
 
 from condsim.errors import InputError, unknown_name
 from condsim.integrations.models import Model, score_present, scorer_of
-from condsim.scorers import PairScorer, Scale
+from condsim.model.base import PairScorer, Scale
 
 
 class _Accessor:

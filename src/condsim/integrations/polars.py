@@ -8,7 +8,7 @@ from typing import ClassVar
 import polars as pl
 
 from condsim.integrations.models import Model, score_present, scorer_of
-from condsim.scorers import PairScorer, Scale
+from condsim.model.base import PairScorer, Scale
 
 
 class _Namespace:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condsim.errors import ModelError
-from condsim.files import write_text
+from condsim.io import write_text
 from condsim.types import Float64Array, FloatArray
 
 FILE_NAME = "applicability.json"

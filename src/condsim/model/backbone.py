@@ -23,7 +23,7 @@ from transformers import AutoConfig, PretrainedConfig
 from transformers.utils import logging
 
 from condsim.errors import InputError, ModelError, unknown_name
-from condsim.files import MINILM, expanded, packaged_folder
+from condsim.io import MINILM, expanded, packaged_folder
 
 
 @contextmanager

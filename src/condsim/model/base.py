@@ -12,16 +12,16 @@ from typing import Any, Literal, Protocol, get_args, overload
 
 import numpy as np
 
-from condsim.cutting import one_warning
 from condsim.errors import InputError, unknown_name
-from condsim.scorers.calibration import Calibration
-from condsim.scorers.explaining import (
+from condsim.model.calibration import Calibration
+from condsim.model.explanation import (
     Explanation,
     Occlusion,
     Reader,
     check_explained,
     explanation_of,
 )
+from condsim.model.truncation import one_warning
 from condsim.types import BoolArray, FloatArray, IntArray, is_marks
 
 Scale = Literal["unit", "likert", "raw"]
@@ -261,7 +261,7 @@ class PairScorer(ABC):
                 words if that is more. Up to 8 words, all are scored.
             seed: Seed of the draw of the subsets.
             read: Says what is to be read from a text under a condition, such as
-                ``condsim.construction.function_answers``.
+                ``condsim.rows.teach.function_answers``.
 
         Returns:
             The explanation, which prints on a terminal and shows in a notebook.
@@ -319,7 +319,7 @@ class PairScorer(ABC):
             sentences2: Second sentences, length n, or one.
             conditions: One condition or several, each for all rows.
             at_least: The calibrated score that every condition must reach, in [0, 1];
-                `condsim.search.find_threshold` finds one from labelled rows.
+                `condsim.evaluation.threshold.find_threshold` finds one from labelled rows.
 
         Returns:
             A bool for single texts, else ``(n,)``.

@@ -11,9 +11,9 @@ from typing import Self, TypeAlias
 
 import numpy as np
 
+from condsim.data.statistics import draw_folds
 from condsim.errors import InputError, unknown_name
-from condsim.scorers.baselines.tfidf import TfIdfCosineScorer, TfIdfRidge
-from condsim.tasks import draw_folds
+from condsim.model.tfidf import TfIdfCosineScorer, TfIdfRidge
 from condsim.types import FloatArray, Task
 
 _WORD = re.compile(r"\b\w\w+\b")  # scikit-learn's default: words of two characters or more

@@ -8,15 +8,15 @@ from sentence_transformers.sentence_transformer.modules import Dropout
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
-from condsim.encoders.backbone import (
+from condsim.errors import ModelError
+from condsim.model.backbone import (
     Pooling,
     activation_of,
     dropout_of,
     load_backbone,
     pooling_modules,
 )
-from condsim.encoders.conditioning import Layout
-from condsim.errors import ModelError
+from condsim.model.conditions import Layout
 
 
 def build_bi_encoder(

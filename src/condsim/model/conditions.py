@@ -82,7 +82,7 @@ def cross_encoder_inputs(
         sentences1: First sentences, length n.
         sentences2: Second sentences, length n.
         conditions: Conditions, length n, or None.
-        separator: What ``condsim.encoders.separator_of(tokenizer, layout)`` gives.
+        separator: What ``condsim.model.builders.separator_of(tokenizer, layout)`` gives.
         order: Whether the sentences or the condition come first.
         layout: One text, or a pair of texts of which the sentences are one.
         inputs: What is left of a row (C-STS Table 10); the separators of the rest go with it.

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from condsim.cutting import count_cut, one_warning
-from condsim.encoders import Order, as_read, check_order, conditional_sentences
+from condsim.cache import RecentVectors
 from condsim.errors import InputError, ModelError
-from condsim.kept import RecentVectors
-from condsim.scorers.applicability import PROBE, ApplicabilityHead, Embedded
-from condsim.scorers.calibration import Calibration
-from condsim.scorers.explaining import Occlusion
-from condsim.scorers.inputs import PairScorer, Rows, Scale, Texts, check_rows, distinct, rescaled
+from condsim.model.applicability import PROBE, ApplicabilityHead, Embedded
+from condsim.model.base import PairScorer, Rows, Scale, Texts, check_rows, distinct, rescaled
+from condsim.model.calibration import Calibration
+from condsim.model.conditions import Order, as_read, check_order, conditional_sentences
+from condsim.model.explanation import Occlusion
+from condsim.model.truncation import count_cut, one_warning
 from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:

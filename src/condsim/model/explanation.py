@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from condsim.errors import InputError, require
-from condsim.files import replacing
+from condsim.io import replacing
 from condsim.types import BoolArray, Float64Array, FloatArray
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ def _shown(word: Word) -> str:
 
 Reader = Callable[[Sequence[tuple[str, str]]], Sequence[str | None]]
 """Answers conditions from texts, each in a few words or None, such as
-``condsim.construction.function_answers``."""
+``condsim.rows.teach.function_answers``."""
 
 _NOTHING = "."  # what a text without words is read as
 _UNITS = 48  # most parts of a text; words of longer texts are joined

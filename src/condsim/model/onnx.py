@@ -14,11 +14,11 @@ import onnxruntime
 from tokenizers import Tokenizer
 
 from condsim.errors import InputError, ModelError
-from condsim.scorers.applicability import head_of
-from condsim.scorers.calibration import UNCALIBRATED
-from condsim.scorers.embedding import EmbeddingScorer, Input, Splitter, Tokenised
-from condsim.scorers.inputs import token_batches
-from condsim.scorers.settings import FILE_NAME, Settings
+from condsim.model.applicability import head_of
+from condsim.model.base import token_batches
+from condsim.model.calibration import UNCALIBRATED
+from condsim.model.embedding import EmbeddingScorer, Input, Splitter, Tokenised
+from condsim.model.settings import FILE_NAME, Settings
 from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from condsim.cutting import count_cut, one_warning
+from condsim.data.reading import text_lines
 from condsim.errors import InputError, ModelError, require
-from condsim.scorers.encoder import EncoderScorer
-from condsim.scorers.inputs import check_rows
-from condsim.tasks import text_lines
+from condsim.model.base import check_rows
+from condsim.model.torch import EncoderScorer
+from condsim.model.truncation import count_cut, one_warning
 from condsim.types import FloatArray
 
 _PADDING = "[PAD]"  # the tokenizer gives words their rows; row 0 pads
@@ -142,7 +142,7 @@ class BertScoreScorer:
             MissingExtraError: If ``bert-score`` or the ``train`` extra is not installed.
         """
         package = require("bert_score", extra="train,bertscore")
-        from condsim.encoders import resolve_backbone
+        from condsim.model.backbone import resolve_backbone
 
         self.layer = _layer(model, layer)
         self.name = f"bertscore:{Path(model).name}@{self.layer}"
@@ -201,7 +201,7 @@ def _layer(model: str, layer: int | None) -> int:
 
 def _load(package: Any, model: str, layer: int, *, device: str | None) -> Any:  # noqa: ANN401
     """Loads the package's scorer, of which no types are known."""
-    from condsim.encoders import without_progress_bars
+    from condsim.model.backbone import without_progress_bars
 
     try:
         with without_progress_bars():

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from condsim import __version__
-from condsim.encoders import Inputs, Layout, Order
 from condsim.errors import ModelError
-from condsim.files import expanded, packaged_folder, sha256_of, write_text
-from condsim.scorers.calibration import Calibration
+from condsim.io import expanded, packaged_folder, sha256_of, write_text
+from condsim.model.calibration import Calibration
+from condsim.model.conditions import Inputs, Layout, Order
 
 DEFAULT_FOLDER = Path(__file__).resolve().parents[1] / "assets" / "default"
 """The folder of the model that ships with condsim."""

@@ -12,9 +12,9 @@ import torch.nn.functional as F
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from condsim.cutting import count_cut, one_warning
-from condsim.encoders.tri_encoder import TriEncoder, tokenise
 from condsim.errors import InputError, ModelError
+from condsim.model.tri_encoder import TriEncoder, tokenise
+from condsim.model.truncation import count_cut, one_warning
 from condsim.types import FloatArray
 
 
@@ -113,7 +113,7 @@ def _tri_encoder(model: SentenceTransformer) -> TriEncoder:
     if not isinstance(module, TriEncoder):
         raise InputError(
             "Only a tri-encoder keeps sentences apart from conditions. Train one with "
-            "'encoder: tri-encoder', and load it with condsim.encoders.load_tri_encoder."
+            "'encoder: tri-encoder', and load it with condsim.model.stored.load_tri_encoder."
         )
     return module
 

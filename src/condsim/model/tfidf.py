@@ -13,9 +13,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from condsim.data.reading import text_lines
 from condsim.errors import InputError, require
-from condsim.files import sha256_of
-from condsim.tasks import text_lines
+from condsim.io import sha256_of
 from condsim.types import Float64Array, FloatArray, IntArray
 
 _BLOCK = 8192  # sentences of a corpus read at once

@@ -14,18 +14,19 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from condsim.cutting import count_cut
-from condsim.encoders import Inputs, Layout, Order, check_order, cross_encoder_inputs
 from condsim.errors import ModelError, unknown_name
-from condsim.scorers.calibration import Calibration
-from condsim.scorers.embedding import EmbeddingScorer, Input, Splitter, Tokenised
-from condsim.scorers.inputs import PairScorer, Rows, Scale, rescaled, token_batches
+from condsim.model.base import PairScorer, Rows, Scale, rescaled, token_batches
+from condsim.model.calibration import Calibration
+from condsim.model.conditions import Inputs, Layout, Order, check_order, cross_encoder_inputs
+from condsim.model.embedding import EmbeddingScorer, Input, Splitter, Tokenised
+from condsim.model.truncation import count_cut
 from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder, SentenceTransformer
 
-    from condsim.encoders import Order, Pooling
+    from condsim.model.backbone import Pooling
+    from condsim.model.conditions import Order
 
 Numbers = Literal["float32", "bfloat16", "float16"]
 """A number format. With ``bfloat16`` products are taken of numbers of 8 significant bits, with
@@ -55,7 +56,7 @@ def transformer_scorer(
         model: A local folder or a Hub name: a transformers checkpoint, or a sentence-transformers
             model, of which the transformer alone is taken.
         pooling: ``mean`` over the tokens of the last layer, the special ones too; ``cls``, the
-            first token; or another of `condsim.encoders.Pooling`.
+            first token; or another of `condsim.model.backbone.Pooling`.
         device: Where torch runs; it chooses if None.
 
     Returns:
@@ -66,7 +67,7 @@ def transformer_scorer(
         ModelError: If the model cannot be loaded.
         MissingExtraError: If the ``train`` extra is not installed.
     """
-    from condsim.encoders import build_bi_encoder  # torch; the precisions above need none
+    from condsim.model.builders import build_bi_encoder  # torch; the precisions above need none
 
     encoder = build_bi_encoder(model, pooling=pooling)
     encoder.eval()
@@ -168,7 +169,7 @@ class EncoderScorer(EmbeddingScorer):
     @property
     def _joint(self) -> bool:
         """Whether the model reads condition and text together, which share its limit."""
-        from condsim.encoders import TriEncoder
+        from condsim.model.tri_encoder import TriEncoder
 
         return not isinstance(self.model[0], TriEncoder)
 
@@ -273,7 +274,7 @@ class CrossEncoderScorer(PairScorer):
             ModelError: If the model's tokenizer has no separator, or it has another number of
                 outputs than 1 or one for each of the labels 1 to 5.
         """
-        from condsim.encoders import separator_of
+        from condsim.model.builders import separator_of
 
         check_order(order)
         self.model, self.name = model, name

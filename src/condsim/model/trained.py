@@ -6,14 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from condsim.encoders import Order
 from condsim.errors import MissingExtraError, ModelError, require
-from condsim.scorers.applicability import head_of
-from condsim.scorers.calibration import UNCALIBRATED
-from condsim.scorers.embedding import EmbeddingScorer
-from condsim.scorers.encoder import CrossEncoderScorer, EncoderScorer
-from condsim.scorers.onnx import MODEL_FILE
-from condsim.scorers.settings import FILE_NAME, Kind, Settings
+from condsim.model.applicability import head_of
+from condsim.model.calibration import UNCALIBRATED
+from condsim.model.conditions import Order
+from condsim.model.embedding import EmbeddingScorer
+from condsim.model.onnx import MODEL_FILE
+from condsim.model.settings import FILE_NAME, Kind, Settings
+from condsim.model.torch import CrossEncoderScorer, EncoderScorer
 
 _MODULES = "modules.json"
 
@@ -192,7 +192,8 @@ def loading_reason(error: Exception) -> str:
 def _load(model: str, kind: Kind, *, device: str | None) -> Any:  # noqa: ANN401  (two classes)
     from sentence_transformers import CrossEncoder, SentenceTransformer
 
-    from condsim.encoders import check_hub, load_tri_encoder, quiet_loading
+    from condsim.model.backbone import check_hub, quiet_loading
+    from condsim.model.stored import load_tri_encoder
 
     try:
         with quiet_loading():

@@ -15,7 +15,8 @@ from sentence_transformers.base.modules import InputModule, Transformer
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
-from condsim.encoders.backbone import (
+from condsim.errors import InputError, ModelError
+from condsim.model.backbone import (
     RANK,
     Fusion,
     Pooling,
@@ -24,9 +25,8 @@ from condsim.encoders.backbone import (
     load_backbone,
     pooling_modules,
 )
-from condsim.encoders.conditioning import Order, check_order, conditional_sentences
-from condsim.encoders.joint import transform_modules
-from condsim.errors import InputError, ModelError
+from condsim.model.builders import transform_modules
+from condsim.model.conditions import Order, check_order, conditional_sentences
 
 
 def split_pairs(pairs: Sequence[Sequence[str]], *, order: Order) -> tuple[list[str], list[str]]:

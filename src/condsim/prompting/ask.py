@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from condsim.cache import locked
 from condsim.errors import BackendError, BudgetError, InputError
-from condsim.files import Closing
-from condsim.kept import locked
-from condsim.prompting.backends import Answer, Backend
+from condsim.io import Closing
+from condsim.prompting.backend import Answer, Backend
 
 _SCHEMA = """
 create table if not exists answers (

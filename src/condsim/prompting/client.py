@@ -13,7 +13,7 @@ import httpx2
 import openai
 
 from condsim.errors import BackendError
-from condsim.prompting.backends.base import (
+from condsim.prompting.backend import (
     SECRET,
     Address,
     Answer,

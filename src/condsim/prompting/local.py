@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from condsim.errors import BackendError, InputError
-from condsim.prompting.backends.base import Answer
-from condsim.prompting.backends.local_model import (
+from condsim.prompting.backend import Answer
+from condsim.prompting.local_model import (
     NumberMass,
     Numbers,
     PromptTokenizer,

@@ -34,8 +34,8 @@ from transformers.models.auto.modeling_auto import (
 from transformers.utils import logging
 
 from condsim.errors import InputError, ModelError, require
-from condsim.files import expanded, sha256_of
-from condsim.precision import uses_bfloat16
+from condsim.io import expanded, sha256_of
+from condsim.model.precision import uses_bfloat16
 
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 
@@ -198,7 +198,7 @@ class Checkpoint:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Keeps bars, log lines and Python warnings of transformers from the screen."""
-    # Not that of `condsim.encoders`, which needs sentence-transformers, as this extra does not.
+    # Not that of `condsim.model`, which needs sentence-transformers, as this extra does not.
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
+from condsim import prompting as backends
+from condsim.data.load import load_task
 from condsim.errors import InputError
-from condsim.prompting import backends
-from condsim.prompting.asking import Asker, Budget
-from condsim.prompting.backends import Answer, Backend
+from condsim.model.base import PairScorer, Rows, Scale, Texts, check_rows, rescaled
+from condsim.prompting.ask import Asker, Budget
+from condsim.prompting.backend import Answer, Backend
 from condsim.prompting.prompt import Shots, instruction_text, parse_score, render, seeded
 from condsim.prompting.settings import PromptSettings, load_settings
-from condsim.scorers import PairScorer, Rows, Scale, Texts, check_rows, rescaled
-from condsim.tasks import load_task
 from condsim.types import BoolArray, FloatArray
 
 

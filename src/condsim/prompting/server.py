@@ -17,9 +17,10 @@ from threading import Thread
 from tokenizers import Tokenizer
 
 from condsim.errors import BackendError, InputError, require, unknown_name
-from condsim.prompting.backends.base import Address, Answer, Dialect, base_address, environment_key
+from condsim.model.onnx import TOKENIZER_FILE
+from condsim.model.settings import DEFAULT_FOLDER
+from condsim.prompting.backend import Address, Answer, Dialect, base_address, environment_key
 from condsim.prompting.settings import PromptSettings
-from condsim.scorers import DEFAULT_FOLDER, TOKENIZER_FILE
 
 _CLOSE_S = 10.0
 _SHOWN = 8
@@ -81,7 +82,7 @@ class ServerBackend:
             MissingExtraError: If ``openai`` is not installed.
         """
         require("openai", extra="llm")
-        from condsim.prompting.backends.client import listed_models
+        from condsim.prompting.client import listed_models
 
         listed = listed_models(environment_key(self._address), model=self.name)
         # Some servers list more than the name that they answer to.
@@ -163,7 +164,7 @@ class ServerBackend:
         self, address: Address, *, probabilities: bool
     ) -> Iterator[Callable[[str], Future[Answer]]]:
         """Opens the client on an event loop in a thread of its own, and closes both."""
-        from condsim.prompting.backends.client import Client
+        from condsim.prompting.client import Client
 
         client = Client(  # first: it takes a while, and Ctrl-C must not leave a loop open
             self.name,

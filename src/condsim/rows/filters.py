@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from condsim.construction.candidates.embedding import TextEncoder
-from condsim.construction.candidates.items import Measures, read_stop_words, text_facts
-from condsim.construction.rows import Candidate, pair_id_of, write_manifest, write_rows
+from condsim.config import Settings
+from condsim.data.reading import iter_rows, stem_of
 from condsim.errors import InputError, unknown_name
-from condsim.files import sha256_of
-from condsim.settings import Settings
-from condsim.tasks import iter_rows, stem_of
+from condsim.io import sha256_of
+from condsim.rows.items import Measures, read_stop_words, text_facts
+from condsim.rows.near_pairs import TextEncoder
+from condsim.rows.records import Candidate, pair_id_of, write_manifest, write_rows
 
 
 class FilterSettings(Settings):
@@ -176,7 +176,7 @@ def read_pairs(path: Path) -> Iterator[Candidate]:
 
     Args:
         path: File with the columns ``sentence1, sentence2`` and perhaps ``source, item1, item2,
-            similarity``; formats as `condsim.tasks.iter_rows` reads them.
+            similarity``; formats as `condsim.data.reading.iter_rows` reads them.
 
     Yields:
         The pairs in file order.

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from condsim.data.reading import iter_rows, stem_of
+from condsim.data.row import Row, shown
 from condsim.errors import InputError, require
-from condsim.files import sha256_of
-from condsim.tasks import Row, iter_rows, shown, stem_of
+from condsim.io import sha256_of
 from condsim.types import FloatArray, IntArray
 
 
@@ -58,7 +59,7 @@ def read_items(
     """Reads items with captions, or plain texts.
 
     Args:
-        path: File with one row a caption; formats as `condsim.tasks.iter_rows` reads them.
+        path: File with one row a caption; formats as `condsim.data.reading.iter_rows` reads them.
         item_column: The column that names the item. If None, each distinct text is an item, named
             ``row-1`` and so on by the first row that has it.
         source: Name of the collection; the file's stem by default.
@@ -127,7 +128,7 @@ def read_stop_words(path: Path | None = None) -> frozenset[str]:
     Raises:
         InputError: If the file cannot be read.
     """
-    own = resources.files("condsim.construction.candidates") / "stop_words.txt"
+    own = resources.files("condsim.rows") / "stop_words.txt"
     try:
         return frozenset((path or own).read_text(encoding="utf-8").casefold().split())
     except (OSError, UnicodeDecodeError) as error:

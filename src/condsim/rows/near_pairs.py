@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from condsim.construction.candidates.items import Collection
+from condsim.cache import kept_rows, sole_process
+from condsim.console import Progress
 from condsim.errors import InputError, ModelError, require
-from condsim.files import packaged_folder, replacing, sha256_of
-from condsim.kept import kept_rows, sole_process
+from condsim.io import packaged_folder, replacing, sha256_of
 from condsim.loading import load_encoder, load_scorer
-from condsim.progress import Progress
-from condsim.scorers import EmbeddingScorer, loading_reason, revision_of
+from condsim.model.embedding import EmbeddingScorer
+from condsim.model.settings import revision_of
+from condsim.model.trained import loading_reason
+from condsim.rows.items import Collection
 from condsim.types import FloatArray, IntArray
 
 _IMAGE_ENCODER = "sentence-transformers/clip-ViT-B-32"  # the paper does not say which size
@@ -114,7 +116,7 @@ def read_vectors(path: Path, collection: Collection) -> FloatArray:
 
 def _load(model: str, device: str | None) -> Any:  # noqa: ANN401  (a model of an optional library)
     library = require("sentence_transformers", extra="build")
-    from condsim.encoders import without_progress_bars
+    from condsim.model.backbone import without_progress_bars
 
     try:
         with without_progress_bars():

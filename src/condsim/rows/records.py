@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 
 from condsim import __version__
+from condsim.console import Progress
+from condsim.data.reading import iter_rows
+from condsim.data.row import Row, shown
 from condsim.errors import InputError, require
-from condsim.evaluation import write_json
-from condsim.files import replacing, sha256_of
-from condsim.progress import Progress
-from condsim.tasks import Row, iter_rows, shown
+from condsim.evaluation.report import write_json
+from condsim.io import replacing, sha256_of
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -221,7 +222,7 @@ def read_rows(
     """Streams the rows of a file in bounded memory.
 
     Args:
-        path: File with the columns of ``kind``; formats as `condsim.tasks.iter_rows` reads them.
+        path: File with the columns of ``kind``; formats as `iter_rows` reads them.
             Columns whose field has a default may be absent.
         names: What a column is called in the file, by field, where it is not the field's name.
 

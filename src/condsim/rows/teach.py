@@ -11,7 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.construction.rows import (
+from condsim.console import Progress
+from condsim.data.csts import CstsRow, iter_csts
+from condsim.data.reading import column_names, iter_rows
+from condsim.errors import InputError
+from condsim.io import check_not_input
+from condsim.model.base import PairScorer
+from condsim.model.explanation import Reader
+from condsim.prompting.ask import Asker
+from condsim.rows.records import (
     TableRow,
     TrainingRow,
     counted,
@@ -20,14 +28,8 @@ from condsim.construction.rows import (
     write_provenance,
     write_rows,
 )
-from condsim.construction.weak.language import cut_sentence
-from condsim.construction.weak.registry import REGISTRY, Registry
-from condsim.errors import InputError
-from condsim.files import check_not_input
-from condsim.progress import Progress
-from condsim.prompting import Asker
-from condsim.scorers import PairScorer, Reader
-from condsim.tasks import CstsRow, column_names, iter_csts, iter_rows
+from condsim.rows.weak.language import cut_sentence
+from condsim.rows.weak.registry import REGISTRY, Registry
 
 _HIGHEST = 1.001  # a cosine, rounded
 

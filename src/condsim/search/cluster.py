@@ -15,10 +15,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import silhouette_score
 
+from condsim.console import Progress, silent
 from condsim.errors import InputError, require
 from condsim.loading import load_encoder
-from condsim.progress import Progress, silent
-from condsim.scorers import EmbeddingScorer, check_rows
+from condsim.model.base import check_rows
+from condsim.model.embedding import EmbeddingScorer
 from condsim.types import FloatArray, IntArray
 
 _WORDS = 4  # of a name

@@ -17,9 +17,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from condsim.console import Progress, silent
 from condsim.errors import InputError, ModelError, require
-from condsim.progress import Progress, silent
-from condsim.scorers import EmbeddingScorer, check_threshold, rescaled
+from condsim.model.base import check_threshold, rescaled
+from condsim.model.embedding import EmbeddingScorer
 from condsim.types import BoolArray, FloatArray, IntArray, Scorer
 
 EXACT_UP_TO = 8_192

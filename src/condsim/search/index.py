@@ -10,13 +10,16 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from condsim.cache import changed_values
+from condsim.console import Progress, silent
+from condsim.data.row import Row
 from condsim.errors import InputError, require
-from condsim.kept import changed_values
 from condsim.loading import load_encoder
-from condsim.progress import Progress, silent
-from condsim.scorers import EmbeddingScorer, check_rows
-from condsim.search.first_stage import FirstStage, Vectors
-from condsim.search.rows import (
+from condsim.model.base import check_rows
+from condsim.model.embedding import EmbeddingScorer
+from condsim.search.prefilter import FirstStage, Vectors
+from condsim.search.query import Conditions, Hit, Searcher, check_query, prepared_table
+from condsim.search.records import (
     BATCH,
     KEY,
     NUMBER,
@@ -31,9 +34,7 @@ from condsim.search.rows import (
     vector_schema,
     vector_table,
 )
-from condsim.search.searching import Conditions, Hit, Searcher, check_query, prepared_table
 from condsim.search.store import ROWS, About, Added, Model, Store, check_model, named
-from condsim.tasks import Row
 from condsim.types import FloatArray, IntArray
 
 _LOGGER = logging.getLogger("condsim")
@@ -75,7 +76,7 @@ class Index:
         """Makes an index, or goes on with one that was stopped: a row that is there stays.
 
         Args:
-            given: A file as `condsim.tasks.iter_rows` reads it, or a sequence of mappings.
+            given: A file as `condsim.data.reading.iter_rows` reads it, or a sequence of mappings.
             output: A folder, or an address that LanceDB takes, such as ``s3://bucket/name``.
             text: The column of the texts; all others are kept beside them.
             key: A column that tells rows apart, needed to update them.

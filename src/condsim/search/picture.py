@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from condsim.errors import InputError, require
-from condsim.files import replacing
-from condsim.search.clustering import Clusters, umap_reducer
+from condsim.io import replacing
+from condsim.search.cluster import Clusters, umap_reducer
 from condsim.types import FloatArray
 
 if TYPE_CHECKING:

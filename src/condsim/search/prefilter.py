@@ -13,8 +13,8 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from condsim.scorers import EmbeddingScorer
-from condsim.search.rows import NUMBER, VECTOR
+from condsim.model.embedding import EmbeddingScorer
+from condsim.search.records import NUMBER, VECTOR
 from condsim.search.store import Store
 from condsim.types import FloatArray, IntArray
 

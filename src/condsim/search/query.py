@@ -10,11 +10,12 @@ from functools import cache
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from condsim.cache import digest
 from condsim.errors import InputError
-from condsim.kept import digest
-from condsim.scorers import EmbeddingScorer, check_rows, rescaled
-from condsim.search.first_stage import FirstStage, Sample, Vectors, expected, mapped_vectors
-from condsim.search.rows import KEY, NUMBER, VECTOR, read_record
+from condsim.model.base import check_rows, rescaled
+from condsim.model.embedding import EmbeddingScorer
+from condsim.search.prefilter import FirstStage, Sample, Vectors, expected, mapped_vectors
+from condsim.search.records import KEY, NUMBER, VECTOR, read_record
 from condsim.search.store import ROWS, About, Store
 from condsim.types import FloatArray, IntArray
 

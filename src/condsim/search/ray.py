@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from condsim.integrations.ray import RayWorkers
 from condsim.loading import load_encoder
-from condsim.ray_workers import RayWorkers
 from condsim.types import FloatArray, IntArray
 
 _FAILED = "A worker failed: {} What was encoded stays; run the same command again for the rest."

@@ -17,12 +17,13 @@ import pyarrow as pa
 from pydantic import Field, ValidationError
 
 from condsim import __version__
+from condsim.cache import digest, locked
+from condsim.config import Settings
 from condsim.errors import CondSimError, InputError, require
-from condsim.files import check_folder, expanded
-from condsim.kept import digest, locked
-from condsim.scorers import EmbeddingScorer, revision_of
-from condsim.search.rows import KEY, NUMBER, VECTOR, Kind
-from condsim.settings import Settings
+from condsim.io import check_folder, expanded
+from condsim.model.embedding import EmbeddingScorer
+from condsim.model.settings import revision_of
+from condsim.search.records import KEY, NUMBER, VECTOR, Kind
 from condsim.types import IntArray
 
 Model = str | Path | EmbeddingScorer | None

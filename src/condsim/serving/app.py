@@ -17,16 +17,16 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from condsim import __version__
 from condsim.errors import InputError
-from condsim.scorers import PairScorer
+from condsim.model.base import PairScorer
 from condsim.serving import playground, routes
+from condsim.serving.errors import RESPONSES, RequestError, answer_in_one_form
 from condsim.serving.metrics import Measured
-from condsim.serving.problems import RESPONSES, RequestError, answer_in_one_form
 from condsim.serving.schemas import Status
 from condsim.serving.service import Service, service_of
 from condsim.serving.settings import ServingSettings
 
 if TYPE_CHECKING:
-    from condsim.search import Index
+    from condsim.search.index import Index
 
 _CONNECTIONS = 4096  # open at once; more are answered 503
 _HEAD_SECONDS = 10.0  # for the head of a request to arrive

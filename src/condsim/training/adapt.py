@@ -16,27 +16,22 @@ import numpy as np
 from pydantic import Field
 from sentence_transformers import SentenceTransformer
 
-from condsim.encoders import build_bi_encoder, without_progress_bars
+from condsim.cache import sole_process, write_manifest
+from condsim.config import Settings as BaseSettings
+from condsim.data.load import load_task
 from condsim.errors import InputError, ModelError
-from condsim.evaluation import evaluate
-from condsim.files import sha256_of, write_text
-from condsim.kept import sole_process, write_manifest
-from condsim.precision import uses_bfloat16
-from condsim.scorers import (
-    FILE_NAME,
-    EmbeddingScorer,
-    EncoderScorer,
-    Fact,
-    OnnxScorer,
-    Settings,
-    load_trained,
-    model_folder,
-    revision_of,
-)
-from condsim.settings import Settings as BaseSettings
-from condsim.tasks import load_task
-from condsim.training.adapting.result import Adaptation, movement
-from condsim.training.adapting.rows import (
+from condsim.evaluation.evaluate import evaluate
+from condsim.io import sha256_of, write_text
+from condsim.model.backbone import without_progress_bars
+from condsim.model.builders import build_bi_encoder
+from condsim.model.embedding import EmbeddingScorer
+from condsim.model.onnx import OnnxScorer
+from condsim.model.precision import uses_bfloat16
+from condsim.model.settings import FILE_NAME, Fact, Settings, model_folder, revision_of
+from condsim.model.torch import EncoderScorer
+from condsim.model.trained import load_trained
+from condsim.training.adapt_result import Adaptation, movement
+from condsim.training.adapt_rows import (
     LabelledRow,
     Rehearsal,
     carried_calibration,
@@ -48,8 +43,9 @@ from condsim.training.adapting.rows import (
     write_labelled,
 )
 from condsim.training.arithmetic import backbone_of, measure
-from condsim.training.export import SAMPLES, export_onnx, exported_folder, restore_onnx
+from condsim.training.export import SAMPLES, export_onnx
 from condsim.training.recipe import Recipe, Source
+from condsim.training.restore import exported_folder, restore_onnx
 from condsim.training.run import run_or_resume
 from condsim.types import Task
 
@@ -108,7 +104,7 @@ def adapt(
 
     Args:
         labelled: Labelled pairs, 50 to 2,000 are a good number; see `read_labelled`. Rows of a
-            table with attributes are drawn by `condsim.construction.build_criteria`.
+            table with attributes are drawn by `condsim.rows.criteria.build.build_criteria`.
         output: The folder to write; missing or empty.
         model: ``default``, a folder that ``condsim export`` or this function wrote, or a folder of
             a bi-encoder with mean pooling.

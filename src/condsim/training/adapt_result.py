@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from condsim.evaluation import ModelResult, Report
+from condsim.evaluation.report import ModelResult, Report
 from condsim.types import FloatArray
 
 _SHOWN = {"spearman": "Spearman", "pair_accuracy": "pair accuracy"}

@@ -11,26 +11,16 @@ from pathlib import Path
 
 import numpy as np
 
+from condsim.data.reading import column_names, iter_rows
+from condsim.data.rewordings import load_rewordings
+from condsim.data.row import Row, shown
+from condsim.data.writing import write_records
+from condsim.data.written import WrittenPair, iter_written
 from condsim.errors import InputError
-from condsim.files import replacing
-from condsim.scorers import (
-    PROBE,
-    ApplicabilityHead,
-    Calibration,
-    EmbeddingScorer,
-    features,
-    fit_calibration,
-)
-from condsim.tasks import (
-    Row,
-    WrittenPair,
-    column_names,
-    iter_rows,
-    iter_written,
-    load_rewordings,
-    shown,
-    write_records,
-)
+from condsim.io import replacing
+from condsim.model.applicability import PROBE, ApplicabilityHead, features
+from condsim.model.calibration import Calibration, fit_calibration
+from condsim.model.embedding import EmbeddingScorer
 from condsim.training.export import SAMPLES
 from condsim.types import Task
 
@@ -80,9 +70,9 @@ def read_labelled(path: Path | str, *, fewest: int = FEWEST) -> list[LabelledRow
 
     Args:
         path: A file with the columns ``sentence1``, ``sentence2``, ``condition`` and ``label``, in
-            a format that `condsim.tasks.iter_rows` reads. Labels are numbers from 1 to 5, numbers
+            a format that `iter_rows` reads. Labels are numbers from 1 to 5, numbers
             from 0 to 1, or the words ``alike`` and ``different``; rows labelled -1 are left out.
-            Rows of a column ``group`` stay together, as `condsim.training.Recipe` says.
+            Rows of a column ``group`` stay together, as `condsim.training.recipe.Recipe` says.
 
     Returns:
         The rows, with labels from 1 to 5.

@@ -11,11 +11,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from condsim.config import Settings
+from condsim.data.csts import load_applicability
+from condsim.data.statistics import draw_folds
+from condsim.data.sts import join_tasks
 from condsim.errors import InputError, require
-from condsim.evaluation import Metric, auroc
-from condsim.scorers import PROBE, ApplicabilityHead, EmbeddingScorer, features, out_of_fold
-from condsim.settings import Settings
-from condsim.tasks import draw_folds, join_tasks, load_applicability
+from condsim.evaluation.bootstrap import Metric
+from condsim.evaluation.metrics import auroc
+from condsim.model.applicability import PROBE, ApplicabilityHead, features
+from condsim.model.baselines import out_of_fold
+from condsim.model.embedding import EmbeddingScorer
 from condsim.types import Task
 
 Float64Array = NDArray[np.float64]
@@ -38,7 +43,7 @@ def load_extra(
     """Loads extra rows: of each condition as many that it applies to as not.
 
     Args:
-        paths: Files that `condsim.tasks.load_applicability` reads; one may hold the rows that
+        paths: Files that `condsim.data.csts.load_applicability` reads; one may hold the rows that
             apply and another those that do not.
         sample: Most rows to keep, 2 or more.
         exclude: Rows none of whose sentences may be kept: those that are measured on.
@@ -177,7 +182,7 @@ def fit_head(
 
     Args:
         rows: Rows with the label 1 where the condition applies and 0 where it does not, as
-            `condsim.tasks.load_applicability` reads them.
+            `condsim.data.csts.load_applicability` reads them.
         extra: More such rows of another origin, such as weak ones; what they teach is one feature
             of the fit on ``rows``.
         strength: Inverse weight of the squared coefficients, above 0.
@@ -274,7 +279,7 @@ def measure_applicability(
         rows: Rows with the label 1 where the condition applies and 0 where it does not.
         extra: More such rows to fit on, never to measure on; their sentences must not be in
             ``rows``.
-        strength: See `condsim.applicability.fit_head`.
+        strength: See `condsim.training.applicability.fit_head`.
         seed: Seed of folds and resamples.
 
     Raises:

@@ -21,22 +21,15 @@ from sentence_transformers.base.modules import Transformer
 from torch import Tensor, nn
 
 from condsim import __version__
-from condsim.encoders import card_texts, conditional_sentences, quiet_loading, without_progress_bars
+from condsim.data.csts import iter_csts
 from condsim.errors import InputError, ModelError, unknown_name
-from condsim.files import check_folder, replacing, write_text
-from condsim.scorers import (
-    FILE_NAME,
-    MODEL_FILE,
-    TOKENIZER_FILE,
-    Fact,
-    Settings,
-    check_loaded,
-    check_not_pickled,
-    kind_of,
-    loading_reason,
-)
-from condsim.tasks import iter_csts
-from condsim.training.export.quantize import quantize_static
+from condsim.io import check_folder, replacing, write_text
+from condsim.model.backbone import quiet_loading, without_progress_bars
+from condsim.model.conditions import card_texts, conditional_sentences
+from condsim.model.onnx import MODEL_FILE, TOKENIZER_FILE
+from condsim.model.settings import FILE_NAME, Fact, Settings
+from condsim.model.trained import check_loaded, check_not_pickled, kind_of, loading_reason
+from condsim.training.quantize import quantize_static
 from condsim.types import FloatArray
 
 _ROWS = 256  # more change the measured ranges little

@@ -18,10 +18,13 @@ from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-from condsim.encoders import build_bi_encoder, conditional_sentences, without_progress_bars
 from condsim.errors import ModelError
-from condsim.scorers import MODEL_FILE, TOKENIZER_FILE, OnnxScorer, Settings, model_folder
-from condsim.training.export.exporting import SAMPLES
+from condsim.model.backbone import without_progress_bars
+from condsim.model.builders import build_bi_encoder
+from condsim.model.conditions import conditional_sentences
+from condsim.model.onnx import MODEL_FILE, TOKENIZER_FILE, OnnxScorer
+from condsim.model.settings import Settings, model_folder
+from condsim.training.export import SAMPLES
 
 _NEAR = 0.99  # mean cosine of the samples: int8 keeps 0.996 of MiniLM, another network next to none
 _STAGE = "stages.0."  # the transformer; what follows it must have no weights
@@ -51,7 +54,7 @@ def restore_onnx(folder: Path | str, output: Path | str) -> SentenceTransformer:
         ModelError: If a file is missing or damaged, or the graph is of another kind.
 
     Example:
-        >>> from condsim.scorers import DEFAULT_FOLDER
+        >>> from condsim.model import DEFAULT_FOLDER
         >>> model = restore_onnx(DEFAULT_FOLDER, "start")  # doctest: +SKIP
     """
     source, target = Path(folder), Path(output)

@@ -11,20 +11,22 @@ from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field
 
+from condsim.cache import locked
+from condsim.config import Settings
+from condsim.data.load import load_task
 from condsim.errors import InputError, ModelError, require
-from condsim.evaluation import ModelResult, Report, ResultFile, evaluate, markdown_table
-from condsim.files import check_folder, write_text
-from condsim.kept import locked
-from condsim.scorers import load_trained
-from condsim.settings import Settings
-from condsim.tasks import load_task
+from condsim.evaluation.evaluate import evaluate
+from condsim.evaluation.report import ModelResult, Report, ResultFile
+from condsim.evaluation.tables import markdown_table
+from condsim.io import check_folder, write_text
+from condsim.model.trained import load_trained
 from condsim.training.data import load_dev, load_train, revisions_of
 from condsim.training.folder import FinishedRun
 from condsim.training.recipe import Recipe, save_recipe
 from condsim.training.run import run_or_resume
 from condsim.training.saving import floor_of
-from condsim.training.sweep.spec import Point, SweepSpec, point_name, value_text
-from condsim.training.sweep.study import LOCK, STUDY, run_trials
+from condsim.training.sweep_spec import Point, SweepSpec, point_name, value_text
+from condsim.training.sweep_study import LOCK, STUDY, run_trials
 
 
 class Correlations(Settings):

@@ -18,8 +18,8 @@ from typing import Annotated, Any, Literal, get_origin
 import yaml
 from pydantic import Field
 
+from condsim.config import Settings, read_mapping, validated
 from condsim.errors import InputError, unknown_name
-from condsim.settings import Settings, read_mapping, validated
 from condsim.training.recipe import Recipe, load_recipe
 
 Point = dict[str, Any]

@@ -24,10 +24,10 @@ from optuna.storages import RDBStorage
 from optuna.trial import Trial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
+from condsim.cache import locked
 from condsim.errors import InputError, ModelError
-from condsim.files import replacing
-from condsim.kept import locked
-from condsim.training.sweep.spec import Parameter, Point, SweepSpec, Values, point_text, value_text
+from condsim.io import replacing
+from condsim.training.sweep_spec import Parameter, Point, SweepSpec, Values, point_text, value_text
 
 STUDY = "study.db"
 LOCK = "sweep.lock"

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from condsim.data.afs import load_afs, load_afs_topics
+from condsim.data.load import load_task
+from condsim.data.sts import join_tasks
 from condsim.errors import InputError
-from condsim.tasks import join_tasks, load_afs, load_afs_topics, load_task
 
 HEADER = (
     "regression_label,HIT_id,worker_count,datasetId_1,discussionId_1,postId_1,sentenceId_1,"

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from condsim.data.csts import load_applicability
 from condsim.errors import InputError
-from condsim.tasks import load_applicability
 
 HEAD = "sentence1,sentence2,condition,label\n"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from condsim.data.tables import CriteriaPair, CriteriaText, iter_criteria
 from condsim.errors import InputError
-from condsim.tasks import CriteriaPair, CriteriaText, iter_criteria
 
 
 def test_iter_criteria_texts_values_are_tuples(write):

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from condsim.data.csts import iter_csts, load_csts
 from condsim.errors import InputError
-from condsim.tasks import iter_csts, load_csts
 
 
 def test_load_csts_rows_and_labels_read(write_csts):

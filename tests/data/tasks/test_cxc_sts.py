@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from condsim.data.load import load_task
+from condsim.data.pairs import load_cxc_sts
 from condsim.errors import InputError
-from condsim.tasks import load_cxc_sts, load_task
 
 HEADER = "score\tsentence1\tsentence2\tcaption_id1\tcaption_id2\tsampling\n"
 

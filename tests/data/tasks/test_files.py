@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from condsim.data.reading import iter_rows
 from condsim.errors import InputError, MissingExtraError
-from condsim.tasks import iter_rows
 
 AB = ("a", "b")
 
@@ -265,7 +265,7 @@ def test_iter_rows_read_error_names_the_line(write, monkeypatch):
 
 
 def test_iter_rows_endless_line_refused(write, monkeypatch):
-    monkeypatch.setattr("condsim.tasks.rows.formats._LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr("condsim.data.formats._LONGEST_LINE", 1 << 20)
     with pytest.raises(InputError, match=r"line 2: is longer than 1 MiB"):
         rows_of(write("x.tsv", b"a\tb\n" + b"x" * (1 << 20) + b"x"))
 

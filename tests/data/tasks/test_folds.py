@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from condsim.data.statistics import cross_validation, draw_folds
 from condsim.errors import InputError
-from condsim.tasks import cross_validation, draw_folds
 from condsim.types import Task
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from condsim.data.held_out import HeldOutTexts, held_out_texts, text_digest
 from condsim.errors import InputError
-from condsim.tasks import HeldOutTexts, held_out_texts, text_digest
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from condsim.data.load import HubName, load_task, parse_hub_name
 from condsim.errors import InputError, MissingExtraError
-from condsim.tasks import HubName, load_task, parse_hub_name
 
 PAIR = {"sentence1": "A dog.", "sentence2": "A cat."}
 

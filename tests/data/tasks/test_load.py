@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from condsim.data.load import load_task
 from condsim.errors import InputError
-from condsim.tasks import load_task
 
 STSB = "main-news\tMSRpar\t2012train\t0001\t%s\tA dog runs.\tA cat runs.\n"
 HEADER = "sentence1,sentence2,condition,label\n"

@@ -7,8 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from condsim.data.load import load_task
+from condsim.data.nli import NLI_CLASSES, load_nli
 from condsim.errors import InputError
-from condsim.tasks import NLI_CLASSES, load_nli, load_task
 
 HEADER = "premise\thypothesis\tlabel\n"
 ROWS = "A dog runs.\tAn animal runs.\tentailment\nA dog runs.\tA dog sits.\tcontradiction\n"

@@ -6,7 +6,8 @@ import random
 import numpy as np
 import pytest
 
-from condsim.tasks import load_csts, pair_rows
+from condsim.data.csts import load_csts
+from condsim.data.statistics import pair_rows
 from condsim.types import Task
 
 ROWS = [  # sentence1, sentence2, condition, label

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from condsim.data.rewordings import load_rewordings
 from condsim.errors import InputError
-from condsim.tasks import load_rewordings
 
 HEAD = "sentence1,sentence2,condition_group,condition\n"
 

@@ -7,8 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from condsim.data.load import load_task
+from condsim.data.pairs import load_scored_pairs
+from condsim.data.statistics import describe
 from condsim.errors import InputError
-from condsim.tasks import describe, load_scored_pairs, load_task
 
 HEADER = "sentence1,sentence2,score\n"
 

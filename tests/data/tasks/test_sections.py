@@ -4,8 +4,8 @@ import gzip
 
 import pytest
 
+from condsim.data.triplets import draw_section_triplets
 from condsim.errors import InputError
-from condsim.tasks import draw_section_triplets
 
 pytest.importorskip("sentencex")
 

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from condsim.data.load import load_task
+from condsim.data.sick import load_sick
 from condsim.errors import InputError
-from condsim.tasks import load_sick, load_task
 
 HEADER = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
 ROW = "1\tA dog runs.\tA cat runs.\t3.4\tNEUTRAL\n"

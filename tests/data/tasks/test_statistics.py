@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from condsim.data.csts import load_csts
+from condsim.data.statistics import describe
 from condsim.errors import InputError
-from condsim.tasks import describe, load_csts
 from condsim.types import Task
 
 ROWS = (

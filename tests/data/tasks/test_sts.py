@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from condsim.data.load import load_task
+from condsim.data.sts import load_sts
 from condsim.errors import InputError
-from condsim.tasks import load_sts, load_task
 
 TSV = "score\tsentence1\tsentence2\n"
 PAIRS = "A dog runs.\tA cat runs.\nA man eats.\tA man cooks.\tsource 1\tsource 2\n"

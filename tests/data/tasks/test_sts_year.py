@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from condsim.data.sts import STS_COUNTS, STS_YEARS, join_tasks, load_sts_year
 from condsim.errors import InputError
-from condsim.tasks import STS_COUNTS, STS_YEARS, join_tasks, load_sts_year
 from condsim.types import Task
 
 TSV = "score\tsentence1\tsentence2\n2\tA\tB\n"

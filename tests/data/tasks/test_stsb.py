@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from condsim.data.load import load_task
+from condsim.data.stsb import load_stsb
 from condsim.errors import InputError
-from condsim.tasks import load_stsb, load_task
 
 LINE = "main-captions\tMSRvid\t2012test\t0001\t3.800\tA dog runs.\tA cat runs.\n"
 

@@ -3,8 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from condsim.data.load import load_task
+from condsim.data.stsb import load_stsb_glue
 from condsim.errors import InputError
-from condsim.tasks import load_stsb_glue, load_task
 
 HEADER = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore\n"
 ROW = '0\tmain-captions\tMSRvid\t2012test\t1\tnone\tnone\tA "dog.\tA cat.\t2.500\n'

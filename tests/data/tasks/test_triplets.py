@@ -3,9 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from condsim.data.load import load_task
+from condsim.data.triplets import Triplets, load_triplets, write_triplets
 from condsim.errors import InputError
-from condsim.evaluation import triplet_wins
-from condsim.tasks import Triplets, load_task, load_triplets, write_triplets
+from condsim.evaluation.metrics import triplet_wins
 
 HEADER = "anchor\tpositive\tnegative\n"
 

@@ -3,16 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from condsim.data.load import iter_conditional, load_task
+from condsim.data.written import WrittenPair, WrittenTask, iter_written, load_written, write_written
 from condsim.errors import InputError
-from condsim.tasks import (
-    WrittenPair,
-    WrittenTask,
-    iter_conditional,
-    iter_written,
-    load_task,
-    load_written,
-    write_written,
-)
 
 LINES = "sport ||| We won. ||| We lost. ||| the result = 1 ; who = 5\n\nnews|||A|||B|||c=2.5\n"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from condsim.scorers import EmbeddingScorer
+from condsim.model.embedding import EmbeddingScorer
 from condsim.types import FloatArray, Task
 
 pytest.importorskip("mteb")

@@ -12,7 +12,9 @@ import mteb
 import pytest
 from mteb.data_cleaning import remove_duplicates
 
-from condsim.mteb_bridge import CSTS, AbsTaskConditionalSTS, MtebEncoder, local_task
+from condsim.integrations.mteb.csts import CSTS, AbsTaskConditionalSTS
+from condsim.integrations.mteb.encoder import MtebEncoder
+from condsim.integrations.mteb.local_data import local_task
 
 
 @pytest.fixture(autouse=True)

@@ -7,11 +7,15 @@ import numpy as np
 import pytest
 
 import condsim
-from condsim.encoders import build_bi_encoder, build_cross_encoder, build_tri_encoder
 from condsim.errors import InputError
-from condsim.evaluation.statistics import spearman
-from condsim.mteb_bridge import CSTS, MtebEncoder, local_task
-from condsim.scorers import EncoderScorer, Settings
+from condsim.evaluation.correlation import spearman
+from condsim.integrations.mteb.csts import CSTS
+from condsim.integrations.mteb.encoder import MtebEncoder
+from condsim.integrations.mteb.local_data import local_task
+from condsim.model.builders import build_bi_encoder, build_cross_encoder
+from condsim.model.settings import Settings
+from condsim.model.torch import EncoderScorer
+from condsim.model.tri_encoder import build_tri_encoder
 
 
 @pytest.fixture(autouse=True)

@@ -7,9 +7,10 @@ import mteb
 import numpy as np
 import pytest
 
-from condsim import mteb_bridge
 from condsim.errors import InputError, MissingExtraError
-from condsim.mteb_bridge import CSTS, local_task
+from condsim.integrations import mteb as mteb_bridge
+from condsim.integrations.mteb.csts import CSTS
+from condsim.integrations.mteb.local_data import local_task
 
 
 def test_local_task_holds_the_rows_and_says_so(pairs):
@@ -69,6 +70,6 @@ def test_local_task_no_label_refused(pairs):
 
 def test_import_without_mteb_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "mteb", None)
-    monkeypatch.delitem(sys.modules, "condsim.mteb_bridge.local_data")
+    monkeypatch.delitem(sys.modules, "condsim.integrations.mteb.local_data")
     with pytest.raises(MissingExtraError, match=r"pip install 'condsim\[mteb\]'"):
         _ = mteb_bridge.local_task

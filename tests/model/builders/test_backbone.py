@@ -10,15 +10,10 @@ import torch
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel
 
-from condsim.encoders import (
-    activation_of,
-    backbone as backbone_module,
-    dropout_of,
-    load_backbone,
-    resolve_backbone,
-)
 from condsim.errors import InputError, ModelError
-from condsim.files import sha256_of
+from condsim.io import sha256_of
+from condsim.model import backbone as backbone_module
+from condsim.model.backbone import activation_of, dropout_of, load_backbone, resolve_backbone
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -60,7 +55,7 @@ def test_resolve_backbone_missing_folder_raises(name: str) -> None:
 def test_resolve_backbone_minilm_is_the_package_when_its_weights_match(
     name: str, minilm_package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("condsim.files._MINILM_SHA256", sha256_of(minilm_package))
+    monkeypatch.setattr("condsim.io._MINILM_SHA256", sha256_of(minilm_package))
     assert resolve_backbone(name) == str(minilm_package.parent)
 
 

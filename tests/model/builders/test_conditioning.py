@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from condsim.encoders import card_texts, conditional_sentences, cross_encoder_inputs
 from condsim.errors import InputError
+from condsim.model.conditions import card_texts, conditional_sentences, cross_encoder_inputs
 
 
 def test_conditional_sentences_condition_first_pairs() -> None:
@@ -91,10 +91,10 @@ def test_cross_encoder_inputs_different_lengths_raises() -> None:
 def test_conditioning_import_needs_no_torch() -> None:
     code = (
         "import sys; sys.modules['torch'] = None; sys.modules['sentence_transformers'] = None\n"
-        "from condsim.encoders import conditional_sentences\n"
+        "from condsim.model.conditions import conditional_sentences\n"
         "from condsim.errors import MissingExtraError\n"
-        "import condsim.encoders\n"
-        "try:\n    condsim.encoders.build_bi_encoder\n"
+        "import condsim.model\n"
+        "try:\n    condsim.model.builders.build_bi_encoder\n"
         "except MissingExtraError as error:\n    sys.exit(str(error))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from condsim.encoders import Fusion, StoredSentences, build_bi_encoder, build_tri_encoder
 from condsim.errors import InputError
+from condsim.model.backbone import Fusion
+from condsim.model.builders import build_bi_encoder
+from condsim.model.stored import StoredSentences
+from condsim.model.tri_encoder import build_tri_encoder
 
 SENTENCES = ["A man throws a ball.", "A girl runs.", "Two dogs swim in a wide lake at noon."]
 CONDITION = "the number of animals"

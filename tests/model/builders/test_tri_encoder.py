@@ -16,18 +16,12 @@ from sentence_transformers import (
 from sentence_transformers.base.losses.merged_forward import embed_columns
 from torch import Tensor
 
-from condsim.encoders import (
-    Fusion,
-    LowRank,
-    Pooling,
-    TriEncoder,
-    build_bi_encoder,
-    build_tri_encoder,
-    distinct_rows,
-    load_tri_encoder,
-)
 from condsim.errors import InputError, ModelError
-from condsim.losses import WeightedSumLoss
+from condsim.model.backbone import Fusion, LowRank, Pooling
+from condsim.model.builders import build_bi_encoder
+from condsim.model.stored import load_tri_encoder
+from condsim.model.tri_encoder import TriEncoder, build_tri_encoder, distinct_rows
+from condsim.training.losses.weighted import WeightedSumLoss
 
 FUSIONS = get_args(Fusion)
 
@@ -186,7 +180,7 @@ def test_tri_encoder_saved_and_loaded_is_equal(
     )
     model.save(str(tmp_path), create_model_card=False)
     listed = json.loads((tmp_path / "modules.json").read_text())
-    assert [entry["type"] for entry in listed] == ["condsim.encoders.tri_encoder.TriEncoder"]
+    assert [entry["type"] for entry in listed] == ["condsim.model.tri_encoder.TriEncoder"]
     loaded = load_tri_encoder(str(tmp_path))
     assert (loaded.max_seq_length, loaded[0].order) == (8, "sentence-first")
     assert loaded[0].condition_layer[0].p == 0.3

@@ -12,9 +12,11 @@ import pytest
 from typer.testing import CliRunner
 
 from condsim.cli.main import app
-from condsim.construction import CriteriaSettings, build_criteria
+from condsim.data.csts import load_csts
+from condsim.data.held_out import text_digest
 from condsim.errors import InputError
-from condsim.tasks import load_csts, text_digest
+from condsim.rows.criteria.build import build_criteria
+from condsim.rows.criteria.settings import CriteriaSettings
 
 
 @pytest.fixture

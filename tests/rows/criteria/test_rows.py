@@ -9,11 +9,15 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from condsim.construction import CriteriaSettings, GroupRow, PairRow, criteria_rows
-from condsim.construction.criteria import collect_texts, draw_groups
+from condsim.data.held_out import HeldOutTexts, text_digest
+from condsim.data.tables import CriteriaPair, CriteriaText
 from condsim.errors import InputError
-from condsim.evaluation import spearman
-from condsim.tasks import CriteriaPair, CriteriaText, HeldOutTexts, text_digest
+from condsim.evaluation.correlation import spearman
+from condsim.rows.criteria.balance import GroupRow, PairRow
+from condsim.rows.criteria.build import criteria_rows
+from condsim.rows.criteria.collect import collect_texts
+from condsim.rows.criteria.draw import draw_groups
+from condsim.rows.criteria.settings import CriteriaSettings
 
 _TOPICS = ("bill", "parcel", "app", "shop", "refund")
 _WORDS = "late broken fine odd quick slow dear new old red big odd loud calm".split()

@@ -7,13 +7,9 @@ from typing import Any
 
 import pytest
 
-from condsim.construction.criteria import (
-    Criterion,
-    CriterionSettings,
-    canonical_value,
-    derive_wordings,
-)
 from condsim.errors import InputError
+from condsim.rows.criteria.collect import Criterion, canonical_value
+from condsim.rows.criteria.settings import CriterionSettings, derive_wordings
 
 
 def _distances(answers: Sequence[Sequence[str]], **settings: Any) -> list[list[int | None]]:

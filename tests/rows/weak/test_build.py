@@ -14,20 +14,14 @@ import pytest
 from typer.testing import CliRunner
 
 from condsim.cli.main import app
-from condsim.construction.rows import Candidate
-from condsim.construction.weak import (
-    REGISTRY,
-    WeakSettings,
-    agreement,
-    build_weak,
-    coverage,
-    read_pool,
-)
-from condsim.construction.weak.building import _Drawing
+from condsim.console import silent
+from condsim.data.csts import load_csts
+from condsim.data.held_out import text_digest
 from condsim.errors import InputError
-from condsim.files import sha256_of
-from condsim.progress import silent
-from condsim.tasks import load_csts, text_digest
+from condsim.io import sha256_of
+from condsim.rows.records import Candidate
+from condsim.rows.weak.build import WeakSettings, _Drawing, build_weak, read_pool
+from condsim.rows.weak.registry import REGISTRY, agreement, coverage
 from condsim.types import Task
 
 pytest.importorskip("faiss")
@@ -179,7 +173,7 @@ def test_weak_settings_out_of_range_raise() -> None:
 def test_weak_own_functions_are_drawn(captions: Path, tmp_path: Path) -> None:
     own = tmp_path / "own.py"
     own.write_text(
-        "from condsim.construction.weak import labelling_function\n"
+        "from condsim.rows.weak.registry import labelling_function\n"
         "@labelling_function('length of the caption test', weight=1000.0)\n"
         "def length(sentence):\n"
         "    return len(sentence.words) > 7\n",

@@ -13,9 +13,9 @@ pytest.importorskip("text_to_num", exc_type=ImportError)
 pytest.importorskip("vaderSentiment")
 
 from condsim.cli.main import app
-from condsim.construction.weak import counter_edits
+from condsim.data.csts import load_csts
 from condsim.errors import InputError
-from condsim.tasks import load_csts
+from condsim.rows.weak.counter_edits import counter_edits
 
 TEXTS = [
     f"{what} {rest}"

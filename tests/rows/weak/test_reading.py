@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from condsim.construction.weak import (
-    ABSENT,
-    REGISTRY,
-    Sentence,
-    answers,
-)
+from condsim.rows.teach import answers
+from condsim.rows.weak.functions import ABSENT
+from condsim.rows.weak.language import Sentence
+from condsim.rows.weak.registry import REGISTRY
 
 
 @pytest.mark.parametrize(

@@ -7,20 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from condsim.construction.weak import (
-    Registry,
-    Sentence,
-    Taxonomy,
-    answers,
-    condition_key,
-    graded,
-    labelling_function,
-    plural,
-    taxonomy,
-    verb_forms,
-)
+from condsim.data.csts import iter_csts
 from condsim.errors import InputError
-from condsim.tasks import iter_csts
+from condsim.rows.teach import answers
+from condsim.rows.weak.functions import condition_key, graded
+from condsim.rows.weak.language import Sentence, Taxonomy, plural, taxonomy, verb_forms
+from condsim.rows.weak.registry import Registry, labelling_function
 
 PROJECT = Path(__file__).resolve().parents[3]
 TRAIN = PROJECT.parent / "shared" / "data" / "csts-reannotated" / "train.csv"

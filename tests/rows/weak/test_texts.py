@@ -9,9 +9,11 @@ import pytest
 pytest.importorskip("text_to_num", exc_type=ImportError)
 pytest.importorskip("vaderSentiment")
 
-from condsim.construction.weak import REGISTRY, Sentence, answers
-from condsim.construction.weak.quantities import quantities
-from condsim.construction.weak.texts import words_of_aspect
+from condsim.rows.teach import answers
+from condsim.rows.weak.language import Sentence
+from condsim.rows.weak.quantities import quantities
+from condsim.rows.weak.registry import REGISTRY
+from condsim.rows.weak.texts import words_of_aspect
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from condsim.errors import InputError
-from condsim.losses import LossOptions, Targets
-from condsim.losses.base import encode_batch
+from condsim.training.losses.base import LossOptions, Targets, encode_batch
 
 
 class SumOfTokens(torch.nn.Module):
@@ -23,7 +22,7 @@ class SumOfTokens(torch.nn.Module):
 
 
 def test_batch_is_embedded_in_forwards_of_like_length(monkeypatch):
-    monkeypatch.setattr("condsim.losses.base._TOKENS", 8)
+    monkeypatch.setattr("condsim.training.losses.base._TOKENS", 8)
     tokens = torch.arange(1, 17).view(2, 2, 4)
     masks = torch.tensor([[[1, 1, 0, 0], [1, 1, 1, 1]], [[1, 0, 0, 0], [0, 1, 1, 1]]])
     columns = [

@@ -6,19 +6,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from condsim.encoders import build_bi_encoder, build_tri_encoder
 from condsim.errors import InputError
-from condsim.losses import (
-    BCLLoss,
-    CCLLoss,
-    CMSELoss,
-    FDLLoss,
-    MSELoss,
-    RDLLoss,
-    WACLLoss,
-    WeightedSumLoss,
-    bcl_loss,
-)
+from condsim.model.builders import build_bi_encoder
+from condsim.model.tri_encoder import build_tri_encoder
+from condsim.training.losses.contrastive import BCLLoss, CMSELoss, FDLLoss, RDLLoss, WACLLoss
+from condsim.training.losses.functional import bcl_loss
+from condsim.training.losses.similarity import MSELoss
+from condsim.training.losses.weighted import CCLLoss, WeightedSumLoss
 
 # Rows 0 and 1 are one sentence pair, row 2 has no partner; the similarities are 1.0, 0.6, 0.0.
 LABELS = torch.tensor([[1.0, 4.0], [0.25, 4.0], [0.25, -1.0]])
@@ -175,7 +169,7 @@ def test_projection_head_two_processes_average_their_gradients(tmp_path, two_pro
         textwrap.dedent(
             """
             import sys, torch
-            from condsim.losses import ProjectionHead
+            from condsim.training.losses.contrastive import ProjectionHead
             torch.distributed.init_process_group("gloo")
             rank = torch.distributed.get_rank()
             torch.manual_seed(0)

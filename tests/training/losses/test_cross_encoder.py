@@ -7,17 +7,17 @@ import pytest
 import torch
 from sentence_transformers import CrossEncoder
 
-from condsim.encoders import build_cross_encoder
 from condsim.errors import InputError
-from condsim.losses import (
-    CrossEncoderSimilarityLoss,
-    LossOptions,
+from condsim.model.builders import build_cross_encoder
+from condsim.training.losses.base import LossOptions
+from condsim.training.losses.functional import (
     classification_loss,
     correlation_loss,
     cosent_loss,
     mse_loss,
     pair_order_loss,
 )
+from condsim.training.losses.weighted import CrossEncoderSimilarityLoss
 
 COLUMNS = [
     ["a man runs[SEP]a dog runs", "a girl eats[SEP]a boy eats", "a cat sits[SEP]a bird eats"],

@@ -9,12 +9,9 @@ import torch
 from torch import Tensor
 
 from condsim.errors import InputError
-from condsim.losses import (
-    ACLLoss,
-    LossOptions,
-    QuadLoss,
-    Targets,
-    WACLLoss,
+from condsim.training.losses.base import LossOptions, Targets
+from condsim.training.losses.contrastive import ACLLoss, WACLLoss
+from condsim.training.losses.functional import (
     classification_loss,
     correlation_loss,
     cosent_loss,
@@ -25,6 +22,7 @@ from condsim.losses import (
     ranknet_loss,
     tolerant_labels,
 )
+from condsim.training.losses.similarity import QuadLoss
 
 ROW_LOSSES = [mse_loss, correlation_loss, cosent_loss, ranknet_loss, listnet_loss]
 RowLoss = Callable[[Tensor, Tensor], Tensor]

@@ -7,7 +7,14 @@ import torch
 from torch import Tensor
 
 from condsim.errors import InputError
-from condsim.losses import acl_loss, bcl_loss, fdl_loss, negative_weights, rdl_loss, w_acl_loss
+from condsim.training.losses.functional import (
+    acl_loss,
+    bcl_loss,
+    fdl_loss,
+    negative_weights,
+    rdl_loss,
+    w_acl_loss,
+)
 
 # gap + low - high: 0.5 + 0.1 - 0.9 = -0.3; 0.25 + 0.4 - 0.5 = 0.15; 1 - 0.2 - 0.3 = 0.5
 HIGH = torch.tensor([0.9, 0.5, 0.3])

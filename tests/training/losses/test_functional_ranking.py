@@ -9,7 +9,7 @@ from sentence_transformers.sentence_transformer.losses import CoSENTLoss as Libr
 from torch import Tensor, nn
 
 from condsim.errors import InputError
-from condsim.losses import (
+from condsim.training.losses.functional import (
     cosent_loss,
     listnet_loss,
     pair_order_loss,

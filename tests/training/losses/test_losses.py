@@ -10,20 +10,18 @@ import torch
 from torch import Tensor
 
 from condsim.errors import InputError
-from condsim.losses import (
-    OBJECTIVES,
-    CorrelationLoss,
+from condsim.training.losses.base import LossOptions
+from condsim.training.losses.contrastive import RDLLoss
+from condsim.training.losses.ranking import (
     CoSENTLoss,
     ListNetLoss,
-    LossOptions,
-    MSELoss,
     PairOrderLoss,
-    QuadLoss,
     RankingLoss,
     RankNetLoss,
-    RDLLoss,
-    WeightedSumLoss,
 )
+from condsim.training.losses.registry import OBJECTIVES
+from condsim.training.losses.similarity import CorrelationLoss, MSELoss, QuadLoss
+from condsim.training.losses.weighted import WeightedSumLoss
 
 LOSSES: dict[str, Any] = {
     name: objective.load()
@@ -212,7 +210,7 @@ def test_losses_import_without_extra_raises_one_line(missing: str) -> None:
     code = (
         f"import sys; sys.modules[{missing!r}] = None\n"
         "from condsim.errors import MissingExtraError\n"
-        "try:\n    from condsim.losses import MSELoss\n"
+        "try:\n    from condsim.training.losses.similarity import MSELoss\n"
         "except MissingExtraError as error:\n    sys.exit(str(error))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

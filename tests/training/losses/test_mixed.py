@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from condsim.errors import InputError
-from condsim.losses import LossOptions, MixedLoss, relation_loss, vector_loss
+from condsim.training.losses.base import LossOptions
+from condsim.training.losses.weighted import MixedLoss, relation_loss, vector_loss
 
 ONES = torch.ones(3)
 IDS = torch.tensor([4, 4, -1])

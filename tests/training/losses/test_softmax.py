@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from condsim.errors import InputError
-from condsim.losses import SoftmaxLoss
+from condsim.training.losses.similarity import SoftmaxLoss
 
 
 @pytest.fixture

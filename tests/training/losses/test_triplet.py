@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from condsim.errors import InputError
-from condsim.losses import TripletLoss
+from condsim.training.losses.similarity import TripletLoss
 
 
 @pytest.fixture

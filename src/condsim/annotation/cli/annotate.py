@@ -12,7 +12,9 @@ import typer
 from condsim.cli.running import check_outputs
 
 if TYPE_CHECKING:
-    from condsim.construction import AnnotationStore, Item, Pulled
+    from condsim.annotation.exchange import Pulled
+    from condsim.annotation.stages import Item
+    from condsim.annotation.store import AnnotationStore
 
 Stage = Literal["qualification", "conditions", "verification"]
 StageArgument = Annotated[Stage, typer.Argument(help="Stage of the annotation.")]
@@ -69,7 +71,7 @@ def items_of(
     store: AnnotationStore, stage: Stage, data: Path | None, pairs: Path | None
 ) -> Iterable[Item]:
     """The items of the input; none where it is left out and there are some already."""
-    from condsim.construction import items_to_annotate
+    from condsim.annotation.stages import items_to_annotate
 
     if data is None and stage in store.stages():
         return ()
@@ -78,7 +80,7 @@ def items_of(
 
 def show_pulled(store: AnnotationStore, stage: Stage, pulled: Pulled, output: Path | None) -> None:
     """Prints what a pull brought, and writes the file of the stage."""
-    from condsim.construction import write_stage
+    from condsim.annotation.outcome import write_stage
 
     foreign = f", {pulled.foreign} of tasks that are not condsim's" if pulled.foreign else ""
     typer.echo(
@@ -131,7 +133,9 @@ def push(
 
     `condsim build push verification --data annotation/conditions.parquet --annotators 3`
     """
-    from condsim.construction import AnnotationStore, open_server, push as hand_out
+    from condsim.annotation.exchange import push as hand_out
+    from condsim.annotation.label_studio import open_server
+    from condsim.annotation.store import AnnotationStore
 
     with open_server(server) as where, AnnotationStore(folder, make=True) as store:
         done = hand_out(
@@ -171,7 +175,9 @@ def pull(
 
     **Example**: `condsim build pull verification`
     """
-    from condsim.construction import AnnotationStore, give_hints, open_server, pull as fetch
+    from condsim.annotation.exchange import give_hints, pull as fetch
+    from condsim.annotation.label_studio import open_server
+    from condsim.annotation.store import AnnotationStore
 
     check_outputs(output=output)
     with open_server(server) as where, AnnotationStore(folder) as store:
@@ -190,7 +196,9 @@ def status(
     ] = False,
 ) -> None:
     """Show how far each stage is, and why answers do not count."""
-    from condsim.construction import AnnotationStore, open_server, stage_status
+    from condsim.annotation.exchange import stage_status
+    from condsim.annotation.label_studio import open_server
+    from condsim.annotation.store import AnnotationStore
 
     with ExitStack() as opened:
         store = opened.enter_context(AnnotationStore(folder))
@@ -233,7 +241,8 @@ def qualify(
 
     `condsim build qualify --accept ann@example.org --reject bob@example.org`
     """
-    from condsim.construction import AnnotationStore, decide_by_hand, score_test
+    from condsim.annotation.outcome import decide_by_hand, score_test
+    from condsim.annotation.store import AnnotationStore
 
     with AnnotationStore(folder, make=bool(accept)) as store:
         by_hand = decide_by_hand(store, accept=accept or (), reject=reject or ())
@@ -270,7 +279,8 @@ def prefill(
 
     **Example**: `condsim build prefill verification --model default`
     """
-    from condsim.construction import AnnotationStore, prefill as answer_first
+    from condsim.annotation.prefill import prefill as answer_first
+    from condsim.annotation.store import AnnotationStore
     from condsim.errors import InputError
 
     if stage == "qualification":
@@ -297,7 +307,8 @@ def form(
     anyone: Anyone = False,
 ) -> None:
     """Write the items that are not done as a CSV file, with the form that shows them."""
-    from condsim.construction import AnnotationStore, export_mturk
+    from condsim.annotation.mturk import export_mturk
+    from condsim.annotation.store import AnnotationStore
 
     with AnnotationStore(folder, make=True) as store:
         items = items_of(store, stage, data, pairs)
@@ -315,7 +326,8 @@ def results(
     output: Output = None,
 ) -> None:
     """Read the results of a batch; twice the same file changes nothing."""
-    from condsim.construction import AnnotationStore, import_mturk
+    from condsim.annotation.mturk import import_mturk
+    from condsim.annotation.store import AnnotationStore
 
     check_outputs(output=output)
     with AnnotationStore(folder) as store:

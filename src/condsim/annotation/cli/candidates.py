@@ -13,7 +13,8 @@ from condsim.cli.running import check_outputs, long_work
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
-    from condsim.construction import CandidateReport, FilterCounts, FilterSettings
+    from condsim.annotation.candidates import CandidateReport
+    from condsim.rows.filters import FilterCounts, FilterSettings
 
 PRESET = typer.Option(help="Filters of the paper: coco or flickr30k.")
 MAX_IOU = typer.Option(help="Highest overlap of the bags of words, 0 to 1.")
@@ -36,7 +37,7 @@ def filter_settings(
     name: str | None, given: Sequence[float | None], *, cosine: bool
 ) -> FilterSettings:
     """Puts a preset, None for no bounds, and single bounds, None for the preset's, together."""
-    from condsim.construction import FilterSettings, preset
+    from condsim.rows.filters import FilterSettings, preset
 
     bounds = dict(zip(_BOUNDS, given, strict=True))
     if not cosine and bounds["min_text_cosine"] is not None:
@@ -130,15 +131,14 @@ def candidates(
     """
     for module in ("faiss", "filelock", "pyarrow.parquet"):
         require(module, extra="build")
-    from condsim.construction import (
+    from condsim.annotation.candidates import (
         CandidateSettings,
         check_candidates_file,
-        embed,
         make_candidates,
-        preset as preset_of,
-        read_items,
-        read_stop_words,
     )
+    from condsim.rows.filters import preset as preset_of
+    from condsim.rows.items import read_items, read_stop_words
+    from condsim.rows.near_pairs import embed
 
     check_outputs(output=output)
     check_candidates_file(output)
@@ -216,7 +216,9 @@ def filter_(
 
     `condsim build filter coco.parquet flickr.parquet --max-iou 0.1 --output pairs.parquet`
     """
-    from condsim.construction import PairFilter, filter_files, load_text_encoder, read_stop_words
+    from condsim.rows.filters import PairFilter, filter_files
+    from condsim.rows.items import read_stop_words
+    from condsim.rows.near_pairs import load_text_encoder
 
     check_outputs(output=output)
     bounds = (max_iou, min_cosine, min_ratio, min_length)

@@ -14,7 +14,8 @@ from condsim.cli.running import check_outputs
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
-    from condsim.construction import PlainTable, SplitRules
+    from condsim.annotation.card import PlainTable
+    from condsim.annotation.splits import SplitRules
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -114,7 +115,8 @@ def dataset(
     `condsim build dataset ratings.parquet --output tickets --labels majority --min-ratings 3`
     """
     _require_extra()
-    from condsim.construction import LabelRules, Target, build_dataset
+    from condsim.annotation.labels import LabelRules
+    from condsim.annotation.release import Target, build_dataset
 
     rules = LabelRules(
         how=labels,
@@ -163,7 +165,7 @@ def split(
     `condsim build split labelled.csv --output tickets --ratios 80:10:10 --group pair`
     """
     _require_extra()
-    from condsim.construction import Target, split_dataset
+    from condsim.annotation.release import Target, split_dataset
 
     target = Target(output, name, license_, source or (), file_format, overwrite)
     facts = split_dataset(file, target, splits=_split_rules(ratios, seed, group, oversize))
@@ -184,14 +186,10 @@ def agreement(
     `condsim build agreement ratings.csv --json agreement.json`
     """
     check_outputs(json=json)
-    from condsim.construction import (
-        Rating,
-        collect_votes,
-        plain_values,
-        rating_tables,
-        read_rows,
-        report_ratings,
-    )
+    from condsim.annotation.agreement import report_ratings
+    from condsim.annotation.card import rating_tables
+    from condsim.annotation.labels import collect_votes
+    from condsim.rows.records import Rating, plain_values, read_rows
 
     report = report_ratings(collect_votes(read_rows(ratings, Rating)))
     write_report(json, plain_values(report))
@@ -217,8 +215,10 @@ def leakage(
     `condsim build leakage train.csv dev.csv --json leakage.json`
     """
     check_outputs(json=json)
-    from condsim.construction import find_leakage, leakage_tables, plain_values
-    from condsim.tasks import load_csts
+    from condsim.annotation.card import leakage_tables
+    from condsim.annotation.splits import find_leakage
+    from condsim.data.csts import load_csts
+    from condsim.rows.records import plain_values
 
     tasks = {task.name: task for task in map(load_csts, files)}
     if len(tasks) < len(files):
@@ -240,7 +240,7 @@ def _require_extra() -> None:
 def _split_rules(
     ratios: str, seed: int, group: Literal["sentence", "pair"], oversize: Literal["keep", "cut"]
 ) -> SplitRules:
-    from condsim.construction import SplitRules
+    from condsim.annotation.splits import SplitRules
 
     try:
         train, validation, test = map(float, ratios.split(":"))

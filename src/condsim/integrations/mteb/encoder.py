@@ -12,7 +12,9 @@ from mteb.similarity_functions import cos_sim, pairwise_cos_sim
 
 from condsim.errors import InputError
 from condsim.loading import load_scorer
-from condsim.scorers import EmbeddingScorer, OnnxScorer, revision_of
+from condsim.model.embedding import EmbeddingScorer
+from condsim.model.onnx import OnnxScorer
+from condsim.model.settings import revision_of
 from condsim.types import FloatArray
 
 if TYPE_CHECKING:

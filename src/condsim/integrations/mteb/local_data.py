@@ -9,7 +9,7 @@ from datasets import Dataset, DatasetDict
 from mteb.abstasks import AbsTaskSTS
 
 from condsim.errors import InputError, unknown_name
-from condsim.mteb_bridge.csts import CSTS, AbsTaskConditionalSTS
+from condsim.integrations.mteb.csts import CSTS, AbsTaskConditionalSTS
 from condsim.types import Task
 
 

@@ -12,11 +12,11 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from condsim.construction.criteria.collecting import Labelled
-from condsim.construction.criteria.drawing import Judged, TextGroup
-from condsim.construction.criteria.settings import CriteriaSettings, derive_wordings
-from condsim.construction.rows import TableRow
-from condsim.progress import Progress
+from condsim.console import Progress
+from condsim.rows.criteria.collect import Labelled
+from condsim.rows.criteria.draw import Judged, TextGroup
+from condsim.rows.criteria.settings import CriteriaSettings, derive_wordings
+from condsim.rows.records import TableRow
 
 _EASY_FIRST = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)  # how far easy rows are left out first
 _MOST_USES = 6  # pairs of one text, in the form of pairs

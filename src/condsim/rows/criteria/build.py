@@ -9,34 +9,18 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
-from condsim.construction.criteria.balancing import CriteriaRow, GroupRow, PairRow, choose_rows
-from condsim.construction.criteria.collecting import (
-    Labelled,
-    check_names,
-    collect_texts,
-    is_number,
-)
-from condsim.construction.criteria.drawing import (
-    TextGroup,
-    collect_pairs,
-    draw_groups,
-    groups_of_pairs,
-)
-from condsim.construction.criteria.settings import CriteriaSettings
-from condsim.construction.rows import BLOCK, plain_values, write_provenance, write_rows
+from condsim.console import Progress, silent
+from condsim.data.held_out import HeldOutTexts, held_out_texts
+from condsim.data.reading import column_names, stem_of
+from condsim.data.tables import CriteriaPair, CriteriaText, iter_criteria
 from condsim.errors import InputError
-from condsim.evaluation import spearman
-from condsim.files import check_not_input
-from condsim.progress import Progress, silent
-from condsim.tasks import (
-    CriteriaPair,
-    CriteriaText,
-    HeldOutTexts,
-    column_names,
-    held_out_texts,
-    iter_criteria,
-    stem_of,
-)
+from condsim.evaluation.correlation import spearman
+from condsim.io import check_not_input
+from condsim.rows.criteria.balance import CriteriaRow, GroupRow, PairRow, choose_rows
+from condsim.rows.criteria.collect import Labelled, check_names, collect_texts, is_number
+from condsim.rows.criteria.draw import TextGroup, collect_pairs, draw_groups, groups_of_pairs
+from condsim.rows.criteria.settings import CriteriaSettings
+from condsim.rows.records import BLOCK, plain_values, write_provenance, write_rows
 
 _NONE = HeldOutTexts()
 _SPLITS = frozenset(("train", "dev", "test", "val", "valid", "validation"))
@@ -82,12 +66,12 @@ def build_criteria(
     """Makes conditional rows of labelled tables; the same input gives the same file.
 
     Args:
-        paths: The tables, each a set of its own; forms as `condsim.tasks.iter_criteria` reads them.
+        paths: The tables, each a set of its own; forms as `iter_criteria` reads them.
         output: A ``.csv`` or ``.parquet`` file to write; a manifest lies beside it.
         text: The column of texts in a table.
         criteria: The criteria to use; all if None.
         separator: What separates several values in a cell of a table.
-        exclude: Files of texts to leave out; see `condsim.tasks.held_out_texts`.
+        exclude: Files of texts to leave out; see `condsim.data.held_out.held_out_texts`.
         progress: Called with the stage, what is done and what there is.
 
     Raises:

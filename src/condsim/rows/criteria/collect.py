@@ -14,9 +14,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from condsim.construction.criteria.settings import CriteriaSettings, CriterionSettings, Value
+from condsim.data.held_out import HeldOutTexts, text_digest
+from condsim.data.row import shown
+from condsim.data.tables import CriteriaText
 from condsim.errors import InputError, unknown_name
-from condsim.tasks import CriteriaText, HeldOutTexts, shown, text_digest
+from condsim.rows.criteria.settings import CriteriaSettings, CriterionSettings, Value
 
 _PART = re.compile(  # words with a sign or a bound before, and what "C++" and "B-" end in
     r"(?:(?<![^\W_])[-\u2212](?=\d)|[<>\u2264\u2265]=?\s*)?[^\W_]+(?:[+#]+|(?<=\b\w)-(?!\w))?|[$£€¥%]"

@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condsim.construction.criteria.collecting import Index, Labelled, LabelledTexts, words_of
-from condsim.construction.criteria.settings import CriteriaSettings
+from condsim.data.held_out import HeldOutTexts, text_digest
+from condsim.data.tables import CriteriaPair
 from condsim.errors import InputError
-from condsim.tasks import CriteriaPair, HeldOutTexts, text_digest
+from condsim.rows.criteria.collect import Index, Labelled, LabelledTexts, words_of
+from condsim.rows.criteria.settings import CriteriaSettings
 
 _CRITERIA = 3  # of a group, at most
 _FEW, _SOME = 8, 16  # texts looked at from one source

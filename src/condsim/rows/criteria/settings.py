@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from condsim.config import Settings
 from condsim.errors import InputError
-from condsim.settings import Settings
 
 
 def _plain(value: object) -> object:

@@ -12,17 +12,17 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from condsim.construction.candidates import (
-    Collection,
-    FilterSettings,
-    PairFilter,
-    caption_vectors,
-    item_name,
-    load_text_encoder,
-    nearest_pairs,
-    unit_length,
-)
-from condsim.construction.rows import (
+from condsim.config import Settings
+from condsim.console import Progress
+from condsim.data.csts import iter_csts
+from condsim.data.held_out import HeldOutTexts, held_out_texts, text_digest
+from condsim.data.reading import iter_rows
+from condsim.errors import InputError, require
+from condsim.io import check_not_input
+from condsim.rows.filters import FilterSettings, PairFilter
+from condsim.rows.items import Collection, item_name
+from condsim.rows.near_pairs import caption_vectors, load_text_encoder, nearest_pairs, unit_length
+from condsim.rows.records import (
     DOES_NOT_APPLY,
     AnsweredRow,
     Candidate,
@@ -32,14 +32,9 @@ from condsim.construction.rows import (
     write_provenance,
     write_rows,
 )
-from condsim.construction.weak.functions import ABSENT, LabellingFunction
-from condsim.construction.weak.language import Sentence
-from condsim.construction.weak.registry import Registry
-from condsim.errors import InputError, require
-from condsim.files import check_not_input
-from condsim.progress import Progress
-from condsim.settings import Settings
-from condsim.tasks import HeldOutTexts, held_out_texts, iter_csts, iter_rows, text_digest
+from condsim.rows.weak.functions import ABSENT, LabellingFunction
+from condsim.rows.weak.language import Sentence
+from condsim.rows.weak.registry import Registry
 from condsim.types import FloatArray
 
 _WIDTH = 200  # of vectors of words
@@ -56,7 +51,7 @@ class WeakSettings(Settings):
     # Sentences to draw pairs from; all if None.
     sample: Annotated[int, Field(ge=2)] | None = None
     # The model whose vectors say which sentences are near; ``"words"`` needs none, None is that of
-    # `condsim.construction.load_text_encoder`.
+    # `condsim.rows.near_pairs.load_text_encoder`.
     text_encoder: str | None = None
     answers: bool = True  # whether the rows have the columns ``answer1`` and ``answer2``
     # Bounds that pairs must keep.
@@ -84,7 +79,7 @@ def read_pool(
     """Reads sentences, leaves out what must be, and draws some.
 
     Args:
-        paths: Files with a row a sentence; formats as `condsim.tasks.iter_rows` reads them.
+        paths: Files with a row a sentence; formats as `condsim.data.reading.iter_rows` reads them.
         item_column: The column that names what several sentences describe, which are not paired;
             each sentence is by itself if None.
         sample: Sentences to draw; all if None.
@@ -370,7 +365,7 @@ def build_weak(
         progress: Called with the stage, what is done and what there is.
         caption_column: See `read_pool`.
         item_column: See `read_pool`.
-        exclude: Files of sentences that must not be used; see `condsim.tasks.held_out_texts`.
+        exclude: Files of sentences that must not be used; see `held_out_texts`.
         like: A C-STS file; each function is drawn as often as its conditions are written there.
         absent_output: File for rows with the label -1; the same file if None.
         functions: Files that functions of the registry are from, for the manifest.

@@ -12,17 +12,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from condsim.construction.rows import TrainingRow, revisions_of, write_provenance, write_rows
-from condsim.construction.weak.building import read_pool
-from condsim.construction.weak.functions import LabellingFunction, wordings_of
-from condsim.construction.weak.language import Sentence
-from condsim.construction.weak.quantities import quantities, tokens_of
-from condsim.construction.weak.registry import Registry
-from condsim.construction.weak.texts import opposites, stands_alone, text_functions
+from condsim.console import Progress, silent
+from condsim.data.held_out import HeldOutTexts, held_out_texts
 from condsim.errors import InputError
-from condsim.files import check_not_input
-from condsim.progress import Progress, silent
-from condsim.tasks import HeldOutTexts, held_out_texts
+from condsim.io import check_not_input
+from condsim.rows.records import TrainingRow, revisions_of, write_provenance, write_rows
+from condsim.rows.weak.build import read_pool
+from condsim.rows.weak.functions import LabellingFunction, wordings_of
+from condsim.rows.weak.language import Sentence
+from condsim.rows.weak.quantities import quantities, tokens_of
+from condsim.rows.weak.registry import Registry
+from condsim.rows.weak.texts import opposites, stands_alone, text_functions
 
 _LENGTHS = range(4, 61)  # words of a text
 _NEGATION = "whether it is said to be so"
@@ -176,7 +176,7 @@ def build_counter_edits(
     Args:
         output: A ``.csv`` or ``.parquet`` file to write; a manifest lies beside it.
         rows: Most rows, at least 2.
-        exclude: Files of texts that must not be used; see `condsim.tasks.held_out_texts`.
+        exclude: Files of texts that must not be used; see `condsim.data.held_out.held_out_texts`.
         functions: Files that functions of the registry are from, for the manifest.
         progress: Called with the stage, the rows written and how many there may be.
 

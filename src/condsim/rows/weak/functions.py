@@ -9,7 +9,8 @@ from enum import Enum
 from functools import cache, lru_cache, partial
 from typing import Any, Literal, TypeAlias
 
-from condsim.construction.weak.language import (
+from condsim.errors import InputError
+from condsim.rows.weak.language import (
     Node,
     Sentence,
     Taxonomy,
@@ -18,7 +19,6 @@ from condsim.construction.weak.language import (
     names_by_word,
     taxonomy,
 )
-from condsim.errors import InputError
 
 _HEADS = {entry.name: entry.words[1:] for entry in listed("conditions", "heads")}
 _SAME = names_by_word("conditions", "same")

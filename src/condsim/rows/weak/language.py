@@ -20,7 +20,7 @@ from importlib import resources
 
 from condsim.errors import InputError, unknown_name
 
-FOLDER = resources.files("condsim.construction.weak")
+FOLDER = resources.files("condsim.rows.weak")
 _WORD = re.compile(r"\d{1,3}(?:,\d{3})+(?!\d)|[a-z0-9]+|[,.;:!?&]")
 
 

@@ -11,7 +11,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from condsim.construction.weak.functions import (
+from condsim.errors import CondSimError, InputError
+from condsim.evaluation.correlation import spearman
+from condsim.rows.weak.functions import (
     ABSENT,
     Comparison,
     LabellingFunction,
@@ -20,12 +22,10 @@ from condsim.construction.weak.functions import (
     wordings_of,
     yes_or_no,
 )
-from condsim.construction.weak.language import Sentence, cut_sentence
-from condsim.construction.weak.scenes import doing_functions, people_functions, place_functions
-from condsim.construction.weak.texts import function_by_form, installed, text_functions
-from condsim.construction.weak.things import noun_functions, thing_functions
-from condsim.errors import CondSimError, InputError
-from condsim.evaluation import spearman
+from condsim.rows.weak.language import Sentence, cut_sentence
+from condsim.rows.weak.scenes import doing_functions, people_functions, place_functions
+from condsim.rows.weak.texts import function_by_form, installed, text_functions
+from condsim.rows.weak.things import noun_functions, thing_functions
 from condsim.types import Task
 
 ReaderT = TypeVar("ReaderT", bound=Reader)

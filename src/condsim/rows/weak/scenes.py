@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from condsim.construction.weak.functions import (
+from condsim.rows.weak.functions import (
     ABSENT,
     Absent,
     LabellingFunction,
@@ -14,8 +14,8 @@ from condsim.construction.weak.functions import (
     node_function,
     read_nodes,
 )
-from condsim.construction.weak.language import Node, Sentence, names_by_word, plural, taxonomy
-from condsim.construction.weak.things import Count, compare_counts, read_count, say_count
+from condsim.rows.weak.language import Node, Sentence, names_by_word, plural, taxonomy
+from condsim.rows.weak.things import Count, compare_counts, read_count, say_count
 
 _PEOPLE = taxonomy("people")
 _PLACES = taxonomy("places")

@@ -8,14 +8,10 @@ from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from importlib.util import find_spec
 
-from condsim.construction.weak.functions import (
-    LabellingFunction,
-    Reader,
-    built_in,
-    yes_or_no,
-)
-from condsim.construction.weak.language import Sentence, all_words, listed
-from condsim.construction.weak.quantities import (
+from condsim.errors import require
+from condsim.rows.weak.functions import LabellingFunction, Reader, built_in, yes_or_no
+from condsim.rows.weak.language import Sentence, all_words, listed
+from condsim.rows.weak.quantities import (
     Quantity,
     compare_clocks,
     compare_dates,
@@ -30,7 +26,6 @@ from condsim.construction.weak.quantities import (
     say_clock,
     tokens_of,
 )
-from condsim.errors import require
 
 _NEGATIONS = all_words("opinions", "negations")
 _TURNS = all_words("opinions", "turns")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
-from condsim.construction.weak.functions import (
+from condsim.rows.weak.functions import (
     ABSENT,
     Absent,
     LabellingFunction,
@@ -15,7 +15,7 @@ from condsim.construction.weak.functions import (
     node_function,
     read_nodes,
 )
-from condsim.construction.weak.language import (
+from condsim.rows.weak.language import (
     Found,
     Node,
     Sentence,

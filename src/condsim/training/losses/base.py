@@ -14,8 +14,8 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.losses.merged_forward import embed_columns, merge_feature_batches
 from torch import Tensor, nn
 
+from condsim.config import Settings
 from condsim.errors import InputError
-from condsim.settings import Settings
 
 _TOKENS = 768  # of a sub-batch on a CPU, its padding included
 

@@ -13,9 +13,16 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from condsim.errors import InputError
-from condsim.losses.base import ConditionalLoss, EncodedBatch, LossOptions, Targets
-from condsim.losses.functional import acl_loss, bcl_loss, fdl_loss, mse_loss, rdl_loss, w_acl_loss
-from condsim.losses.similarity import PairedLoss
+from condsim.training.losses.base import ConditionalLoss, EncodedBatch, LossOptions, Targets
+from condsim.training.losses.functional import (
+    acl_loss,
+    bcl_loss,
+    fdl_loss,
+    mse_loss,
+    rdl_loss,
+    w_acl_loss,
+)
+from condsim.training.losses.similarity import PairedLoss
 
 
 class ProjectionHead(nn.Module):

@@ -6,15 +6,15 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 from condsim.errors import InputError
-from condsim.losses.base import LossOptions, SimilarityLoss, Targets
-from condsim.losses.functional import (
+from condsim.training.losses.base import LossOptions, SimilarityLoss, Targets
+from condsim.training.losses.functional import (
     cosent_loss,
     listnet_loss,
     pair_order_loss,
     ranking_loss,
     ranknet_loss,
 )
-from condsim.losses.similarity import PairedLoss
+from condsim.training.losses.similarity import PairedLoss
 
 
 class _RankingLoss(SimilarityLoss):

@@ -12,7 +12,7 @@ class Objective:
     """What a recipe must know of an objective.
 
     Attributes:
-        loss: Module and class below ``condsim.losses``, imported late; a function for ``levels``
+        loss: Module and class below this package, imported late; a function for ``levels``
             and ``vectors``.
         compares: ``rows``: the cosine of each row with its label; ``pairs``: the cosines of a
             sentence pair under its two conditions; ``projections``: projected embeddings;
@@ -40,7 +40,7 @@ class Objective:
     def load(self) -> Any:  # noqa: ANN401  (a class of one of three bases, or a function)
         """Imports the loss."""
         module, _, name = self.loss.partition(".")
-        return getattr(import_module(f"condsim.losses.{module}"), name)
+        return getattr(import_module(f"condsim.training.losses.{module}"), name)
 
 
 OBJECTIVES: dict[str, Objective] = {

@@ -14,8 +14,8 @@ from sentence_transformers.sentence_transformer.losses import (
 from torch import Tensor
 
 from condsim.errors import InputError
-from condsim.losses.base import LossOptions, SimilarityLoss, Targets, Ties
-from condsim.losses.functional import (
+from condsim.training.losses.base import LossOptions, SimilarityLoss, Targets, Ties
+from condsim.training.losses.functional import (
     correlation_loss,
     high_low_pairs,
     mse_loss,

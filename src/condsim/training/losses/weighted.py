@@ -13,9 +13,9 @@ from sentence_transformers.util import batch_to_device
 from torch import Tensor, nn
 
 from condsim.errors import InputError, unknown_name
-from condsim.losses.base import LossOptions, Targets, encode_batch
-from condsim.losses.contrastive import new_head, project_batch
-from condsim.losses.registry import OBJECTIVES
+from condsim.training.losses.base import LossOptions, Targets, encode_batch
+from condsim.training.losses.contrastive import new_head, project_batch
+from condsim.training.losses.registry import OBJECTIVES
 
 
 class WeightedSumLoss(nn.Module):

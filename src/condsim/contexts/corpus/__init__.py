@@ -1,0 +1,1 @@
+"""Store documents as sentences and paragraphs."""

@@ -1,0 +1,1 @@
+"""Collect scored pairs for the surrogate."""

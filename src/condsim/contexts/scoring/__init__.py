@@ -1,0 +1,1 @@
+"""Score pairs by the contexts that generate them."""

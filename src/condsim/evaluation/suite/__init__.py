@@ -1,0 +1,1 @@
+"""Evaluate several models on several sets."""

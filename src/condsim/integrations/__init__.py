@@ -1,0 +1,1 @@
+"""condsim in other libraries, one module for each."""

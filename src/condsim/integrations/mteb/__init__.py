@@ -1,0 +1,1 @@
+"""condsim models in mteb, and C-STS as an mteb task."""
