@@ -227,7 +227,7 @@ def _glove(path: str) -> Scorer:
 
 def _transformer(model: str, pooling: Literal["mean", "cls"]) -> Scorer:
     with requires_extra("train"):
-        from condsim.model.pretrained import transformer_scorer
+        from condsim.model.torch import transformer_scorer
     return transformer_scorer(model, pooling=pooling)
 
 
