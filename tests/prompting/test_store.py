@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from condsim.errors import InputError
-from condsim.prompting.ask import AnswerStore, answer_key
+from condsim.prompting.store import AnswerStore, answer_key
 from condsim.prompting.backend import Answer
 
 IDENTITY = {"backend": "fake", "model": "m"}
