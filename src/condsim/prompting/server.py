@@ -9,11 +9,12 @@ import logging
 import math
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache, partial
 from itertools import islice
+from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
@@ -132,7 +133,7 @@ class ServerBackend:
     ) -> Generator[tuple[int, Answer], None, None]:
         """Yield indices and answers, as `Backend.answers`; also inside a running event loop.
 
-        At most ``concurrency`` prompts are read ahead. After a failure, answers under way are
+        At most ``2 * concurrency`` prompts are read ahead. After a failure, answers under way are
         awaited for at most ``timeout`` seconds.
         """
         return self._answers(environment_key(self._address), prompts, probabilities)
@@ -148,24 +149,29 @@ class ServerBackend:
         self, address: Address, prompts: Iterable[str], probabilities: bool
     ) -> Generator[tuple[int, Answer], None, None]:
         numbered = enumerate(prompts)
+        # As many again wait for a free slot, since each hand-over to the loop's thread takes a while.
+        prompts_ahead = 2 * self._settings.concurrency
         pending: dict[Future[Answer], int] = {}
+        arrived: SimpleQueue[Future[Answer]] = SimpleQueue()
         with self._sender(address, probabilities) as send:
             while True:
-                for index, prompt in islice(numbered, self._settings.concurrency - len(pending)):
-                    pending[send(prompt)] = index
+                for index, prompt in islice(numbered, prompts_ahead - len(pending)):
+                    future = send(prompt)
+                    pending[future] = index
+                    future.add_done_callback(arrived.put)
                 if not pending:
                     return
-                for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                    index = pending.pop(future)
-                    try:
-                        answer = future.result()
-                    except BackendError as error:
-                        error.place = index
-                        for late in wait(pending, timeout=self._settings.timeout).done:
-                            if late.exception() is None:
-                                yield pending[late], late.result()
-                        raise
-                    yield index, answer
+                future = arrived.get()
+                index = pending.pop(future)
+                try:
+                    answer = future.result()
+                except BackendError as error:
+                    error.place = index
+                    for late in wait(pending, timeout=self._settings.timeout).done:
+                        if not late.cancelled() and late.exception() is None:
+                            yield pending[late], late.result()
+                    raise
+                yield index, answer
 
     @contextmanager
     def _sender(
@@ -181,13 +187,26 @@ class ServerBackend:
                 event_hooks={"response": [partial(_read, address=address)]},
             ),
         )
+        slots = asyncio.Semaphore(self._settings.concurrency)
+        failures: list[BaseException] = []
+
+        async def answer(prompt: str) -> Answer:
+            async with slots:
+                if failures:
+                    raise asyncio.CancelledError
+                try:
+                    return await self._answer(client, address, prompt, probabilities)
+                except BaseException as error:
+                    # Noted here, since another prompt takes the slot at once.
+                    failures.append(error)
+                    raise
+
         loop = asyncio.new_event_loop()
         thread = Thread(target=loop.run_forever, name="condsim-server", daemon=True)
         thread.start()
 
         def send(prompt: str) -> Future[Answer]:
-            answer = self._answer(client, address, prompt, probabilities)
-            return asyncio.run_coroutine_threadsafe(answer, loop)
+            return asyncio.run_coroutine_threadsafe(answer(prompt), loop)
 
         try:
             yield send
@@ -246,6 +265,7 @@ class ServerBackend:
         elif "temperature" in sent and "temperature" in refusal:
             del fields["temperature"]
             change = "its own temperature, so answers may differ between runs"
+            _LOGGER.warning("The server refused temperature 0; it is asked with %s.", change)
         elif "logprobs" in sent and ("logprobs" in refusal or "log prob" in refusal):
             if fields["top_logprobs"] == _TOP_LOGPROBS:
                 fields["top_logprobs"] = _FEWER_TOP_LOGPROBS
@@ -257,7 +277,6 @@ class ServerBackend:
             return False
         self._fields = fields
         self.notes += (f"asked with {change}",)
-        _LOGGER.warning("The server refused a field of the request; it is asked with %s.", change)
         return True
 
     def _client_options(self, address: Address, *, timeout: float, retries: int) -> dict[str, Any]:

@@ -82,8 +82,8 @@ def test_answer_gap_only_a_causal_model_sees_a_space_before_an_answer(folder):
 
 
 def test_answers_in_batches_equal_those_of_transformers_one_by_one(folder, monkeypatch):
-    monkeypatch.setattr(local, "_CPU_BATCH_TOKENS", 1500)
-    monkeypatch.setattr(local, "_WINDOW", 10)
+    monkeypatch.setattr(local, "_CPU_TOKENS_PER_BATCH", 1500)
+    monkeypatch.setattr(local, "_PROMPTS_PER_WINDOW", 10)
     backend = opened(folder)
     answers = answers_of(backend, PROMPTS)
     assert len({answer.text for answer in answers}) > 5
@@ -96,7 +96,7 @@ def test_answers_in_batches_equal_those_of_transformers_one_by_one(folder, monke
 
 def test_answers_do_not_depend_on_the_batch(folder, monkeypatch):
     together = answers_of(opened(folder), PROMPTS, probabilities=True)
-    monkeypatch.setattr(local, "_CPU_BATCH_TOKENS", 1)
+    monkeypatch.setattr(local, "_CPU_TOKENS_PER_BATCH", 1)
     alone = answers_of(opened(folder), PROMPTS, probabilities=True)
     for one, other in zip(together, alone, strict=True):
         assert one.text == other.text
@@ -105,8 +105,8 @@ def test_answers_do_not_depend_on_the_batch(folder, monkeypatch):
 
 
 def test_answers_places_are_those_of_the_prompts_and_the_longest_come_first(folder, monkeypatch):
-    monkeypatch.setattr(local, "_CPU_BATCH_TOKENS", 400)
-    monkeypatch.setattr(local, "_WINDOW", 8)
+    monkeypatch.setattr(local, "_CPU_TOKENS_PER_BATCH", 400)
+    monkeypatch.setattr(local, "_PROMPTS_PER_WINDOW", 8)
     backend = opened(folder)
     found = list(backend.answers(PROMPTS))
     places = [place for place, _ in found]
@@ -120,7 +120,7 @@ def test_answers_places_are_those_of_the_prompts_and_the_longest_come_first(fold
 
 
 def test_answers_read_an_endless_source_one_window_ahead(tiny_gpt2, monkeypatch):
-    monkeypatch.setattr(local, "_WINDOW", 4)
+    monkeypatch.setattr(local, "_PROMPTS_PER_WINDOW", 4)
     read = []
 
     def endless():
@@ -135,7 +135,7 @@ def test_answers_read_an_endless_source_one_window_ahead(tiny_gpt2, monkeypatch)
 
 
 def test_answers_closed_early_reads_and_asks_nothing_more(tiny_gpt2, monkeypatch):
-    monkeypatch.setattr(local, "_CPU_BATCH_TOKENS", 1)
+    monkeypatch.setattr(local, "_CPU_TOKENS_PER_BATCH", 1)
     backend = opened(tiny_gpt2)
     sizes = []
     generate = backend._generate
@@ -262,7 +262,7 @@ def test_count_tokens_is_exact_with_special_tokens_and_template(folder):
 
 
 def test_answers_too_long_prompt_names_place_and_limit_before_its_window(tiny_gpt2, monkeypatch):
-    monkeypatch.setattr(local, "_WINDOW", 2)
+    monkeypatch.setattr(local, "_PROMPTS_PER_WINDOW", 2)
     backend = opened(tiny_gpt2)
     fits = "3" * 236
     assert backend.count_tokens(fits) == 236

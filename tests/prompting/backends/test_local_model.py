@@ -9,8 +9,8 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from condsim.errors import MissingExtraError, ModelError  # noqa: E402
-from condsim.prompting import local_model  # noqa: E402
-from condsim.prompting.local_model import load_weights, open_checkpoint  # noqa: E402
+from condsim.prompting import local  # noqa: E402
+from condsim.prompting.local import load_weights, open_checkpoint  # noqa: E402
 
 CPU = torch.device("cpu")
 
@@ -34,7 +34,7 @@ def test_open_checkpoint_unknown_hub_name_is_one_line(monkeypatch):
         assert timeout <= 10
         raise OSError("404 Client Error.\nSecond line")
 
-    monkeypatch.setattr(local_model.HfApi, "model_info", no_network)
+    monkeypatch.setattr(local.HfApi, "model_info", no_network)
     with pytest.raises(ModelError, match="Could not open 'nobody/nothing': 404") as caught:
         open_checkpoint("nobody/nothing")
     assert "\n" not in str(caught.value)
@@ -118,11 +118,11 @@ def test_load_weights_missing_head_is_refused(tiny_gpt2, tmp_path):
     config = transformers.GPT2Config.from_pretrained(tiny_gpt2, tie_word_embeddings=False)
     config.save_pretrained(copy)
     with pytest.raises(ModelError, match=r"1 are missing, such as lm_head\.weight"):
-        load_weights(open_checkpoint(copy), device=CPU, max_new_tokens=20)
+        load_weights(open_checkpoint(copy), CPU, max_new_tokens=20)
 
 
 def test_load_weights_keeps_only_special_tokens_of_the_generation_config(tiny_t5):
-    model = load_weights(open_checkpoint(tiny_t5), device=CPU, max_new_tokens=7)
+    model = load_weights(open_checkpoint(tiny_t5), CPU, max_new_tokens=7)
     found = model.generation_config
     assert (found.eos_token_id, found.pad_token_id, found.decoder_start_token_id) == ([1], 0, 0)
     assert (found.max_new_tokens, found.do_sample, found.num_beams) == (7, False, 1)
@@ -141,17 +141,17 @@ def test_dtype_on_is_that_of_the_checkpoint_where_the_device_is_fast(
     assert checkpoint.dtype_on(torch.device("cuda")) == stored
     for native in (True, False):
         monkeypatch.setattr(
-            "condsim.prompting.local_model.uses_bfloat16", {"auto": native}.__getitem__
+            "condsim.prompting.local.uses_bfloat16", {"auto": native}.__getitem__
         )
         fast = native and stored == torch.bfloat16
         assert checkpoint.dtype_on(CPU) == (stored if fast else torch.float32)
-    model = load_weights(checkpoint, device=CPU, max_new_tokens=20)
+    model = load_weights(checkpoint, CPU, max_new_tokens=20)
     assert model.dtype == torch.float32
 
 
 def test_revision_is_the_commit_of_a_hub_model(tiny_gpt2):
     local = open_checkpoint(tiny_gpt2)
-    hub = local_model.Checkpoint("a/b", "a/b", "0123abcd", local.config, local.tokenizer)
+    hub = local.Checkpoint("a/b", "a/b", "0123abcd", local.config, local.tokenizer)
     assert hub.revision() == "0123abcd"
 
 
@@ -159,7 +159,7 @@ def test_quiet_restores_verbosity_and_bars():
     from transformers.utils import logging
 
     before = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    with local_model.quiet():
+    with local.quiet():
         assert logging.get_verbosity() == logging.ERROR
         assert not logging.is_progress_bar_enabled()
     assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == before
