@@ -11,7 +11,7 @@ pytest.importorskip("fastapi")
 from condsim.errors import InputError
 from condsim.serving.batching import Batcher
 from condsim.serving.errors import RequestError
-from condsim.serving.middleware import Metrics
+from condsim.serving.middleware import ServerMetrics
 from condsim.serving.settings import ServingSettings
 
 
@@ -35,7 +35,7 @@ def run(work, callers, **limits):
     """Runs an async function with a started batcher."""
 
     async def main():
-        batcher = Batcher(ServingSettings(**limits), metrics=Metrics())
+        batcher = Batcher(ServingSettings(**limits), metrics=ServerMetrics())
         batcher.start()
         try:
             return await callers(batcher)

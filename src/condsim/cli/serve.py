@@ -56,7 +56,7 @@ def serve(
 
     `condsim serve --host 0.0.0.0 --port 8080 --api-key-file keys.txt --model runs/mine`
     """
-    from condsim.serving.app import create_app, serve as run_server
+    from condsim.serving.app import create_app, run_server
     from condsim.serving.settings import ServingSettings, check_address, read_keys
 
     settings = ServingSettings(

@@ -183,9 +183,7 @@ class Asker:
         path = self._path
         existing = next(part for part in (path, *path.absolute().parents) if part.exists())
         if not os.access(existing, os.W_OK) or (existing != path and not existing.is_dir()):
-            raise InputError(
-                f"{path} cannot be used to store answers: {existing} is not writable."
-            )
+            raise InputError(f"{path} cannot be used to store answers: {existing} is not writable.")
         if not self._checked:
             self.backend.check()
             self._checked = True

@@ -8,7 +8,6 @@ import re
 import warnings
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -25,7 +24,6 @@ from transformers import (
     GenerationConfig,
     LogitsProcessor,
     PretrainedConfig,
-    PreTrainedModel,
     PreTrainedTokenizerBase,
 )
 from transformers.models.auto.modeling_auto import (
@@ -76,21 +74,22 @@ class LocalBackend:
     def __init__(self, settings: PromptSettings) -> None:
         """Open config and tokenizer; ``check`` or the first prompt loads the weights."""
         self._device = _device(settings.device)
-        self._checkpoint = open_checkpoint(settings.model)
-        self._tokenizer: Any = self._checkpoint.tokenizer
+        self._source, self._gguf = _locate(settings.model)
+        self._is_folder = Path(self._source).is_dir()
+        folder_name = Path(self._source).resolve().name if self._is_folder else self._source
+        self.name = self._gguf or folder_name
+        with quiet():
+            self._config, self._tokenizer = self._open()
+        self._seq2seq = bool(self._config.is_encoder_decoder)
         self._chat = bool(self._tokenizer.chat_template)
-        self.name = self._checkpoint.name
         self.max_new_tokens = settings.max_new_tokens
-        self.answer_gap = "" if self._checkpoint.seq2seq else " "
+        self.longest_prompt = longest_prompt(
+            self._config, self._tokenizer.model_max_length, max_new_tokens=self.max_new_tokens
+        )
+        self.answer_gap = "" if self._seq2seq else " "
         self.notes: tuple[str, ...] = ()
         on_cpu = self._device.type == "cpu"
         self._tokens_per_batch = _CPU_TOKENS_PER_BATCH if on_cpu else _GPU_TOKENS_PER_BATCH
-        self.longest_prompt = longest_prompt(self._checkpoint, settings.max_new_tokens)
-        if self.longest_prompt is not None and self.longest_prompt < 1:
-            raise InputError(
-                f"An answer of {self.max_new_tokens:,} tokens leaves {self.name!r} no room for the "
-                "prompt; ask for a shorter one (max_new_tokens)."
-            )
         try:
             with quiet():
                 self.count_tokens("Output:")
@@ -104,14 +103,21 @@ class LocalBackend:
     @cached_property
     def identity(self) -> Mapping[str, str]:
         """Everything except the prompt that decides an answer; reads a folder's weights once."""
-        dtype = str(self._checkpoint.dtype_on(self._device)).removeprefix("torch.")
+        revision = self._commit
+        if revision is None:
+            digest = hashlib.sha256()
+            patterns = [self._gguf] if self._gguf else _REVISION_FILES
+            for path in _matching_files(Path(self._source), *patterns):
+                line = f"{path.name} {path.stat().st_size} {sha256_of(path)}\n"
+                digest.update(line.encode())
+            revision = digest.hexdigest()[:12]
         return {
             "backend": "local",
             "model": self.name,
-            "revision": self._checkpoint.revision(),
+            "revision": revision,
             "max_new_tokens": str(self.max_new_tokens),
             "chat": "yes" if self._chat else "no",
-            "dtype": dtype,
+            "dtype": str(self._dtype).removeprefix("torch."),
         }
 
     def check(self) -> None:
@@ -129,20 +135,105 @@ class LocalBackend:
         unread = iter(prompts)
         start = 0
         while window := list(islice(unread, _PROMPTS_PER_WINDOW)):
-            rows = self._encode(window)
-            self._check_lengths(rows, start)
-            for index, answer in self._answer_window(rows, probabilities):
+            for index, answer in self._answer_window(self._encode(window), probabilities):
                 yield start + index, answer
             start += len(window)
 
+    @property
+    def _commit(self) -> str | None:
+        """Commit on the Hub; None for a folder."""
+        return None if self._is_folder else getattr(self._config, "_commit_hash", None) or "main"
+
+    @cached_property
+    def _dtype(self) -> torch.dtype:
+        """Number format to compute in; GGUF weights have fewer bits than any."""
+        dtype = self._config.dtype or self._config.get_text_config(decoder=True).dtype
+        if self._gguf:
+            dtype = torch.bfloat16
+        elif not isinstance(dtype, torch.dtype):
+            dtype = torch.float32
+        if self._device.type != "cpu" or (dtype == torch.bfloat16 and uses_bfloat16("auto")):
+            return dtype
+        return torch.float32
+
+    def _open(self) -> tuple[PretrainedConfig, Any]:
+        """Open config and tokenizer."""
+        source, gguf = self._source, self._gguf
+        try:
+            if not self._is_folder and not try_to_load_from_cache(source, "config.json"):
+                # One question with a time limit: from_pretrained would retry each file for long.
+                HfApi().model_info(source, timeout=10)
+            config = AutoConfig.from_pretrained(source, gguf_file=gguf, trust_remote_code=False)
+            _check_generates(config, self.name)
+            tokenizer: Any = AutoTokenizer.from_pretrained(
+                source,
+                revision=getattr(config, "_commit_hash", None) or "main",
+                gguf_file=gguf,
+                trust_remote_code=False,
+            )
+        except ModelError:
+            raise
+        # Errors of the Hub, the network, files and configs have no base class in common.
+        except Exception as error:
+            raise ModelError(
+                f"Could not open the model {self.name!r}: {_first_line(error)}"
+            ) from error
+        if len(tokenizer) - len(set(tokenizer.all_special_ids)) < _MIN_ORDINARY_TOKENS:
+            raise ModelError(
+                f"{self.name!r} has no tokenizer: tokenizer.json or the like is missing."
+            )
+        if tokenizer.pad_token_id is None:
+            # Padding is masked, so any token can stand for it.
+            tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
+        return config, tokenizer
+
     @cached_property
     def _model(self) -> Any:  # noqa: ANN401
-        return load_weights(self._checkpoint, self._device, max_new_tokens=self.max_new_tokens)
+        """The weights, prepared for greedy generation whatever generation_config.json says."""
+        loader: Any = AutoModelForSeq2SeqLM if self._seq2seq else AutoModelForCausalLM
+        # transformers has no switch for the progress bar of GGUF.
+        with quiet(), redirect_stderr(io.StringIO()):
+            try:
+                model, info = loader.from_pretrained(
+                    self._source,
+                    revision=self._commit or "main",
+                    dtype=self._dtype,
+                    use_safetensors=True,
+                    gguf_file=self._gguf,
+                    trust_remote_code=False,
+                    output_loading_info=True,
+                )
+                model = model.eval().to(self._device)
+            except Exception as error:
+                raise ModelError(
+                    f"Could not load the weights of {self.name!r}, which must be in the "
+                    f"safetensors or GGUF format and fit into memory: {_first_line(error)}"
+                ) from error
+        if missing := sorted(info["missing_keys"]):
+            raise ModelError(
+                f"{self.name!r} lacks {len(missing)} weights of a generating model, such as "
+                f"{missing[0]}; download it again."
+            )
+        original = model.generation_config
+        ends = original.eos_token_id
+        ends = {*(ends if isinstance(ends, list) else [ends]), self._tokenizer.eos_token_id}
+        # Without penalties, beams, sampling or forced tokens.
+        model.generation_config = GenerationConfig(  # type: ignore[no-untyped-call]
+            max_new_tokens=self.max_new_tokens,
+            do_sample=False,
+            num_beams=1,
+            use_cache=True,
+            bos_token_id=original.bos_token_id,
+            eos_token_id=sorted(ends - {None}) or None,
+            pad_token_id=self._tokenizer.pad_token_id,
+            decoder_start_token_id=original.decoder_start_token_id,
+        )
+        return model
 
     @cached_property
     def _value_of_token(self) -> dict[int, float]:
-        text_config = self._checkpoint.config.get_text_config(decoder=True)
-        return number_tokens(self._checkpoint.tokenizer, text_config.vocab_size)
+        text_config = self._config.get_text_config(decoder=True)
+        return number_tokens(self._tokenizer, text_config.vocab_size)
 
     def _encode(self, prompts: list[str]) -> list[list[int]]:
         tokenizer = self._tokenizer
@@ -163,15 +254,6 @@ class LocalBackend:
         starts = [tokenizer.bos_token_id, tokenizer.eos_token_id, 0]
         start = next(token for token in starts if token is not None)
         return [tokens or [start] for tokens in encoded["input_ids"]]
-
-    def _check_lengths(self, rows: Sequence[Sequence[int]], start: int) -> None:
-        for index, row in enumerate(rows, start):
-            if self.longest_prompt is not None and len(row) > self.longest_prompt:
-                raise InputError(
-                    f"A prompt for {self.name!r} must have at most {self.longest_prompt:,} tokens; "
-                    f"prompt {index} (counted from 0) has {len(row):,}. Give fewer shots or a "
-                    "shorter instruction."
-                )
 
     def _answer_window(
         self, rows: Sequence[Sequence[int]], probabilities: bool
@@ -221,14 +303,11 @@ class LocalBackend:
             answers.append(Answer(text, shares, len(row), length))
         return answers
 
-    def _generate(
-        self, rows: Sequence[Sequence[int]], recorder: NumberRecorder | None
-    ) -> Tensor:
+    def _generate(self, rows: Sequence[Sequence[int]], recorder: NumberRecorder | None) -> Tensor:
         """Generate the new tokens of a batch, (n, steps), padded behind the end."""
-        seq2seq = self._checkpoint.seq2seq
         inputs = self._tokenizer.pad(
             {"input_ids": rows},
-            padding_side="right" if seq2seq else "left",
+            padding_side="right" if self._seq2seq else "left",
             return_attention_mask=True,
             return_tensors="pt",
             verbose=False,
@@ -237,7 +316,7 @@ class LocalBackend:
             output: Tensor = self._model.generate(
                 **inputs, logits_processor=[] if recorder is None else [recorder]
             )
-        return output[:, 1 if seq2seq else inputs["input_ids"].shape[1] :].cpu()
+        return output[:, 1 if self._seq2seq else inputs["input_ids"].shape[1] :].cpu()
 
 
 def number_tokens(tokenizer: PreTrainedTokenizerBase, vocabulary: int) -> dict[int, float]:
@@ -284,52 +363,6 @@ class NumberRecorder(LogitsProcessor):
         return {}
 
 
-@dataclass(frozen=True)
-class Checkpoint:
-    """A model whose weights are not loaded yet.
-
-    Attributes:
-        source: Folder or Hub name to load from.
-        name: Name of the folder or GGUF file, or the Hub name.
-        commit: Commit on the Hub; None for a folder.
-        config: Config of the model.
-        tokenizer: Tokenizer with a padding token.
-        gguf: Name of the file in the folder that has weights, config and tokenizer, if any.
-    """
-
-    source: str
-    name: str
-    commit: str | None
-    config: PretrainedConfig
-    tokenizer: PreTrainedTokenizerBase
-    gguf: str | None = None
-
-    @property
-    def seq2seq(self) -> bool:
-        """Whether an encoder reads the prompt; else the model continues it."""
-        return bool(self.config.is_encoder_decoder)
-
-    def revision(self) -> str:
-        """Return the version of the model; reads the weights of a folder once."""
-        if self.commit is not None:
-            return self.commit
-        digest = hashlib.sha256()
-        for path in _files(Path(self.source), *([self.gguf] if self.gguf else _REVISION_FILES)):
-            digest.update(f"{path.name} {path.stat().st_size} {sha256_of(path)}\n".encode())
-        return digest.hexdigest()[:12]
-
-    def dtype_on(self, device: torch.device) -> torch.dtype:
-        """Return the number format to compute in; GGUF weights have fewer bits than any."""
-        dtype = self.config.dtype or self.config.get_text_config(decoder=True).dtype
-        if self.gguf:
-            dtype = torch.bfloat16
-        elif not isinstance(dtype, torch.dtype):
-            dtype = torch.float32
-        if device.type != "cpu" or (dtype == torch.bfloat16 and uses_bfloat16("auto")):
-            return dtype
-        return torch.float32
-
-
 @contextmanager
 def quiet() -> Iterator[None]:
     """Hide progress bars, log lines and Python warnings of transformers."""
@@ -346,91 +379,17 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
-def open_checkpoint(model: str | Path) -> Checkpoint:
-    """Open config and tokenizer of a folder, a GGUF file or a Hub name."""
-    folder = expanded(model)
-    gguf = _gguf_file(folder)
-    if gguf and folder.is_file():
-        folder = folder.parent
-    is_folder = folder.is_dir()
-    looks_local = isinstance(model, Path) or model.startswith((".", "/", "~"))
-    if not str(model).strip() or (not is_folder and (looks_local or str(model).count("/") > 1)):
-        raise ModelError(
-            f"There is no model folder {str(model)!r}. Give a folder with a transformers model, a "
-            "GGUF file, or a name on the Hub (owner/name)."
-        )
-    source = str(folder) if is_folder else str(model)
-    name = gguf or (folder.resolve().name if is_folder else str(model))
-    with quiet():
-        try:
-            if not is_folder and not try_to_load_from_cache(source, "config.json"):
-                # One question with a time limit: from_pretrained would retry each file for long.
-                HfApi().model_info(source, timeout=10)
-            config = AutoConfig.from_pretrained(source, gguf_file=gguf, trust_remote_code=False)
-            commit = None if is_folder else getattr(config, "_commit_hash", None) or "main"
-            tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
-                source, revision=commit or "main", gguf_file=gguf, trust_remote_code=False
-            )
-        # Errors of the Hub, the network, files and configs have no base class in common.
-        except Exception as error:
-            raise ModelError(f"Could not open the model {name!r}: {_first_line(error)}") from error
-    _check_generates(config, name)
-    if len(tokenizer) - len(set(tokenizer.all_special_ids)) < _MIN_ORDINARY_TOKENS:
-        raise ModelError(f"{name!r} has no tokenizer: tokenizer.json or the like is missing.")
-    if tokenizer.pad_token_id is None:
-        # Padding is masked, so any token can stand for it.
-        tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
-    return Checkpoint(source, name, commit, config, tokenizer, gguf)
-
-
-def load_weights(
-    checkpoint: Checkpoint, device: torch.device, *, max_new_tokens: int
-) -> PreTrainedModel:
-    """Load a model for greedy generation, whatever its generation_config.json says."""
-    loader: Any = AutoModelForSeq2SeqLM if checkpoint.seq2seq else AutoModelForCausalLM
-    # transformers has no switch for the progress bar of GGUF.
-    with quiet(), redirect_stderr(io.StringIO()):
-        try:
-            model, info = loader.from_pretrained(
-                checkpoint.source,
-                revision=checkpoint.commit or "main",
-                dtype=checkpoint.dtype_on(device),
-                use_safetensors=True,
-                gguf_file=checkpoint.gguf,
-                trust_remote_code=False,
-                output_loading_info=True,
-            )
-            loaded: PreTrainedModel = model.eval().to(device)
-        except torch.OutOfMemoryError as error:
-            raise ModelError(
-                f"{checkpoint.name!r} does not fit into the memory of {device}. Give a smaller "
-                "model or device='cpu'."
-            ) from error
-        # As above.
-        except Exception as error:
-            raise ModelError(
-                f"Could not load the weights of {checkpoint.name!r}, which must be in the "
-                f"safetensors or GGUF format: {_first_line(error)}"
-            ) from error
-    if missing := sorted(info["missing_keys"]):
-        raise ModelError(
-            f"{checkpoint.name!r} lacks {len(missing)} weights of a generating model, such as "
-            f"{missing[0]}; download it again."
-        )
-    loaded.generation_config = _greedy(loaded, checkpoint.tokenizer, max_new_tokens)
-    return loaded
-
-
-def longest_prompt(checkpoint: Checkpoint, max_new_tokens: int) -> int | None:
+def longest_prompt(
+    config: PretrainedConfig, tokenizer_limit: float, *, max_new_tokens: int
+) -> int | None:
     """Return the maximum tokens of a prompt; None for no limit."""
-    config = checkpoint.config
     # T5 and its kin have relative positions and no last one. The 512 of their tokenizers is the
     # length they were first trained at; few-shot prompts are longer, and FLAN was trained on those.
     if getattr(config, "relative_attention_num_buckets", None):
         return None
     text_config = config.get_text_config(decoder=not config.is_encoder_decoder)
     positions = getattr(text_config, "max_position_embeddings", None) or _UNLIMITED_TOKENS
-    longest = int(min(positions, checkpoint.tokenizer.model_max_length or _UNLIMITED_TOKENS))
+    longest = int(min(positions, tokenizer_limit))
     if longest >= _UNLIMITED_TOKENS:
         return None
     return longest if config.is_encoder_decoder else longest - max_new_tokens
@@ -450,16 +409,26 @@ def _device(name: str | None) -> torch.device:
     return device
 
 
-def _gguf_file(model: Path) -> str | None:
-    """Return the name of the GGUF file at a path, or in a folder without other weights."""
-    files = [model] if model.is_file() and model.suffix == ".gguf" else _files(model, "*.gguf")
-    if not files or _files(model, "*.safetensors"):
-        return None
-    if len(files) > 1:
-        names = ", ".join(file.name for file in files)
-        raise ModelError(f"{str(model)!r} has several GGUF files; name one of {names}.")
-    require("gguf", extra="llm")
-    return files[0].name
+def _locate(model: str) -> tuple[str, str | None]:
+    """Return the folder or Hub name of a model, and the name of a GGUF file in the folder."""
+    path = expanded(model)
+    gguf_files = [path] if path.is_file() and path.suffix == ".gguf" else []
+    folder = path.parent if gguf_files else path
+    if model.strip() and folder.is_dir():
+        if not gguf_files and not _matching_files(folder, "*.safetensors"):
+            gguf_files = _matching_files(folder, "*.gguf")
+        if len(gguf_files) > 1:
+            names = ", ".join(file.name for file in gguf_files)
+            raise ModelError(f"{model!r} has several GGUF files; name one of them: {names}.")
+        if gguf_files:
+            require("gguf", extra="llm")
+        return str(folder), gguf_files[0].name if gguf_files else None
+    if not model.strip() or model.startswith((".", "/", "~")) or model.count("/") > 1:
+        raise ModelError(
+            f"There is no model folder {model!r}. Give a folder with a transformers model, a GGUF "
+            "file, or a name on the Hub (owner/name)."
+        )
+    return model, None
 
 
 def _check_generates(config: PretrainedConfig, name: str) -> None:
@@ -477,28 +446,7 @@ def _check_generates(config: PretrainedConfig, name: str) -> None:
         )
 
 
-def _greedy(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, max_new_tokens: int
-) -> GenerationConfig:
-    """Make a generation config without penalties, beams, sampling or forced tokens."""
-    original: Any = model.generation_config
-    ends = original.eos_token_id if isinstance(original.eos_token_id, list) else []
-    ends = {*ends, tokenizer.eos_token_id}
-    if not isinstance(original.eos_token_id, list):
-        ends.add(original.eos_token_id)
-    return GenerationConfig(  # type: ignore[no-untyped-call]
-        max_new_tokens=max_new_tokens,
-        do_sample=False,
-        num_beams=1,
-        use_cache=True,
-        bos_token_id=original.bos_token_id,
-        eos_token_id=sorted(ends - {None}) or None,
-        pad_token_id=tokenizer.pad_token_id,
-        decoder_start_token_id=original.decoder_start_token_id,
-    )
-
-
-def _files(folder: Path, *patterns: str) -> list[Path]:
+def _matching_files(folder: Path, *patterns: str) -> list[Path]:
     return sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()})
 
 

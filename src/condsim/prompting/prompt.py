@@ -213,7 +213,7 @@ class Shots:
         self, sentence1: str, sentence2: str, condition: str | None = None
     ) -> list[Example]:
         """Draw ``count`` examples, none with the query's two sentences in either order."""
-        own_key = _pair_key(sentence1, sentence2)
+        own_key = _sentences_key(sentence1, sentence2)
         generator = seeded(self._seed, sentence1, sentence2, condition)
         indices = generator.choice(len(self._groups), self._groups_per_query, replace=False)
         rows: list[int] = []
@@ -249,12 +249,12 @@ def _example_groups(train: Task) -> dict[PairKey, list[int]]:
     for pair in sorted(rows_of_pair):
         rows = sorted(rows_of_pair[pair], key=lambda row: (-train.labels[row], conditions[row]))
         if train.conditions is None:
-            groups.setdefault(_pair_key(*pair), rows[:1])
+            groups.setdefault(_sentences_key(*pair), rows[:1])
         elif len(rows) == 2:
-            groups.setdefault(_pair_key(*pair), rows)
+            groups.setdefault(_sentences_key(*pair), rows)
     return groups
 
 
-def _pair_key(sentence1: str, sentence2: str) -> PairKey:
+def _sentences_key(sentence1: str, sentence2: str) -> PairKey:
     """Identify a pair by the words of its sentences, in either order and any case."""
     return frozenset(" ".join(_WORD.findall(text.casefold())) for text in (sentence1, sentence2))

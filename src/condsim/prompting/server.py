@@ -33,9 +33,8 @@ from condsim.prompting.backend import (
 from condsim.prompting.settings import PromptSettings
 
 with requires_extra("llm"):
-    import openai
-
     import httpx2
+    import openai
 
 _LOGGER = logging.getLogger(__name__)
 _CONNECT_S = 10.0
@@ -93,9 +92,6 @@ class ServerBackend:
             "top_logprobs": _TOP_LOGPROBS,
         }
 
-    def __repr__(self) -> str:
-        return f"ServerBackend({self.name!r}, base_url={self._address.url!r})"
-
     @property
     def identity(self) -> Mapping[str, str]:
         """Kind, address, model and longest answer; no key.
@@ -149,7 +145,7 @@ class ServerBackend:
         self, address: Address, prompts: Iterable[str], probabilities: bool
     ) -> Generator[tuple[int, Answer], None, None]:
         numbered = enumerate(prompts)
-        # As many again wait for a free slot, since each hand-over to the loop's thread takes a while.
+        # As many again wait for a free slot, since a hand-over to the loop's thread takes a while.
         prompts_ahead = 2 * self._settings.concurrency
         pending: dict[Future[Answer], int] = {}
         arrived: SimpleQueue[Future[Answer]] = SimpleQueue()
@@ -248,9 +244,10 @@ class ServerBackend:
             body = getattr(problem, "body", None)
             if _is_content_refusal(body):
                 return Answer("", probabilities={} if probabilities else None)
-            refused = isinstance(problem, openai.BadRequestError | openai.UnprocessableEntityError)
-            if not refused or not self._adapt(fields, f"{problem.param or ''} {_message(body)}"):
-                raise self._failure(problem, address, timeout=self._settings.timeout)
+            if isinstance(problem, openai.BadRequestError | openai.UnprocessableEntityError):
+                if self._adapt(fields, f"{problem.param or ''} {_message(body)}"):
+                    continue
+            raise self._failure(problem, address, timeout=self._settings.timeout)
 
     def _adapt(self, sent: Mapping[str, object], refusal: str) -> bool:
         """Change the fields of a request after a refusal that names one of them."""
@@ -344,7 +341,7 @@ async def _read(response: httpx2.Response, address: Address) -> None:
         return
     await response.aread()
     try:
-        response.extensions[_ANSWER] = read_answer(json.loads(response.content))
+        response.extensions[_ANSWER] = parse_completion(json.loads(response.content))
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         # Clean the whole text first: the key could be cut in two.
         start = address.clean(response.text)[:200]
@@ -352,7 +349,7 @@ async def _read(response: httpx2.Response, address: Address) -> None:
         raise httpx2.DecodingError(message) from error
 
 
-def read_answer(completion: Mapping[str, Any]) -> Answer:
+def parse_completion(completion: Mapping[str, Any]) -> Answer:
     """Read an answer out of a decoded chat completion."""
     choice = completion["choices"][0]
     text = choice["message"].get("content") or ""

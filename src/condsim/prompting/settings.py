@@ -31,22 +31,17 @@ class PromptSettings(Settings):
 
     Attributes:
         model: Hub name, folder or GGUF file of a model, or a server's name for its model.
-        backend: ``local`` for this machine, ``server`` for an OpenAI-compatible server.
         base_url: Address of the server, such as ``http://localhost:8000/v1``; None for
             ``OPENAI_BASE_URL``, else OpenAI's own.
-        instruction: Name of the instruction.
-        shots: Number of examples in a prompt.
-        train: File from which the examples are drawn; required if there are any.
+        shots: Number of examples in a prompt, drawn from the file ``train``.
         seed: Seed of examples and of the values of invalid answers.
-        scoring: Source of the score: text or probabilities.
-        parsing: Rule for reading a number out of an answer.
         answers: SQLite file of stored answers.
         max_new_tokens: Longest answer in tokens. A model that reasons first needs more than 20.
         concurrency: Number of requests to a server at a time.
         timeout: Seconds of silence after which a request to a server is given up.
         retries: Number of repetitions of a failed request.
-        max_requests: Maximum number of prompts in one run; None for no limit.
-        max_tokens: Maximum tokens of prompts and answers in one run; None for no limit.
+        max_requests: Maximum number of prompts in one run.
+        max_tokens: Maximum tokens of prompts and answers in one run.
         unlisted: Whether to use a model that the server does not list.
         device: Device of a local model (``cpu``, ``cuda``); None for a GPU if there is one.
     """

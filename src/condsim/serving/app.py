@@ -176,7 +176,7 @@ class _Server(uvicorn.Server):
         self._on_open()
 
 
-def serve(
+def run_server(
     app: FastAPI,
     *,
     host: str = "127.0.0.1",

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from condsim.model.base import PairScorer, Rows, Scale
 from condsim.model.embedding import EmbeddingScorer
 from condsim.serving.errors import RequestError
-from condsim.serving.middleware import Metrics
+from condsim.serving.middleware import ServerMetrics
 from condsim.serving.settings import ServingSettings
 from condsim.types import FloatArray
 
@@ -72,7 +72,7 @@ class Batcher:
         queued: Number of rows that wait.
     """
 
-    def __init__(self, settings: ServingSettings, *, metrics: Metrics) -> None:
+    def __init__(self, settings: ServingSettings, *, metrics: ServerMetrics) -> None:
         self.settings = settings
         self.queued = 0
         self._metrics = metrics

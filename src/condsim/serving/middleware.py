@@ -83,7 +83,7 @@ class Guard:
         return limited
 
 
-class Metrics:
+class ServerMetrics:
     """Counters of one server, in a registry of their own."""
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class Metrics:
 class RequestCounter:
     """Counts the requests of an app by route and status."""
 
-    def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, *, metrics: ServerMetrics) -> None:
         self._app, self._metrics = app, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -32,7 +32,9 @@ SharedService = Annotated[Service, Depends(service_of)]
 
 
 @_post("/v1/embeddings")
-async def embeddings(body: schemas.EmbeddingsRequest, service: SharedService) -> schemas.EmbeddingsAnswer:
+async def embeddings(
+    body: schemas.EmbeddingsRequest, service: SharedService
+) -> schemas.EmbeddingsAnswer:
     """Embed texts, each under a condition."""
     service.check_model(body.model)
     conditions = body.condition or []
@@ -53,7 +55,9 @@ async def embeddings(body: schemas.EmbeddingsRequest, service: SharedService) ->
     else:
         encoded = np.round(vectors.astype(np.float64), 8).tolist()
     # The numbers are not validated, for speed.
-    data = [schemas.Embedding.model_construct(index=i, embedding=item) for i, item in enumerate(encoded)]
+    data = [
+        schemas.Embedding.model_construct(index=i, embedding=item) for i, item in enumerate(encoded)
+    ]
     return schemas.EmbeddingsAnswer(data=data, model=service.name)
 
 
@@ -76,7 +80,9 @@ async def rerank(body: schemas.RerankRequest, service: SharedService) -> schemas
 
 
 @_post("/rerank")
-async def tei_rerank(body: schemas.TeiRerankRequest, service: SharedService) -> list[schemas.RankedText]:
+async def tei_rerank(
+    body: schemas.TeiRerankRequest, service: SharedService
+) -> list[schemas.RankedText]:
     """Sort texts in the form of text-embeddings-inference."""
     scores = await _score_documents(
         body.query, body.texts, body.condition, service, raw=body.raw_scores
@@ -112,7 +118,9 @@ async def score(body: schemas.ScoreRequest, service: SharedService) -> schemas.S
     first, second = columns[:2]
     conditions = None if body.conditions is None else columns[2]
     scores = await service.score(first, second, conditions, scale=body.scale)
-    return schemas.ScoreAnswer(model=service.name, scale=body.scale, scores=_table(scores, body.pairs))
+    return schemas.ScoreAnswer(
+        model=service.name, scale=body.scale, scores=_pair_rows(scores, body.pairs)
+    )
 
 
 @_post("/v1/applicability")
@@ -130,7 +138,7 @@ async def applicability(
     columns = _crossed(body.pairs, body.conditions, service)
     probabilities = await service.batcher.submit(scorer.applicability, *columns)
     return schemas.ApplicabilityAnswer(
-        model=service.name, probabilities=_table(probabilities, body.pairs)
+        model=service.name, probabilities=_pair_rows(probabilities, body.pairs)
     )
 
 
@@ -206,7 +214,9 @@ async def search(body: schemas.SearchRequest, service: SharedService) -> schemas
         raise InputError("Request key 'conditions' must not have one twice.")
     async with service.exclusive("search"):
         hits = await asyncio.to_thread(_search, body, service.index)
-    return schemas.SearchAnswer(model=service.name, results=[schemas.SearchResult(**asdict(hit)) for hit in hits])
+    return schemas.SearchAnswer(
+        model=service.name, results=[schemas.SearchResult(**asdict(hit)) for hit in hits]
+    )
 
 
 def _search(body: schemas.SearchRequest, index: Index) -> list[Hit]:
@@ -241,7 +251,7 @@ def _crossed(
     return [list(column) for column in zip(*crossed, strict=True)]
 
 
-def _table(values: FloatArray, pairs: list[list[str]]) -> list[list[float]]:
+def _pair_rows(values: FloatArray, pairs: list[list[str]]) -> list[list[float]]:
     """Make a row for each pair."""
     rounded = np.round(values.astype(np.float64), 6)
     table: list[list[float]] = rounded.reshape(len(pairs), -1).tolist()

@@ -158,9 +158,7 @@ class SearchRequest(ModelRequest):
     )
     top: int = Field(10, ge=1, le=1000, description="Maximum number of results.")
     at_least: float | None = Field(None, ge=0, le=1, description="Lowest score.")
-    rescore: int = Field(
-        200, ge=1, le=10**4, description="Texts to score under the conditions."
-    )
+    rescore: int = Field(200, ge=1, le=10**4, description="Texts to score under the conditions.")
 
 
 class Embedding(BaseModel):

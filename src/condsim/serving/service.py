@@ -16,7 +16,7 @@ from condsim.model.base import PairScorer, Scale, check_rows
 from condsim.model.embedding import EmbeddingScorer
 from condsim.serving.batching import Batcher, QueuedEmbeddings, QueuedScores
 from condsim.serving.errors import RequestError
-from condsim.serving.middleware import Metrics
+from condsim.serving.middleware import ServerMetrics
 from condsim.serving.settings import ServingSettings
 from condsim.types import FloatArray
 
@@ -35,7 +35,7 @@ class Service:
         self, scorer: PairScorer, *, settings: ServingSettings, index: Index | None
     ) -> None:
         self.scorer, self.settings, self.name = scorer, settings, scorer.name
-        self.metrics = Metrics()
+        self.metrics = ServerMetrics()
         self.batcher = Batcher(settings, metrics=self.metrics)
         # One function for each scale: requests with the same one share a batch.
         self._score_on: dict[str, Any] = {
