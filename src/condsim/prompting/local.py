@@ -26,10 +26,6 @@ from transformers import (
     PretrainedConfig,
     PreTrainedTokenizerBase,
 )
-from transformers.models.auto.modeling_auto import (
-    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
-    MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
-)
 from transformers.utils import logging
 
 from condsim.errors import BackendError, InputError, ModelError, require
@@ -73,7 +69,13 @@ class LocalBackend:
 
     def __init__(self, settings: PromptSettings) -> None:
         """Open config and tokenizer; ``check`` or the first prompt loads the weights."""
-        self._device = _device(settings.device)
+        device = settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
+        try:
+            self._device = torch.device(device)
+        except RuntimeError as error:
+            raise InputError(
+                f"device must be one of torch's, such as 'cpu' or 'cuda'; got {device!r}."
+            ) from error
         self._source, self._gguf = _locate(settings.model)
         self._is_folder = Path(self._source).is_dir()
         folder_name = Path(self._source).resolve().name if self._is_folder else self._source
@@ -164,15 +166,12 @@ class LocalBackend:
                 # One question with a time limit: from_pretrained would retry each file for long.
                 HfApi().model_info(source, timeout=10)
             config = AutoConfig.from_pretrained(source, gguf_file=gguf, trust_remote_code=False)
-            _check_generates(config, self.name)
             tokenizer: Any = AutoTokenizer.from_pretrained(
                 source,
                 revision=getattr(config, "_commit_hash", None) or "main",
                 gguf_file=gguf,
                 trust_remote_code=False,
             )
-        except ModelError:
-            raise
         # Errors of the Hub, the network, files and configs have no base class in common.
         except Exception as error:
             raise ModelError(
@@ -206,8 +205,9 @@ class LocalBackend:
                 model = model.eval().to(self._device)
             except Exception as error:
                 raise ModelError(
-                    f"Could not load the weights of {self.name!r}, which must be in the "
-                    f"safetensors or GGUF format and fit into memory: {_first_line(error)}"
+                    f"Could not load the weights of {self.name!r} on {self._device}, which must be "
+                    "of a generating model, in the safetensors or GGUF format, and fit into "
+                    f"memory: {_first_line(error)}"
                 ) from error
         if missing := sorted(info["missing_keys"]):
             raise ModelError(
@@ -395,20 +395,6 @@ def longest_prompt(
     return longest if config.is_encoder_decoder else longest - max_new_tokens
 
 
-def _device(name: str | None) -> torch.device:
-    if name is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise InputError(
-            f"device must be one that torch can use here, such as 'cpu' or 'cuda'; got {name!r}: "
-            f"{_first_line(error)}"
-        ) from error
-    return device
-
-
 def _locate(model: str) -> tuple[str, str | None]:
     """Return the folder or Hub name of a model, and the name of a GGUF file in the folder."""
     path = expanded(model)
@@ -429,21 +415,6 @@ def _locate(model: str) -> tuple[str, str | None]:
             "file, or a name on the Hub (owner/name)."
         )
     return model, None
-
-
-def _check_generates(config: PretrainedConfig, name: str) -> None:
-    class_names = (
-        MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
-        if config.is_encoder_decoder
-        else MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-    )
-    default = class_names.get(config.model_type, config.model_type)
-    architectures = config.architectures or [default]
-    if not set(architectures) & set(class_names.values()):
-        raise ModelError(
-            f"{name!r} must be a model that generates text, such as T5 or GPT; got "
-            f"{architectures[0]}."
-        )
 
 
 def _matching_files(folder: Path, *patterns: str) -> list[Path]:
