@@ -160,7 +160,6 @@ class Batcher:
             cost = sum(sum(job.costs[rows]) for job, rows in parts)
             self._seconds_per_row += _PACE_WEIGHT * (seconds / cost - self._seconds_per_row)
             self._metrics.batch_rows.observe(sum(rows.stop - rows.start for _, rows in parts))
-            self._metrics.batch_seconds.observe(seconds)
 
     def _next_batch(self) -> list[_Part]:
         """Wait for work; empty at the end."""

@@ -102,9 +102,6 @@ class ServerMetrics:
         self.batch_rows = Histogram(
             "condsim_batch_rows", "Rows in a batch.", buckets=_ROWS, registry=registry
         )
-        self.batch_seconds = Histogram(
-            "condsim_batch_seconds", "Seconds for a batch.", buckets=_SECONDS, registry=registry
-        )
         self.queue_rows = Gauge("condsim_queue_rows", "Rows that wait.", registry=registry)
 
 
