@@ -21,12 +21,12 @@ _VARYING_KEYS = re.compile(
     r"|total_flos|train_runtime|.*_per_second|dirty|cores|threads|pulled_at|pushed_at|updated)$"
 )
 _TEXT_RULES = (
+    (re.compile(r"127\.0\.0\.1:\d+"), "{host}:{port}"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?"), "{time}"),
     (re.compile(r"\b20[2-9]\d-\d\d-\d\d\b"), "{date}"),
     (re.compile(r"\b\d+\.\d+\.\d+(\.?(dev|rc|post|a|b)\d+)?(\+[0-9a-z.]+)?\b"), "{version}"),
     (re.compile(r"\b[0-9a-f]{40}\b"), "{commit}"),
     (re.compile(r"\b\d+(\.\d+)? ?(ms|s|sec|seconds?|minutes?|min)\b"), "{duration}"),
-    (re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:{port}"),
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "{uuid}"),
 )
 

@@ -5,21 +5,18 @@ Run it from the root of the repository, with the tree to record first on ``PYTHO
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_name] = "1"
-
-import argparse  # noqa: E402
-import json  # noqa: E402
-import re  # noqa: E402
-import sys  # noqa: E402
-import tempfile  # noqa: E402
-import time  # noqa: E402
-from pathlib import Path  # noqa: E402
-
-from tests.golden import runner  # noqa: E402
-from tests.golden.cases import CASES, Case  # noqa: E402
+from tests.golden import runner
+from tests.golden.cases import CASES, Case
 
 
 def main() -> None:
@@ -42,14 +39,33 @@ def main() -> None:
         and (case.committed or not options.committed)
     ]
     record = record_all(cases, jobs=options.jobs, times=options.times, keep=options.keep)
+    if options.committed:
+        record = {name: without_prose(case) for name, case in record.items()}
+        record["processor"] = processor()
     text = json.dumps(record, indent=1, ensure_ascii=False, sort_keys=True)
     options.output.write_text(text + "\n", encoding="utf-8")
     sys.stderr.write(f"{len(record)} cases in {options.output}\n")
 
 
+def processor() -> list[str]:
+    """Instruction sets on which the rounding of int8 scores depends."""
+    path = Path("/proc/cpuinfo")
+    words = path.read_text(encoding="utf-8").split() if path.exists() else []
+    return sorted({"avx2", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8"} & set(words))
+
+
+def without_prose(case: Any) -> Any:
+    """What a case did, without the pages and cards that it wrote for people to read."""
+    files = {
+        name: "{prose}" if name.endswith((".md", ".html")) else content
+        for name, content in case["files"].items()
+    }
+    return {**case, "files": files}
+
+
 def record_all(
     cases: list[Case], *, jobs: int, times: bool = False, keep: bool = False
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Run cases, several at a time; what each did by its name."""
     # The length of a path must not change where tables wrap.
     root = Path(tempfile.mkdtemp(prefix="condsim-golden-", dir="/tmp")).resolve()

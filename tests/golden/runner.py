@@ -40,6 +40,8 @@ _ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
     "PYTHONHASHSEED": "0",
     "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
     "TOKENIZERS_PARALLELISM": "false",
     "HF_HUB_OFFLINE": "1",
     "HF_DATASETS_OFFLINE": "1",
@@ -49,7 +51,8 @@ _ENVIRONMENT = {
 # They start no threads when they are imported, so that the process can be forked.
 _IMPORTED = (
     "numpy onnxruntime tokenizers pyarrow.parquet scipy.stats sklearn.linear_model sklearn.cluster "
-    "sklearn.feature_extraction.text matplotlib.font_manager pydantic yaml lance_namespace sentence_transformers optuna"
+    "sklearn.feature_extraction.text matplotlib.font_manager pydantic yaml lance_namespace "
+    "sentence_transformers optuna"
 ).split()
 _SECRETS = ("OPENAI_API_KEY", "LABEL_STUDIO_API_KEY", "HF_TOKEN")
 
