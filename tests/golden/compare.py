@@ -37,6 +37,7 @@ def differences(
 ) -> Iterator[Difference]:
     """Walk through two JSON values."""
     if isinstance(old, dict) and isinstance(new, dict):
+        tolerance = max(tolerance, old.get("tolerance", 0))
         for key in sorted(old.keys() | new.keys()):
             inner = f"{place}/{key}"
             if key not in new:

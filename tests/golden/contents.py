@@ -27,6 +27,8 @@ _TEXT_RULES = (
     (re.compile(r"\b\d+\.\d+\.\d+(\.?(dev|rc|post|a|b)\d+)?(\+[0-9a-z.]+)?\b"), "{version}"),
     (re.compile(r"\b[0-9a-f]{40}\b"), "{commit}"),
     (re.compile(r"\b\d+(\.\d+)? ?(ms|s|sec|seconds?|minutes?|min)\b"), "{duration}"),
+    # The minutes of a trial, in the last column of the table of a sweep.
+    (re.compile(r"^(\| \d+ \|.* \|) \d+\.\d \|$", re.MULTILINE), r"\1 {minutes} |"),
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "{uuid}"),
 )
 

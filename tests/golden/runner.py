@@ -103,6 +103,8 @@ def run_case(case: Case, root: Path) -> dict[str, Any]:
     ]
     result: dict[str, Any] = {"group": case.group, "steps": steps}
     result["files"] = describe_folder(folder, written, normaliser, case.skip)
+    if case.tolerance is not None:
+        result["tolerance"] = case.tolerance
     if case.python is not None:
         result["python"] = _in_child(case.python, folder, root)
     return result
