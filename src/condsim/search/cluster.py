@@ -162,8 +162,8 @@ def cluster(
         model: A bi- or tri-encoder, or what `condsim.load` takes; None is the default model.
         k: Number of clusters, from 2 to the number of different texts; there are fewer where
             different texts have equal embeddings.
-        min_size: Minimum number of texts of a cluster, from 2 to n; by default 20, or a twentieth of
-            the texts where that is less, but 3 or more.
+        min_size: Minimum number of texts of a cluster, from 2 to n; by default 20, or a twentieth
+            of the texts where that is less, but 3 or more.
         umap: Whether to reduce the embeddings to 5 dimensions by UMAP first (``condsim[umap]``).
         seed: Seed of k-means, UMAP and the sample of the silhouette.
         vectors: Embeddings of the texts under the condition, ``(n, dimension)``, each of length 1,
