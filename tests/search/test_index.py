@@ -139,18 +139,18 @@ def test_open_missing_or_other_model_raises(made, scorer, tmp_path):
 
 def test_open_other_format_raises(made, scorer, tmp_path):
     made._change(format=2)
-    with pytest.raises(InputError, match=r"has format 2; this condsim reads 1\. Build it anew"):
+    with pytest.raises(InputError, match=r"has format 2; this condsim reads 1"):
         Index.open(tmp_path / "made", model=scorer)
 
 
 def test_open_damaged_raises_one_line(made, scorer, tmp_path):
     for path in (tmp_path / "made" / "rows.lance" / "data").iterdir():
         path.write_bytes(b"damaged")
-    with pytest.raises(InputError, match=r"cannot be read .*build it anew") as error:
+    with pytest.raises(InputError, match=r"cannot be read") as error:
         Index.open(tmp_path / "made", model=scorer).search("A boat", "r")
     assert "\n" not in str(error.value)
     shutil.rmtree(tmp_path / "made" / "rows.lance")
-    with pytest.raises(InputError, match=r"cannot be read .*build it anew"):
+    with pytest.raises(InputError, match=r"cannot be read"):
         Index.open(tmp_path / "made", model=scorer)
 
 
@@ -183,7 +183,7 @@ def test_add_without_keys_numbers_the_rows_on(rows, scorer, tmp_path):
     ("row", "message"),
     [
         ({"id": "z", "text": "x", "yeer": 1}, r"Unknown column 'yeer'\. Did you mean 'year'"),
-        ({"id": "z", "text": "x", "year": "soon"}, r"'year' must hold values of kind int.*text"),
+        ({"id": "z", "text": "x", "year": "soon"}, r"'year' .* type int; got text"),
     ],
 )
 def test_add_column_that_does_not_fit_raises(row, message, made):
@@ -205,7 +205,7 @@ def test_delete_by_key_and_filter(made):
 def test_two_writers_at_once_raises(made, tmp_path):
     with (
         locked(tmp_path / "made.lock"),
-        pytest.raises(InputError, match="Another process writes the index"),
+        pytest.raises(InputError, match="Another process is writing"),
     ):
         made.delete(["a"])
 

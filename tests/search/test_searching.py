@@ -116,9 +116,9 @@ def test_search_where_that_nothing_fits_finds_nothing(made):
         ({"query": " ", "condition": "d"}, r"query must be a text that is not empty"),
         ({"condition": ""}, r"The condition must have text, got ''\. Name the respect"),
         ({"condition": {}}, r"needs at least one condition"),
-        ({"condition": {"d": 0}}, r"weight of 'd' must be a number above 0\. Got 0"),
+        ({"condition": {"d": 0}}, r"weight of 'd' must be a number above 0"),
         ({"condition": "d", "top": 0}, r"'top' and 'rescore' must be 1 or more"),
-        ({"condition": "d", "at_least": 2}, r"'at_least' must be a score from 0 to 1\. Got 2"),
+        ({"condition": "d", "at_least": 2}, r"'at_least' must be a score from 0 to 1"),
         ({"condition": "d", "where": "yeer > 3"}, r"'yeer > 3' cannot be used: .*yeer.*SQL"),
         ({"condition": "d", "where": "year >"}, r"'year >' cannot be used: .*on the columns id"),
     ],
@@ -164,7 +164,7 @@ def test_approximate_index_finds_the_nearest(scorer, tmp_path, monkeypatch):
 
 
 def test_approximate_index_of_few_rows_raises(made):
-    with pytest.raises(InputError, match=r"needs at least 10,000 rows\. .* has 5"):
+    with pytest.raises(InputError, match=r"at least 10,000 rows; .* has 5"):
         made.approximate()
 
 

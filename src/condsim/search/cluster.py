@@ -9,18 +9,20 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from sklearn.cluster import HDBSCAN, KMeans
-from sklearn.decomposition import PCA
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.metrics import silhouette_score
 
 from condsim.console import Progress, silent
-from condsim.errors import InputError, require
+from condsim.errors import InputError, require, requires_extra
 from condsim.loading import load_encoder
 from condsim.model.base import check_rows
 from condsim.model.embedding import EmbeddingScorer
 from condsim.types import FloatArray, IntArray
+
+with requires_extra("search"):
+    from sklearn.cluster import HDBSCAN, KMeans
+    from sklearn.decomposition import PCA
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.metrics import silhouette_score
 
 _WORDS_PER_NAME = 4
 _APOSTROPHE = "['\N{RIGHT SINGLE QUOTATION MARK}]"
