@@ -162,9 +162,7 @@ def prompt(
     concurrency: Annotated[
         int, typer.Option(min=1, help="Number of requests to a server at a time.")
     ] = 32,
-    timeout: Annotated[
-        float, typer.Option(help="Seconds of silence until a request counts as lost.")
-    ] = 60.0,
+    timeout: Annotated[float, typer.Option(help="Seconds until a request counts as lost.")] = 60.0,
     retries: Annotated[
         int, typer.Option(min=0, help="Number of repetitions of a failed request.")
     ] = 5,

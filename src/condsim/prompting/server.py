@@ -8,8 +8,8 @@ import json
 import logging
 import math
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import Future, wait
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache, partial
@@ -56,6 +56,17 @@ _HINTS = {
     404: "Is that the model's name, and the base URL right? It often ends in /v1.",
     429: "Ask less at once, or check the quota of the key.",
 }
+
+
+class _HttpClient(openai.DefaultAsyncHttpxClient):
+    """Limits the time for a whole answer, since servers may send blanks while a request waits."""
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:  # noqa: ANN401
+        try:
+            async with asyncio.timeout(request.extensions["timeout"]["read"]):
+                return await super().send(request, **options)
+        except TimeoutError as error:
+            raise httpx2.ReadTimeout("the answer is incomplete", request=request) from error
 
 
 class ServerBackend:
@@ -108,18 +119,22 @@ class ServerBackend:
     def check(self) -> None:
         """Look for the model in the server's list of models, if it has a list."""
         address = environment_key(self._address)
+
+        async def models() -> bytes:
+            async with self._client(address, timeout=_CONNECT_S, retries=1) as client:
+                response = await client.get("/models", cast_to=httpx2.Response)
+            return response.content
+
         try:
-            with openai.OpenAI(
-                **self._client_options(address, timeout=_CONNECT_S, retries=1),
-                http_client=openai.DefaultHttpxClient(trust_env=not address.local),
-            ) as client:
-                response = client.get("/models", cast_to=httpx2.Response)
+            # In a thread of its own, since the caller may be in an event loop.
+            with ThreadPoolExecutor(1) as pool:
+                content = pool.submit(lambda: asyncio.run(models())).result()
         except openai.OpenAIError as error:
             if isinstance(error, openai.APIStatusError) and error.status_code not in (401, 403):
                 return
             problem = error
         else:
-            self._check_listed(response.content)
+            self._check_listed(content)
             return
         # Raised here, without the client's error as its context, since that may contain the key.
         raise self._failure(problem, address, timeout=_CONNECT_S)
@@ -174,14 +189,11 @@ class ServerBackend:
         self, address: Address, probabilities: bool
     ) -> Iterator[Callable[[str], Future[Answer]]]:
         """Open a client on an event loop in a thread of its own, and close both."""
-        client = openai.AsyncOpenAI(
-            **self._client_options(
-                address, timeout=self._settings.timeout, retries=self._settings.retries
-            ),
-            http_client=openai.DefaultAsyncHttpxClient(
-                trust_env=not address.local,
-                event_hooks={"response": [partial(_read, address=address)]},
-            ),
+        client = self._client(
+            address,
+            partial(_read, address=address),
+            timeout=self._settings.timeout,
+            retries=self._settings.retries,
         )
         slots = asyncio.Semaphore(self._settings.concurrency)
         failures: list[BaseException] = []
@@ -276,19 +288,29 @@ class ServerBackend:
         self.notes += (f"asked with {change}",)
         return True
 
-    def _client_options(self, address: Address, *, timeout: float, retries: int) -> dict[str, Any]:
-        return {
-            "api_key": address.key,
-            "base_url": address.url,
-            "timeout": httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_S)),
-            "max_retries": retries,
-        }
+    def _client(
+        self,
+        address: Address,
+        *on_response: Callable[[httpx2.Response], Awaitable[None]],
+        timeout: float,
+        retries: int,
+    ) -> openai.AsyncOpenAI:
+        return openai.AsyncOpenAI(
+            api_key=address.key,
+            base_url=address.url,
+            timeout=httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_S)),
+            max_retries=retries,
+            # Without proxies to this machine.
+            http_client=_HttpClient(
+                trust_env=not address.local, event_hooks={"response": list(on_response)}
+            ),
+        )
 
     def _check_listed(self, content: bytes) -> None:
         try:
             models = json.loads(content)
             names = [] if models.get("has_more") else [entry["id"] for entry in models["data"]]
-        except (ValueError, TypeError, LookupError, AttributeError):
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             # Not every server has a list.
             return
         # Some servers list more than the name that they answer to.

@@ -38,7 +38,7 @@ class PromptSettings(Settings):
         answers: SQLite file of stored answers.
         max_new_tokens: Longest answer in tokens. A model that reasons first needs more than 20.
         concurrency: Number of requests to a server at a time.
-        timeout: Seconds of silence after which a request to a server is given up.
+        timeout: Seconds after which a request without a whole answer is given up.
         retries: Number of repetitions of a failed request.
         max_requests: Maximum number of prompts in one run.
         max_tokens: Maximum tokens of prompts and answers in one run.

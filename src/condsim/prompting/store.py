@@ -84,7 +84,7 @@ class AnswerStore(Closing):
                 "prompt_tokens, new_tokens) values (?, ?, ?, ?, ?, ?, ?)",
                 row,
             )
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OverflowError) as error:
             raise InputError(
                 f"{self._path}: an answer cannot be stored: {error}. Make room and run the same "
                 "command again; earlier answers are stored."
@@ -121,6 +121,8 @@ class AnswerStore(Closing):
 def _answer(
     text: str, probabilities: str | None, prompt_tokens: int | None, new_tokens: int | None
 ) -> Answer:
+    if not isinstance(text, str):
+        raise ValueError("an answer is not a text")
     if probabilities is None:
         return Answer(text, None, prompt_tokens, new_tokens)
     by_number = {float(number): share for number, share in json.loads(probabilities).items()}
