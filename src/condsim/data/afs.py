@@ -15,10 +15,9 @@ import re
 from functools import partial
 from pathlib import Path
 
-from condsim.data.formats import csv_records, delimited_rows, open_bytes
+from condsim.data.files import check_file, never_empty
+from condsim.data.formats import ColumnSelection, csv_records, delimited_rows, open_bytes
 from condsim.data.pairs import GradedColumns, compare_count, load_graded
-from condsim.data.reading import check_file, never_empty
-from condsim.data.row import Wanted
 from condsim.errors import InputError
 from condsim.types import Task
 
@@ -74,7 +73,7 @@ def load_afs(path: Path | str, *, name: str | None = None) -> Task:
     # Not strict: the public readers of the release forgive a stray quote.
     records_of = partial(csv_records, strict=False)
     lines = io.StringIO(_decoded(path), newline="")
-    rows = never_empty(path, delimited_rows(records_of, path, lines, Wanted(AFS_COLUMNS)))
+    rows = never_empty(path, delimited_rows(records_of, path, lines, ColumnSelection(AFS_COLUMNS)))
     task = load_graded(path, columns=AFS_COLUMNS, label_range=_LABEL_RANGE, name=name, rows=rows)
     if path.name in _TOPICS:
         compare_count(str(path), found=len(task), published=_PAIRS)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from condsim.data.reading import iter_rows
+from condsim.data.files import iter_rows
 from condsim.errors import InputError, MissingExtraError
 
 AB = ("a", "b")
@@ -97,7 +97,7 @@ def test_iter_rows_large_file_memory_bounded(write, name, row):
 
 
 def test_iter_rows_missing_file_refused_at_call(tmp_path):
-    with pytest.raises(InputError, match=r"nothing\.csv: no such file\. Check"):
+    with pytest.raises(InputError, match=r"nothing\.csv: no such file"):
         iter_rows(tmp_path / "nothing.csv", columns=AB)
 
 
@@ -107,7 +107,7 @@ def test_iter_rows_folder_refused_at_call(tmp_path):
 
 
 def test_iter_rows_unknown_suffix_lists_accepted(write):
-    rule = r"must be one of \.csv, \.tsv, \.jsonl, \.ndjson, \.parquet\. Got '\.xlsx' instead"
+    rule = r"one of \.csv, \.tsv, \.jsonl, \.ndjson, \.parquet, got '\.xlsx'"
     with pytest.raises(InputError, match=rule):
         iter_rows(write("x.xlsx", "a,b\n"), columns=AB)
 
@@ -133,7 +133,7 @@ def test_iter_rows_unreadable_file_refused(write, monkeypatch):
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
 def test_iter_rows_no_bytes_refused_at_call(write, suffix):
-    with pytest.raises(InputError, match=r"is empty \(0 bytes\)\. At least one row"):
+    with pytest.raises(InputError, match=r"is empty \(0 bytes\)"):
         iter_rows(write(f"x.{suffix}", ""), columns=AB)
 
 
@@ -175,18 +175,15 @@ def test_iter_rows_missing_column_lists_found_and_near(write):
 
 def test_iter_rows_missing_column_wanted_ones_not_near(write):
     path = write("x.csv", "sentence2,x\n1,2\n")
-    with pytest.raises(InputError, match=r"'sentence1' is missing.*Rename yours, or add it to the"):
+    with pytest.raises(InputError, match=r"'sentence1' is missing; found 'sentence2', 'x'\.$"):
         rows_of(path, ("sentence1", "sentence2"))
-    path = write("x.csv", "sentence2\n1\n")
-    with pytest.raises(InputError, match=r"found 'sentence2'\. Add them to the file"):
-        rows_of(path, ("sentence2", "a", "b"))
 
 
 @pytest.mark.parametrize(
     ("header", "hint"),
     [
-        ("left,right,aspect", r"found 'left', 'right', 'aspect'\. Rename your columns to these\."),
-        ("Sentence1,sentence2,CONDITION", r"case-sensitive: rename 'Sentence1' to 'sentence1', "),
+        ("left,right,aspect", r"found 'left', 'right', 'aspect'\.$"),
+        ("Sentence1,sentence2,CONDITION", r"Rename 'Sentence1' to 'sentence1', "),
         ("sentence,x,y", r"are missing; .* Rename 'sentence' to 'sentence1'\."),
     ],
 )
@@ -218,7 +215,7 @@ def test_iter_rows_unnamed_columns_tolerated(write):
 
 def test_iter_rows_json_missing_column_names_row(write):
     path = write("x.jsonl", '{"a": 1, "b": 2}\n\n{"a": 1, "B": 2}\n')
-    with pytest.raises(InputError, match=r"row 2 \(line 3\): column 'b' .*rename 'B' to 'b'"):
+    with pytest.raises(InputError, match=r"row 2 \(line 3\): column 'b' .*Rename 'B' to 'b'"):
         rows_of(path)
 
 
@@ -229,7 +226,7 @@ def test_iter_rows_json_missing_column_names_row(write):
 def test_iter_rows_broken_utf8_names_line_and_byte(write, name):
     first = {"x.csv": b"a,b\n", "x.tsv": b"a\tb\n", "x.jsonl": b'{"a": 1, "b": 2}\n'}[name]
     place = rf"line 2, byte {len(first) + 1} of the file: not valid UTF-8 \(0xff, "
-    with pytest.raises(InputError, match=place + r".*Save the file as UTF-8"):
+    with pytest.raises(InputError, match=place):
         rows_of(write(name, first + b"x\xff,y\n"))
 
 
@@ -237,12 +234,12 @@ def test_iter_rows_broken_utf8_names_line_and_byte(write, name):
     ("content", "message"),
     [
         (b"a,b\n1,\xc3", r"line 2, byte 6 of the file: not valid UTF-8"),
-        ("a,b\n1,“é”\n".encode("cp1252"), r"not valid UTF-8 .* 'iconv -f cp1252 -t utf-8'"),
+        ("a,b\n1,“é”\n".encode("cp1252"), r"not valid UTF-8 .*'iconv -f cp1252 -t utf-8'"),
         ("a,b\n1,2\n".encode("utf-16"), r"line 1, byte 0 of the file: not valid UTF-8"),
         ("a,b\né,1\x002\n", r"line 2, byte 8 of the file: NUL byte"),
         (
             gzip.compress(b"a,b\n1,2\n", mtime=0),
-            r"x\.csv: is packed by gzip\. Let its name end in \.gz",
+            r"x\.csv: is packed by gzip",
         ),
     ],
 )
@@ -265,7 +262,7 @@ def test_iter_rows_read_error_names_the_line(write, monkeypatch):
 
 
 def test_iter_rows_endless_line_refused(write, monkeypatch):
-    monkeypatch.setattr("condsim.data.formats._LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr("condsim.data.formats.MAX_LINE_BYTES", 1 << 20)
     with pytest.raises(InputError, match=r"line 2: is longer than 1 MiB"):
         rows_of(write("x.tsv", b"a\tb\n" + b"x" * (1 << 20) + b"x"))
 
@@ -277,7 +274,7 @@ def test_iter_rows_endless_line_refused(write, monkeypatch):
 @pytest.mark.parametrize(("line", "fields"), [("1", 1), ("1,2,3", 3)])
 def test_iter_rows_wrong_number_of_fields_named(write, name, line, fields):
     text = f"a,b\n\n1,2\n{line}\n".replace(",", "," if name == "x.csv" else "\t")
-    rule = rf"row 2 \(line 4\): must have 2 fields as the header has, got {fields}\. Either"
+    rule = rf"row 2 \(line 4\): must have 2 fields as the header has, got {fields}\."
     with pytest.raises(InputError, match=rule):
         rows_of(write(name, text))
 
@@ -286,15 +283,15 @@ def test_iter_rows_wrong_number_of_fields_named(write, name, line, fields):
     ("content", "message"),
     [
         ('a,b\n"1\n\n2",2\nx\n', r"row 2 \(line 5\)"),
-        ('a,b\n1,2\n"3,4\n5,6\n', r"row 2 \(line 3\): a quoted cell must be closed, and is still"),
-        ('"a,b\n1,2\n', r"header \(line 1\): a quoted cell must be closed"),
+        ('a,b\n1,2\n"3,4\n5,6\n', r"row 2 \(line 3\): not valid CSV \(unexpected end"),
+        ('"a,b\n1,2\n', r"header \(line 1\): not valid CSV \(unexpected end"),
         (
             'a,b\n"1,2\n' + "some text,more text\n" * 10_000,
-            r"row 1 \(line 2\).*is still open after 128 KiB",
+            r"row 1 \(line 2\).*has at most 128 KiB",
         ),
-        (f'a,b\n1,"{"x" * (1 << 18)}"\n', r"row 1 \(line 2\): a cell must have at most 128 KiB"),
-        ('a,b\n"1" x,2\n', r"row 1 \(line 2\): a closing quote must be followed"),
-        ("a,b\r1,2\r", r"header \(line 1\): .* Lines must end with LF or CRLF"),
+        (f'a,b\n1,"{"x" * (1 << 18)}"\n', r"row 1 \(line 2\).*has at most 128 KiB"),
+        ('a,b\n"1" x,2\n', r"row 1 \(line 2\): not valid CSV .*expected after"),
+        ("a,b\r1,2\r", r"header \(line 1\): .*end lines with LF or CRLF"),
     ],
     ids=["after long cell", "open", "open header", "open early", "long", "text after", "CR"],
 )
@@ -312,7 +309,7 @@ def test_iter_rows_broken_csv_names_the_row(write, content, message):
     ],
 )
 def test_iter_rows_invalid_json_names_row(write, line, fault):
-    rule = rf"row 2 \(line 2\): not valid JSON \(.*{fault}.*Each line must be one whole object"
+    rule = rf"row 2 \(line 2\): not valid JSON \(.*{fault}.*Each line must be one object"
     with pytest.raises(InputError, match=rule):
         rows_of(write("x.jsonl", f'{{"a": 1, "b": 2}}\n{line}\n'))
 
@@ -332,7 +329,7 @@ def test_iter_rows_json_nested_value_refused(write, value):
 
 @pytest.mark.parametrize("value", [r"x\ud800", r"x\u0000"])
 def test_iter_rows_json_impossible_text_refused(write, value):
-    with pytest.raises(InputError, match=r"column 'b': holds a NUL or half of a surrogate pair"):
+    with pytest.raises(InputError, match=r"column 'b': contains a NUL or half of a surrogate pair"):
         rows_of(write("x.jsonl", f'{{"a": 1, "b": "{value}"}}\n'))
 
 
@@ -356,7 +353,7 @@ def test_iter_rows_parquet_nested_value_refused(tmp_path):
 def test_iter_rows_parquet_damaged_refused(tmp_path, write):
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"a": ["x"], "b": [1]}), path)
-    with pytest.raises(InputError, match="not a whole Parquet file"):
+    with pytest.raises(InputError, match="not a complete Parquet file"):
         rows_of(write("y.parquet", path.read_bytes()[:-20]))
 
 

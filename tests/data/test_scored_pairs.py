@@ -77,5 +77,5 @@ def test_load_scored_pairs_missing_column_is_named(write):
 
 @pytest.mark.parametrize("content", [b"", b"\x1f\x8b", gzip.compress(b"a" * 9000, mtime=0)[:-20]])
 def test_load_scored_pairs_damaged_gzip_is_one_line(write, content):
-    with pytest.raises(InputError, match=r"is empty|not a whole gzip file|has no rows"):
+    with pytest.raises(InputError, match=r"is empty|not a complete gzip file|has no rows"):
         load_scored_pairs(write("x.csv.gz", content))

@@ -66,10 +66,10 @@ def test_load_task_no_file_or_folder_refused(tmp_path):
 
 def test_load_task_pipe_refused_before_it_is_read(tmp_path):
     os.mkfifo(tmp_path / "p.csv")
-    with pytest.raises(InputError, match="is no regular file, and is read twice"):
+    with pytest.raises(InputError, match="is not a regular file, and is read twice"):
         load_task(tmp_path / "p.csv")
 
 
 def test_load_task_dash_says_what_reads_standard_input():
-    with pytest.raises(InputError, match="only 'condsim score --file -' reads standard input"):
+    with pytest.raises(InputError, match="Only 'condsim score --file -' reads standard input"):
         load_task("-")
