@@ -25,12 +25,12 @@ def test_load_applicability_labels_tell_whether_it_applies(tmp_path):
 @pytest.mark.parametrize("label", ["", "0", "6", "yes", "nan"])
 def test_load_applicability_other_label_refused_with_place(tmp_path, label):
     path = write(tmp_path / "a.csv", f"x,y,c,-1\nx,y,d,{label}\n")
-    with pytest.raises(InputError, match=r"row 2 \(line 3\), column 'label'.*Write -1 where"):
+    with pytest.raises(InputError, match=r"row 2 \(line 3\), column 'label'"):
         load_applicability(path)
 
 
 def test_load_applicability_one_kind_refused_unless_allowed(tmp_path):
     path = write(tmp_path / "a.csv", "x,y,c,3\nx,y,d,4\n")
-    with pytest.raises(InputError, match="Got 2 and 0; 'condsim build weak --absent'"):
+    with pytest.raises(InputError, match=r"got 2 and 0\. 'condsim build weak --absent'"):
         load_applicability(path)
     assert len(load_applicability(path, require_both=False)) == 2

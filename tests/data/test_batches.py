@@ -41,7 +41,9 @@ def test_open_writer_csv_column_of_same_name_renamed(write, tmp_path):
 
 
 def test_open_writer_tsv_white_space_becomes_one_space(write, tmp_path):
-    copy_with_scores(write("x.jsonl", '{"text": "a\\tdog\\nruns", "b": true}\n'), tmp_path / "y.tsv")
+    copy_with_scores(
+        write("x.jsonl", '{"text": "a\\tdog\\nruns", "b": true}\n'), tmp_path / "y.tsv"
+    )
     assert (tmp_path / "y.tsv").read_text() == "text\tb\tscore\na dog runs\ttrue\t0.1\n"
 
 

@@ -77,7 +77,7 @@ def test_load_csts_unlabelled_count_always_logged(write_csts, caplog, rows, coun
 
 
 def test_load_csts_labels_required_refused_without(write_csts):
-    with pytest.raises(InputError, match=r"none of the 1 rows has one\. Give a file"):
+    with pytest.raises(InputError, match=r"none of 1 has one"):
         load_csts(write_csts("A,B,C,-1\n"), require_labels=True)
 
 

@@ -49,16 +49,15 @@ def test_parse_hub_name_forms(text, name, title):
 
 @pytest.mark.parametrize("text", ["hub:mteb/sts12-sts", "hub:x@1", "hub:", "hub:a/b@1#"])
 def test_parse_hub_name_without_revision_refused(text):
-    with pytest.raises(InputError, match="is named hub:owner/name@revision"):
+    with pytest.raises(InputError, match="expected hub:owner/name@revision"):
         load_task(text)
 
 
-def test_load_task_hub_known_set_has_its_scale_and_count(hub, caplog):
+def test_load_task_hub_scale_of_the_scores_detected(hub):
     hub.rows = [PAIR | {"score": 0.5, "year": None}, PAIR | {"score": 4.0}]
     task = load_task("hub:mteb/sts12-sts@1f2e")
     assert hub.asked == [("mteb/sts12-sts", None, "test", "1f2e")]
     assert (task.name, task.label_range, task.labels.tolist()) == ("sts12-sts", (0, 5), [0.5, 4])
-    assert "sts12-sts: has 2 rows, and 3108 are published" in caplog.text
     assert task.revision == load_task("hub:mteb/sts12-sts@main").revision  # of the rows
 
 
@@ -67,13 +66,13 @@ def test_load_task_hub_other_set_told_by_its_columns(hub):
     task = load_task("hub:some/csts@main#validation", require_labels=True)
     assert (task.name, task.conditions) == ("csts-validation", ("the animal",))
     hub.rows = [PAIR | {"score": 1.5}]
-    with pytest.raises(InputError, match=r"row 1 \(line 1\), column 'score': must be .* 0 to 1"):
-        load_task("hub:some/pairs@main")
+    assert load_task("hub:some/pairs@main").label_range == (0, 5)
+    assert load_task("hub:mteb/sickr-sts@main").label_range == (1, 5)
 
 
 def test_load_task_hub_split_without_labels_says_so(hub):
     hub.rows = [PAIR | {"label": -1.0}]
-    with pytest.raises(InputError, match="or the split has no labels"):
+    with pytest.raises(InputError, match="column 'score': must be a number from 0 to 1"):
         load_task("hub:nyu-mll/glue/stsb@main")
 
 
@@ -83,9 +82,7 @@ def test_load_task_hub_split_without_labels_says_so(hub):
 )
 def test_load_task_hub_out_of_reach_is_one_line(hub, error):
     hub.error = error
-    with pytest.raises(
-        InputError, match=r"cannot be had from the Hub \(.+\)\. Check the"
-    ) as caught:
+    with pytest.raises(InputError, match=r"cannot be downloaded \(.+\)\.") as caught:
         load_task("hub:mteb/sts12-sts@main")
     assert "\n" not in str(caught.value)
 

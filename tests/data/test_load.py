@@ -40,7 +40,7 @@ def test_load_task_stsb_bad_later_line_told_as_stsb(write):
 
 
 def test_load_task_labels_required_of_csts(write):
-    with pytest.raises(InputError, match="none of the 1 rows has one"):
+    with pytest.raises(InputError, match="none of 1 has one"):
         load_task(write("x.csv", HEADER + "A,B,C,-1\n"), require_labels=True)
 
 

@@ -76,7 +76,7 @@ def test_load_nli_bad_text_is_one_line(write, text, message):
 
 
 def test_load_task_nli_says_what_it_is_for(write):
-    with pytest.raises(InputError, match=r"holds classes of NLI.*objective 'softmax'"):
+    with pytest.raises(InputError, match=r"contains classes of NLI.*objective 'softmax'"):
         load_task(write("x.tsv", HEADER + ROWS))
 
 

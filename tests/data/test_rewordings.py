@@ -34,7 +34,7 @@ def test_load_rewordings_groups_rows_wherever_they_are(tmp_path):
     [
         (
             "x,y,g,c1\nx,y,g,c1\n",
-            r"row 2 \(line 3\), column 'condition'.*once, got 'c1', which row",
+            r"row 2 \(line 3\), column 'condition'.*once, got 'c1' again",
         ),
         ("x,y,g,c1\nx,y,g,c2\nx,y,h,c3\n", r"row 3 \(line 4\).*two or more wordings.*1 of 'h'"),
         ("x,y,,c1\n", r"row 1 \(line 2\), column 'condition_group': must not be empty"),

@@ -85,7 +85,7 @@ def test_to_dict_is_json(write_csts):
 
 
 def test_describe_top_negative_refused(write_csts):
-    with pytest.raises(InputError, match=r"'top' parameter must be 0 or more\. Got -1"):
+    with pytest.raises(InputError, match=r"'top' must be 0 or more; got -1"):
         describe(load_csts(write_csts(ROWS)), top=-1)
 
 

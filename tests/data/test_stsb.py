@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from condsim.data.load import load_task
-from condsim.data.stsb import load_stsb
+from condsim.data.pairs import load_stsb
 from condsim.errors import InputError
 
 LINE = "main-captions\tMSRvid\t2012test\t0001\t3.800\tA dog runs.\tA cat runs.\n"
@@ -55,7 +55,7 @@ def test_load_stsb_revision_is_hash_of_file_and_name_used(write):
 
 @pytest.mark.parametrize("score", ["5.01", "-0.1", "nan", "inf", "", "high", "1,5"])
 def test_load_stsb_score_bad_names_place(write, score):
-    rule = r"x\.csv, line 2, column 'score' .*: must be a number from 0 to 5, got "
+    rule = r"x\.csv, line 2, column 'score': must be a number from 0 to 5, got "
     with pytest.raises(InputError, match=rule + repr(score)):
         load_stsb(write("x.csv", LINE + line(score=score)))
 
@@ -68,7 +68,7 @@ def test_load_stsb_sentence_empty_names_place(write, column):
 
 
 def test_load_stsb_too_few_fields_names_line(write):
-    rule = r"x\.csv, line 2: must have 7 fields or more, .*sentence1, sentence2\), got 6"
+    rule = r"x\.csv, line 2: must have at least 7 tab separated .*sentence1, sentence2\), got 6"
     with pytest.raises(InputError, match=rule):
         load_stsb(write("x.csv", LINE + LINE.rpartition("\t")[0]))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from condsim.data.load import load_task
-from condsim.data.triplets import Triplets, load_triplets, write_triplets
+from condsim.data.triplets import Triplets, load_triplets
 from condsim.errors import InputError
 from condsim.evaluation.metrics import triplet_wins
 
@@ -35,7 +35,7 @@ def test_load_triplets_equal_texts_dropped_and_counted(write, caplog):
     ("text", "message"),
     [
         (HEADER + "A\t\tC\n", r"row 1 \(line 2\), column 'positive': must not be empty"),
-        (HEADER + "A\tA\tC\n", "two of the three texts are equal"),
+        (HEADER + "A\tA\tC\n", "needs three different texts"),
         ("anchor\tpositive\nA\tB\n", "column 'negative' is missing"),
     ],
 )
@@ -45,7 +45,7 @@ def test_load_triplets_bad_text_is_one_line(write, text, message):
 
 
 def test_load_task_triplets_says_what_they_are_for(write):
-    with pytest.raises(InputError, match=r"holds triplets.*objective 'triplet'"):
+    with pytest.raises(InputError, match=r"contains triplets.*objective 'triplet'"):
         load_task(write("x.tsv", HEADER + "A\tB\tC\n"))
 
 
@@ -60,18 +60,3 @@ def test_triplet_wins_hand_worked_equals():
     # right, wrong, equal (wrong), right
     scores = np.array([0.9, 0.1, 0.5, -0.2, 0.8, 0.2, 0.5, -0.3], np.float32)
     assert triplet_wins(scores).tolist() == [1, 0, 0, 1]
-
-
-def test_write_triplets_then_load_gives_equal(tmp_path):
-    triplets = Triplets("x", "0", ('A "q"', "D"), ("B\t b", "E"), ("C", "F\n"))
-    write_triplets(triplets, tmp_path / "x.tsv")
-    read = load_triplets(tmp_path / "x.tsv")
-    assert read.anchors == ('A "q"', "D")
-    assert (read.positives, read.negatives) == (("B b", "E"), ("C", "F"))
-    with pytest.raises(InputError, match=r"written as \.tsv"):
-        write_triplets(triplets, tmp_path / "x.csv")
-
-
-def test_load_triplets_released_test_file_count_warned(write, caplog):
-    load_triplets(write("test.csv", "Sentence1,Sentence2,Sentence3\nA,B,C\nA,A,C\n"))
-    assert "test.csv: has 2 rows, and 222957 are published" in caplog.text

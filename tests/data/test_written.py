@@ -55,7 +55,7 @@ def test_write_written_read_back_same(write, tmp_path):
     [
         ("d ||| A ||| B", "line 1: must have 4 parts separated by .* got 3"),
         ("d ||| A ||| ||| c = 1", "the text 2 must not be empty"),
-        ("d ||| A ||| B ||| c = 1 ;", "'condition = label' .* got ''"),
+        ("d ||| A ||| B ||| c = 1 ;", "'condition = label', .* got ''"),
         ("d ||| A ||| B ||| c = d = 1", "'condition = label'"),
         ("d ||| A ||| B ||| c = 6", "condition 'c': the label: must be a number from 1 to 5"),
         ("d ||| A ||| B ||| c = 1 ; c = 2", "got 'c' twice"),

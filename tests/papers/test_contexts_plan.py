@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("sentencex")
 
+from condsim.data.sts import STS_COUNTS
 from papers.columns import TEST_SETS
 from papers.contexts import (
     BLOCK,
@@ -26,7 +27,6 @@ from papers.options import load_gold_set
 
 from condsim.contexts.recipe import load_contexts_recipe
 from condsim.contexts.scoring.equations import PairTerms
-from condsim.data.sts import STS_COUNTS
 from condsim.errors import InputError
 from condsim.types import Task
 from papers import ContextsOptions, Options, load_experiment, names, open_work

@@ -55,9 +55,9 @@ class Row(NamedTuple):
         rule = "have a letter, digit or symbol" if isinstance(value, str) else "be text"
         raise InputError(f"{self.place(column)}: must {rule}, got {short_repr(value)}.")
 
-    def score(self, column: str, *, label_range: tuple[float, float], fix: str = "") -> float:
-        """Return a number within a range; ``fix`` is a sentence for the message otherwise."""
-        return score_of(self.cells[column], self.place(column), label_range=label_range, fix=fix)
+    def score(self, column: str, *, label_range: tuple[float, float]) -> float:
+        """Return a cell that is a number within a range."""
+        return score_of(self.cells[column], self.place(column), label_range=label_range)
 
 
 def location(
@@ -86,24 +86,24 @@ def number_of(value: Cell) -> float | None:
         return None
 
 
-def score_of(value: Cell, where: str, *, label_range: tuple[float, float], fix: str = "") -> float:
+def score_of(value: Cell, where: str, *, label_range: tuple[float, float]) -> float:
     """Convert a cell at the location ``where`` to a number within a range."""
     low, high = label_range
     score = number_of(value)
     if score is None or not low <= score <= high:
         raise InputError(
-            f"{where}: must be a number from {low:g} to {high:g}, got {short_repr(value)}. "
-            f"{label_fix(value, fix, high=high)}".rstrip()
+            f"{where}: must be a number from {low:g} to {high:g}, got {short_repr(value)}."
+            f"{label_hint(value, high=high)}"
         )
     return score
 
 
-def label_fix(value: Cell, fix: str, *, high: float) -> str:
-    """Return ``fix``, or the number to write for a label that only ``condsim adapt`` accepts."""
+def label_hint(value: Cell, *, high: float) -> str:
+    """Name the number to write for a label that only ``condsim adapt`` accepts."""
     if str(value).casefold() not in ("alike", "different"):
-        return fix
+        return ""
     low = 1 if high > 1 else 0
-    return f"Only 'condsim adapt' reads words: write {high:g} for alike and {low} for different."
+    return f" Only 'condsim adapt' reads words: write {high:g} for alike and {low} for different."
 
 
 def checked_cell(row: Row, column: str, value: object) -> Cell:
