@@ -11,7 +11,6 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("sentencex")
 
-from condsim.data.sts import STS_COUNTS
 from papers.columns import TEST_SETS
 from papers.contexts import (
     BLOCK,
@@ -23,6 +22,7 @@ from papers.contexts import (
     stored_blocks,
     write_blocks,
 )
+from papers.data.sts import STS_COUNTS
 from papers.options import load_gold_set
 
 from condsim.contexts.recipe import load_contexts_recipe

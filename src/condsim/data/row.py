@@ -129,7 +129,7 @@ def checked_value(row: Row, column: str, value: object) -> object:
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, RecursionError) as error:
-        rule = "nested less deeply" if isinstance(error, RecursionError) else "a JSON value"
+        rule = "nested less deeply" if isinstance(error, RecursionError) else "a value of JSON"
         raise InputError(
             f"{row.place(column)}: must be {rule}, got a {type(value).__name__}."
         ) from None
