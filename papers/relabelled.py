@@ -22,7 +22,6 @@ CAPTION_LABELS = _DATA / "caption-labels" / "labels.csv"
 
 
 _RANGE = (1.0, 5.0)
-_FIX = "Correct it, or remove the row."
 
 
 def row_key(sentence1: str, sentence2: str, condition: str) -> str:
@@ -39,7 +38,7 @@ def read_labels(path: Path = LABELS) -> dict[str, float]:
     """
     found: dict[str, float] = {}
     for row in iter_rows(path, columns=("key", "label")):
-        found[str(row.cells["key"])] = row.score("label", label_range=_RANGE, fix=_FIX)
+        found[str(row.cells["key"])] = row.score("label", label_range=_RANGE)
     return found
 
 
@@ -75,7 +74,7 @@ def caption_rows(
         if first is None or second is None:
             missing += 1
             continue
-        label = row.score("label", label_range=_RANGE, fix=_FIX)
+        label = row.score("label", label_range=_RANGE)
         yield TrainingRow(first, second, row.text("condition"), label, "gold")
     if missing:
         _LOGGER.info("%s: %d rows without their captions left out", path.name, missing)

@@ -18,7 +18,6 @@ from condsim.loading import load_scorer
 
 _BLOCK = 4096  # rows scored at once
 _COLUMNS = ("sentence1", "sentence2", "condition")
-_FIX = "Correct it, or give -1 to leave the row out."
 _INVALID = -1  # label of C-STS where the condition does not apply
 
 
@@ -52,9 +51,9 @@ def threshold(
     scores, labels = array("f"), array("f")
     rows = iter_rows(labelled, columns=(*_COLUMNS, "label"))
     while block := list(islice(rows, _BLOCK)):
-        found = [row.score("label", label_range=(_INVALID, 5), fix=_FIX) for row in block]
+        found = [row.score("label", label_range=(_INVALID, 5)) for row in block]
         valid = [row for row, label in zip(block, found, strict=True) if label != _INVALID]
-        labels.extend(row.score("label", label_range=(0, 5), fix=_FIX) for row in valid)
+        labels.extend(row.score("label", label_range=(0, 5)) for row in valid)
         sentences1, sentences2, conditions = (
             [row.text(name) for row in valid] for name in _COLUMNS
         )
