@@ -91,9 +91,6 @@ def calibration_error(scores: ArrayLike, gold: ArrayLike, *, bins: int = 10) -> 
         The mean over bins, weighted by their rows, of the absolute difference of the mean label
         and the mean score, in [0, 1]; 0 is perfect. NaN without rows.
 
-    Raises:
-        InputError: If there are no two arrays of one length, or ``bins`` is below 1.
-
     Example:
         >>> calibration_error([0.0, 0.5, 0.5, 1.0], [0.0, 0.0, 1.0, 0.5], bins=2)
         0.125

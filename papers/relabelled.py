@@ -31,11 +31,7 @@ def row_key(sentence1: str, sentence2: str, condition: str) -> str:
 
 
 def read_labels(path: Path = LABELS) -> dict[str, float]:
-    """Reads the labels, 1 to 5, by the key of their row.
-
-    Raises:
-        InputError: If a label is no number from 1 to 5.
-    """
+    """Reads the labels, 1 to 5, by the key of their row."""
     found: dict[str, float] = {}
     for row in iter_rows(path, columns=("key", "label")):
         found[str(row.cells["key"])] = row.score("label", label_range=_RANGE)
@@ -58,9 +54,6 @@ def caption_rows(
         exclude: Captions whose rows are left out.
         path: File with the columns ``first`` and ``second`` (:func:`caption_key`), ``condition``
             and ``label``.
-
-    Raises:
-        InputError: If a label is no number from 1 to 5.
     """
     texts = {
         caption_key(text): text

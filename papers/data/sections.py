@@ -82,10 +82,6 @@ def draw_section_triplets(
 
     Returns:
         The triplets, named after the file with ``-train`` and ``-dev``.
-
-    Raises:
-        InputError: If the file cannot be read, an argument is out of its range, or there are fewer
-            than two documents to draw from.
     """
     path = Path(path)
     if count < 1 or not 0 < dev_share < 1 or not 1 <= min_words <= max_words:

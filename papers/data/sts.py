@@ -93,11 +93,6 @@ def load_sts(path: Path | str, *, gold: Path | str | None = None, name: str | No
 
     Returns:
         The labelled rows in file order, without conditions, with labels from 0 to 5.
-
-    Raises:
-        InputError: See `load_scored_pairs`, with scores from 0 to 5; also if the two files have
-            another number of lines.
-        MissingExtraError: If the file is Parquet and pyarrow is not installed.
     """
     path = Path(path)
     if is_sts_input(path):
@@ -179,11 +174,6 @@ def load_sts_year(folder: Path | str, *, year: int) -> tuple[Task, ...]:
 
     Returns:
         The subsets in the order of SentEval, named such as ``STS12.MSRpar``.
-
-    Raises:
-        InputError: If there is no such folder or year, a subset is missing, or a file breaks a
-            rule of its format.
-        MissingExtraError: If a file is Parquet and pyarrow is not installed.
     """
     folder = Path(folder)
     if not folder.is_dir():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -11,14 +10,14 @@ import numpy as np
 import typer
 
 from condsim.cli.options import Model
-from condsim.data.reading import iter_rows
+from condsim.data.files import read_batches
 from condsim.errors import InputError
 from condsim.evaluation.threshold import find_threshold
 from condsim.loading import load_scorer
 
-_BLOCK = 4096  # rows scored at once
-_COLUMNS = ("sentence1", "sentence2", "condition")
-_INVALID = -1  # label of C-STS where the condition does not apply
+_COLUMNS = ("sentence1", "sentence2", "condition", "label")
+# The label of C-STS where the condition does not apply.
+_INVALID = -1
 
 
 def threshold(
@@ -45,19 +44,21 @@ def threshold(
 
     `condsim threshold yes-no.csv --positive 1`
     """
-    if not 0 < precision < 1:  # also checked below, but only after all rows were scored
-        raise InputError(f"--precision must be above 0 and below 1. Got {precision} instead.")
+    # Also checked with the scores, but that is after all rows were scored.
+    if not 0 < precision < 1:
+        raise InputError(f"--precision must be above 0 and below 1; got {precision}.")
     scorer = load_scorer(model)
     scores, labels = array("f"), array("f")
-    rows = iter_rows(labelled, columns=(*_COLUMNS, "label"))
-    while block := list(islice(rows, _BLOCK)):
-        found = [row.score("label", label_range=(_INVALID, 5)) for row in block]
-        valid = [row for row, label in zip(block, found, strict=True) if label != _INVALID]
-        labels.extend(row.score("label", label_range=(0, 5)) for row in valid)
-        sentences1, sentences2, conditions = (
-            [row.text(name) for row in valid] for name in _COLUMNS
+    for batch in read_batches(labelled, columns=_COLUMNS):
+        batch_labels = [row.score("label", label_range=(_INVALID, 5)) for row in batch.rows]
+        applies = [index for index, label in enumerate(batch_labels) if label != _INVALID]
+        valid = batch.take(applies)
+        labels.extend(row.score("label", label_range=(0, 5)) for row in valid.rows)
+        scores.extend(
+            scorer.score(
+                valid.texts("sentence1"), valid.texts("sentence2"), valid.texts("condition")
+            )
         )
-        scores.extend(scorer.score(sentences1, sentences2, conditions))
     if labels and max(labels) < positive:
         raise InputError(
             f"No label reaches {positive:g} (the highest is {max(labels):g}). Give --positive "
@@ -68,7 +69,8 @@ def threshold(
         np.array(labels, np.float32) >= positive,
         precision=precision,
     )
-    typer.echo(str(np.float32(best.value)))  # the shortest text that reads back the same
+    # The text of a float32 is the shortest one that reads back as the same number.
+    typer.echo(str(np.float32(best.value)))
     typer.echo(
         f"precision {best.precision:.3f} [{best.low:.3f}, {best.high:.3f}], recall "
         f"{best.recall:.3f}: {best.reached:,} of {best.rows:,} rows reach it, and "

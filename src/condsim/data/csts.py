@@ -57,11 +57,6 @@ def iter_csts(path: Path | str, *, labels: bool = True) -> Iterator[CstsRow]:
 
     Yields:
         The rows in file order. The label is None where it is missing, empty, NaN or -1.
-
-    Raises:
-        InputError: If the file cannot be read, a sentence or condition is empty or not text, or a
-            label is neither a number from 1 to 5 nor -1.
-        MissingExtraError: If the file is Parquet and pyarrow is missing.
     """
     optional = ("label",) if labels else ()
     for row in iter_rows(path, columns=_TEXT_COLUMNS, optional=optional):
@@ -127,10 +122,6 @@ def load_applicability(path: Path | str, *, require_both: bool = True) -> Task:
     Returns:
         The rows in file order, with the label 1 where the condition applies (1 to 5 in the file)
         and 0 where it does not (-1); the range of labels is (0, 1).
-
-    Raises:
-        InputError: See `iter_csts`; also if a label or one of the two kinds of rows is missing.
-        MissingExtraError: See `iter_csts`.
     """
     path = Path(path)
     rows = (

@@ -239,9 +239,6 @@ def column_names(path: Path) -> tuple[str, ...]:
     Returns:
         The names in the order of the file (of JSON lines: of its first row). Empty if the file has
         no columns or cannot be read: reading its rows gives the error.
-
-    Raises:
-        MissingExtraError: If the file is Parquet and pyarrow is missing.
     """
     try:
         # A pipe can be read only once.
@@ -268,12 +265,7 @@ def column_names(path: Path) -> tuple[str, ...]:
 
 
 def text_lines(path: Path) -> Iterator[str]:
-    """Stream the lines of a text file, perhaps gzipped, with their ends (LF or CRLF).
-
-    Raises:
-        InputError: If the file is missing, empty or not UTF-8. The call reports a wrong path, the
-            iteration all else.
-    """
+    """Stream the lines of a text file, perhaps gzipped, with their ends (LF or CRLF)."""
     check_file(path)
     return file_lines(path)
 
@@ -338,9 +330,6 @@ def is_table(output: Path) -> bool:
 
     Returns:
         True for ``.csv`` and ``.tsv``, False for ``.jsonl`` and ``.ndjson``.
-
-    Raises:
-        InputError: If it has another suffix.
     """
     suffix = output.suffix.lower()
     if suffix not in _TEXT_SUFFIXES:
@@ -368,11 +357,7 @@ class RecordWriter:
         self._last_columns: tuple[str, ...] = ()
 
     def write(self, records: Batch | Iterable[Record]) -> None:
-        """Write a batch, or plain records, which have the same keys if the file is a table.
-
-        Raises:
-            InputError: If the file is a table and a cell is a list or an object.
-        """
+        """Write a batch, or plain records, which have the same keys if the file is a table."""
         if isinstance(records, Batch):
             if self._suffix in _TABLE_SUFFIXES:
                 records.check_flat()
@@ -486,11 +471,7 @@ def open_writer(output: Path | TextIO) -> Iterator[RecordWriter]:
 
 
 def write_records(path: Path, records: Iterable[Record]) -> int:
-    """Write records to a text file, in a table all with the same keys; return their number.
-
-    Raises:
-        InputError: See `open_writer`.
-    """
+    """Write records to a text file, in a table all with the same keys; return their number."""
     with open_writer(path) as writer:
         writer.write(records)
     return writer.rows

@@ -65,11 +65,7 @@ class HubName(NamedTuple):
 
 
 def parse_hub_name(text: str) -> HubName | None:
-    """Parse the name of a data set of the Hub; None if the text does not begin with ``hub:``.
-
-    Raises:
-        InputError: If it does, and the rest is malformed.
-    """
+    """Parse the name of a data set of the Hub; None if the text does not begin with ``hub:``."""
     if not text.startswith(_HUB_PREFIX):
         return None
     match = _HUB_NAME.fullmatch(text)
@@ -181,10 +177,6 @@ def iter_conditional(path: Path | str, *, labels: bool = True) -> Iterator[CstsR
 
     Returns:
         Iterator over the rows in file order.
-
-    Raises:
-        InputError: See `iter_csts` and `iter_written`.
-        MissingExtraError: See `iter_csts`.
     """
     if not is_written(Path(path)):
         return iter_csts(path, labels=labels)

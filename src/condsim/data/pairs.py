@@ -155,11 +155,6 @@ def load_pairs(
 
     Returns:
         The rows in file order, without conditions, all labelled.
-
-    Raises:
-        InputError: If the file cannot be read or has no rows, a column is missing, a sentence is
-            empty or not text, or a score is not a number in the range.
-        MissingExtraError: If the file is Parquet and pyarrow is missing.
     """
     path = Path(path)
     rows = iter_rows(path, columns=columns, txt_as_tsv=txt_as_tsv)
@@ -220,10 +215,6 @@ def load_stsb(path: Path | str, *, name: str | None = None) -> Task:
 
     Returns:
         The rows in file order, without conditions, each with a label from 0 to 5.
-
-    Raises:
-        InputError: If the file cannot be read or has no rows, a line has fewer than 7 fields, a
-            score is not a number from 0 to 5, or a sentence is empty.
     """
     path = Path(path)
     rows = (_stsb_row(path, *record) for record in tsv_records(path, text_lines(path)))

@@ -86,11 +86,6 @@ def iter_written(path: Path | str) -> Iterator[WrittenPair]:
 
     Yields:
         The pairs in file order.
-
-    Raises:
-        InputError: If the file cannot be read or has no pairs, a line is malformed, a text or a
-            condition is empty, a pair has a condition twice, or a label is not a number from 1
-            to 5.
     """
     path = Path(path)
     is_empty = True
@@ -146,11 +141,7 @@ def load_written(
 
 
 def write_written(pairs: Iterable[WrittenPair], path: Path) -> None:
-    """Write pairs in the written form, in one step; `iter_written` reads them back.
-
-    Raises:
-        InputError: If the file cannot be written.
-    """
+    """Write pairs in the written form, in one step; `iter_written` reads them back."""
     lines = []
     for pair in pairs:
         labels = [f"{condition} = {label:g}" for condition, label in pair.labels.items()]

@@ -22,9 +22,6 @@ def pearson(x: ArrayLike, y: ArrayLike) -> float:
     Returns:
         The correlation in [-1, 1]; NaN if x or y is constant or n < 2.
 
-    Raises:
-        InputError: If the two are not one-dimensional, of one length and finite.
-
     Example:
         >>> round(pearson([1, 2, 3], [1, 2, 4]), 4)
         0.982

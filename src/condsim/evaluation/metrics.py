@@ -75,9 +75,6 @@ def auroc(
 
     Returns:
         The area, 0 to 1 (0.5 is chance), and its 95 % interval.
-
-    Raises:
-        InputError: If all rows are of one kind or ``resamples`` is below 1.
     """
     if positive.all() or not positive.any():
         raise InputError(

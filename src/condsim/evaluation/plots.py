@@ -35,10 +35,6 @@ def score_histogram(scores: Mapping[str, FloatArray], path: Path) -> None:
     Args:
         scores: Scores in [0, 1] by the name of their model, ``(n,)`` each.
         path: The PNG file to write.
-
-    Raises:
-        InputError: If there is no model, or the file cannot be written there.
-        MissingExtraError: If matplotlib is missing.
     """
     figure = _new_figure(scores, width=6.4, height=1.9 * len(scores) + 0.5)
     panels = figure.subplots(len(scores), 1, sharex=True, squeeze=False)[:, 0]
@@ -66,11 +62,6 @@ def predicted_against_gold(scores: Mapping[str, FloatArray], task: Task, path: P
             right.
         task: The rows.
         path: The PNG file to write.
-
-    Raises:
-        InputError: If there is no model, the file cannot be written there, or the scores are not
-            finite.
-        MissingExtraError: If matplotlib is missing.
     """
     figure = _new_figure(scores, width=4.6 * len(scores) + 0.4, height=4.8)
     pairing = pair_rows(task)

@@ -97,9 +97,6 @@ def mark_trained(sets: Sequence[SuiteSet], names: Sequence[str]) -> tuple[SuiteS
 
     Returns:
         All data sets, those trained on first.
-
-    Raises:
-        InputError: If there is no data set of that name.
     """
     keys = [suite_set.key for suite_set in sets]
     for name in names:
