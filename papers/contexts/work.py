@@ -26,8 +26,7 @@ from condsim.evaluation.evaluate import Scores, evaluate
 from condsim.evaluation.report import Report
 from condsim.io import replacing, write_text
 from condsim.loading import load_scorer
-from condsim.model.baselines import WordOverlapScorer
-from condsim.model.tfidf import TfIdfCosineScorer
+from condsim.model.baselines import TfIdfCosineScorer, WordOverlapScorer
 from condsim.types import FloatArray, Scorer
 from papers.catalogue import Experiment
 from papers.columns import TEST_SETS

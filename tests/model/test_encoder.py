@@ -183,7 +183,7 @@ def test_with_precision_kept_vectors_are_its_own(tiny_backbone, monkeypatch):
     encoder = build_bi_encoder(str(tiny_backbone)).to("cpu").eval()
     expected = EncoderScorer(encoder, name="some").with_precision("bfloat16").encode(TEXTS)
     scorer = EncoderScorer(encoder, name="some")
-    scorer.keep_vectors(100)
+    scorer.set_cache_size(100)
     full = scorer.encode(TEXTS)
     halved = scorer.with_precision("bfloat16")
     np.testing.assert_array_equal(halved.encode(TEXTS), expected)

@@ -13,7 +13,7 @@ from condsim.errors import InputError, MissingExtraError, ModelError
 from condsim.loading import load_scorer, named_scorer, open_scorer
 from condsim.model.calibration import UNCALIBRATED, Calibration
 from condsim.model.onnx import OnnxScorer
-from condsim.model.settings import DEFAULT_FOLDER, Settings, revision_of
+from condsim.model.settings import DEFAULT_FOLDER, ModelSettings, revision_of
 from condsim.model.torch import CrossEncoderScorer, EncoderScorer
 
 CALIBRATION = Calibration((-1.0, 0.5, 1.0), (0.0, 0.2, 1.0))
@@ -58,7 +58,7 @@ def test_load_tri_encoder(tiny_backbone, tmp_path, settled):
 
     build_tri_encoder(str(tiny_backbone)).save_pretrained(str(tmp_path))
     if settled:
-        Settings(kind="tri-encoder", name="tri", order="condition-first").save(tmp_path)
+        ModelSettings(kind="tri-encoder", name="tri", order="condition-first").save(tmp_path)
     scorer = load_scorer(tmp_path)
     assert isinstance(scorer, EncoderScorer)
     assert scorer.score([ROW[0]], [ROW[1]], [ROW[2]]).shape == (1,)
@@ -71,7 +71,7 @@ def test_load_cross_encoder(tiny_backbone, tmp_path, settled):
 
     build_cross_encoder(str(tiny_backbone)).save_pretrained(str(tmp_path))
     if settled:
-        Settings(
+        ModelSettings(
             kind="cross-encoder", name="cross", order="sentence-first", calibration=CALIBRATION
         ).save(tmp_path)
     scorer = load_scorer(tmp_path)
@@ -100,7 +100,7 @@ def test_load_folder_without_model_refused(tmp_path):
 
 
 def test_load_folder_with_settings_alone_refused(tmp_path):
-    Settings(kind="bi-encoder", name="x", order="condition-first").save(tmp_path)
+    ModelSettings(kind="bi-encoder", name="x", order="condition-first").save(tmp_path)
     with pytest.raises(ModelError, match="no weights"):
         load_scorer(tmp_path)
 

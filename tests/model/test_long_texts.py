@@ -7,10 +7,10 @@ import pytest
 
 from condsim.errors import InputError
 from condsim.model import embedding as embedding_module
+from condsim.model.chunking import collect_truncations, record_truncation
 from condsim.model.onnx import OnnxScorer
 from condsim.model.settings import DEFAULT_FOLDER
 from condsim.model.torch import EncoderScorer
-from condsim.model.truncation import count_cut, one_warning
 
 # 6 tokens each for the tiny tokenizer, full stop included.
 SENTENCES = ["the dog runs in the.", "a red cat on a.", "the man throws a ball."]
@@ -36,12 +36,12 @@ def tokens_of(scorer, text):
 
 
 def test_pieces_short_text_is_read_whole(tiny):
-    assert tiny.pieces(SENTENCES[0], CONDITION) == [SENTENCES[0]]
-    assert tiny.pieces(SENTENCES[0]) == [SENTENCES[0]]
+    assert tiny.chunks(SENTENCES[0], CONDITION) == [SENTENCES[0]]
+    assert tiny.chunks(SENTENCES[0]) == [SENTENCES[0]]
 
 
 def test_pieces_long_text_splits_at_the_ends_of_sentences(tiny):
-    pieces = tiny.pieces(LONG, CONDITION)
+    pieces = tiny.chunks(LONG, CONDITION)
     # 32 tokens are read, less 3 special ones and 2 or more of the condition.
     assert " ".join(pieces) == LONG
     assert all(piece.endswith(".") for piece in pieces)
@@ -50,20 +50,20 @@ def test_pieces_long_text_splits_at_the_ends_of_sentences(tiny):
 
 
 def test_pieces_without_full_stops_split_at_lines_then_words(tiny):
-    assert tiny.pieces("the dog runs\n" * 12)[0].endswith("runs")
-    pieces = tiny.pieces("dog " * 100)
+    assert tiny.chunks("the dog runs\n" * 12)[0].endswith("runs")
+    pieces = tiny.chunks("dog " * 100)
     assert " ".join(pieces).split() == ["dog"] * 100
 
 
 def test_pieces_one_endless_word_is_split_anywhere(tiny):
-    pieces = tiny.pieces("xyz" * 30, CONDITION)
+    pieces = tiny.chunks("xyz" * 30, CONDITION)
     assert "".join(pieces) == "xyz" * 30
     assert len(pieces) > 1
 
 
 @pytest.mark.parametrize("condition", [None, CONDITION])
 def test_encode_long_text_is_the_mean_of_its_pieces_by_tokens(tiny, condition):
-    pieces = tiny.pieces(LONG, condition)
+    pieces = tiny.chunks(LONG, condition)
     assert len(pieces) > 1
     weights = np.array([tokens_of(tiny, piece) for piece in pieces])
     mean = weights @ tiny.encode(pieces, condition)
@@ -109,17 +109,17 @@ def test_encode_limit_changed_later_is_used(tiny_backbone):
 
     encoder = build_bi_encoder(str(tiny_backbone), max_seq_length=40)
     scorer = EncoderScorer(encoder, name="some")
-    assert len(scorer.pieces("a dog runs. " * 9)) == 1
+    assert len(scorer.chunks("a dog runs. " * 9)) == 1
     encoder.max_seq_length = 20
-    assert len(scorer.pieces("a dog runs. " * 9)) > 1
+    assert len(scorer.chunks("a dog runs. " * 9)) > 1
 
 
 def test_encode_tri_encoder_reads_a_long_text_in_pieces(tiny_backbone, caplog):
     from condsim.model.tri_encoder import build_tri_encoder
 
     scorer = EncoderScorer(build_tri_encoder(str(tiny_backbone), max_seq_length=32), name="tri")
-    assert len(scorer.pieces("a dog runs. " * 5, "the animal " * 5)) == 1  # each is short enough
-    assert len(scorer.pieces(LONG, CONDITION)) > 1
+    assert len(scorer.chunks("a dog runs. " * 5, "the animal " * 5)) == 1  # each is short enough
+    assert len(scorer.chunks(LONG, CONDITION)) > 1
     assert scorer.encode([LONG, "a dog"], CONDITION).shape == (2, 32)
     assert not caplog.records
 
@@ -166,11 +166,11 @@ def test_score_cross_encoder_cuts_with_one_warning(tiny_backbone, caplog):
 
 def test_one_warning_nested_runs_count_together(caplog):
     with caplog.at_level(logging.WARNING, "condsim"):
-        with one_warning():
+        with collect_truncations():
             for _ in range(3):
-                with one_warning():
-                    count_cut("some", 128, 2)
-        count_cut("some", 128, 2)  # outside, where nobody asks
+                with collect_truncations():
+                    record_truncation("some", 128, 2)
+        record_truncation("some", 128, 2)  # outside, where nobody asks
     assert [record.args[1] for record in caplog.records] == [6]
 
 
@@ -178,6 +178,6 @@ def test_bundled_long_text_keeps_what_it_says_at_the_end():
     scorer = OnnxScorer(DEFAULT_FOLDER, threads=1)
     filler = "We had booked two months ahead and came by train in the afternoon. " * 20
     text = f"{filler}A man plays the guitar."
-    assert scorer.pieces(text, "the instrument")[-1].endswith("guitar.")
+    assert scorer.chunks(text, "the instrument")[-1].endswith("guitar.")
     found = scorer.encode([filler, text], "the instrument")
     assert np.abs(found[0] - found[1]).max() > 1e-3

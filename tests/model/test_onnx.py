@@ -9,7 +9,7 @@ import pytest
 from condsim.errors import InputError, ModelError
 from condsim.model import embedding as embedding_module, onnx as module
 from condsim.model.onnx import OnnxScorer
-from condsim.model.settings import DEFAULT_FOLDER, Settings
+from condsim.model.settings import DEFAULT_FOLDER, ModelSettings
 from condsim.types import Scorer
 
 SENTENCES1 = ["a man kicks a ball", "a dog runs on the street", "two birds", "a man kicks a ball"]
@@ -184,7 +184,7 @@ def test_scorer_damaged_file_refused(exported, tmp_path, name, kept):
 
 def test_scorer_other_kind_refused(exported, tmp_path):
     folder = shutil.copytree(exported, tmp_path / "model")
-    Settings(kind="cross-encoder", name="x", order="sentence-first").save(folder)
+    ModelSettings(kind="cross-encoder", name="x", order="sentence-first").save(folder)
     with pytest.raises(ModelError, match="must be a bi-encoder"):
         OnnxScorer(folder)
 
@@ -237,14 +237,14 @@ def test_kept_vectors_are_not_encoded_again(exported, monkeypatch):
     )
     scorer = OnnxScorer(exported, threads=1)
     plain = scorer.score(["a dog", "a cat"], ["a man", "a man"], "the animal")
-    scorer.keep_vectors(3)
+    scorer.set_cache_size(3)
     scorer.score(["a dog", "a cat"], ["a man", "a man"], "the animal")
     scorer.score(["a cat", "a boat"], ["a man", "a man"], "the animal")  # the cat makes room
     again = scorer.score(["a dog", "a cat"], ["a man", "a man"], "the animal")
     np.testing.assert_allclose(again, plain, atol=1e-6)
     assert runs == [3, 3, 1, 1]  # the dog and the man were kept
-    scorer.keep_vectors(0)
+    scorer.set_cache_size(0)
     scorer.score("a dog", "a cat", "the animal")
     assert runs[4:] == [2]
     with pytest.raises(InputError, match="0 or more"):
-        scorer.keep_vectors(-1)
+        scorer.set_cache_size(-1)

@@ -12,8 +12,7 @@ from condsim.contexts.corpus.preparing import prepare_corpus
 from condsim.errors import InputError, MissingExtraError
 from condsim.evaluation.evaluate import evaluate
 from condsim.model import tfidf as tfidf_cosine
-from condsim.model.baselines import baseline
-from condsim.model.tfidf import TfIdfCosineScorer
+from condsim.model.baselines import TfIdfCosineScorer, baseline
 from condsim.types import Task
 
 FIRST = ["The red lamp is on.", "A wide oak table", "the red lamp", "Größe!"]

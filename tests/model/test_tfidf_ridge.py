@@ -6,7 +6,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
 
 from condsim.errors import InputError
-from condsim.model.tfidf import TfIdfRidge
+from condsim.model.baselines import TfIdfRidge
 
 WORDS = "lamp lamps table chair red green wide narrow oak pine one two".split()
 
@@ -66,7 +66,7 @@ def test_tfidf_ridge_many_documents_are_predicted_in_blocks(monkeypatch):
     model = TfIdfRidge()
     model.fit(map(str.split, train), targets)
     whole = model.predict(map(str.split, train))
-    monkeypatch.setattr("condsim.model.tfidf.BLOCK", 7)
+    monkeypatch.setattr("condsim.model.baselines.BLOCK", 7)
     np.testing.assert_allclose(model.predict(map(str.split, train)), whole)
 
 

@@ -8,7 +8,7 @@ from condsim.errors import InputError, ModelError
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from condsim.model.torch import transformer_scorer  # noqa: E402
+from condsim.model.trained import transformer_scorer  # noqa: E402
 
 TEXTS = ["a dog runs", "two red cats on the street", "a man"]
 

@@ -19,8 +19,7 @@ from torch import Tensor
 from condsim.errors import InputError, ModelError
 from condsim.model.backbone import Fusion, LowRank, Pooling
 from condsim.model.builders import build_bi_encoder
-from condsim.model.stored import load_tri_encoder
-from condsim.model.tri_encoder import TriEncoder, build_tri_encoder, distinct_rows
+from condsim.model.tri_encoder import TriEncoder, build_tri_encoder, distinct_rows, load_tri_encoder
 from condsim.training.losses.weighted import WeightedSumLoss
 
 FUSIONS = get_args(Fusion)

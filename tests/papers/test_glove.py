@@ -4,9 +4,9 @@ import gzip
 
 import numpy as np
 import pytest
+from papers.baselines import GloveScorer, read_vectors
 
 from condsim.errors import InputError
-from condsim.model.pretrained import GloveScorer, read_vectors
 
 FILE = "dog 1 0 0\ncat 0.6 0.8 0\nruns 0 0 1\n. . 5 5 5\n"
 
