@@ -157,10 +157,8 @@ class TfIdfRidge:
     tests compare both. `condsim evaluate` needs it where scikit-learn is not installed.
     """
 
-    ALPHA = 8.0
-    MAX_FEATURES = 100_000
-
-    def __init__(self) -> None:
+    def __init__(self, *, alpha: float = 8.0, max_features: int = 100_000) -> None:
+        self._alpha, self._max_features = alpha, max_features
         self._vocabulary: dict[str, int] = {}
         self._idf = np.zeros(0)  # (d,)
         self._coefficients = np.zeros(0)  # (d,)
@@ -171,7 +169,7 @@ class TfIdfRidge:
         if not targets.size:
             raise InputError("A baseline must be fitted on at least one row with a label.")
         documents = list(documents)
-        frequent = Counter(chain.from_iterable(documents)).most_common(self.MAX_FEATURES)
+        frequent = Counter(chain.from_iterable(documents)).most_common(self._max_features)
         self._vocabulary = {term: column for column, (term, _) in enumerate(frequent)}
         columns = _Matrix.count(documents, self._vocabulary).columns
         frequency = np.bincount(columns, minlength=len(self._vocabulary))
@@ -179,7 +177,7 @@ class TfIdfRidge:
         features = self._features(documents)
         means = features.transposed_times(np.full(targets.size, 1 / targets.size))  # (d,)
         centred = targets - targets.mean()
-        self._coefficients = _solve_ridge(features, means, centred, alpha=self.ALPHA)
+        self._coefficients = _solve_ridge(features, means, centred, alpha=self._alpha)
         self._intercept = float(targets.mean()) - _inner(means, self._coefficients)
 
     def predict(self, documents: Iterable[list[str]]) -> Float64Array:
@@ -277,9 +275,9 @@ class _RidgeScorer(ABC):
 
     name: str
 
-    def __init__(self) -> None:
+    def __init__(self, *, alpha: float = 8.0) -> None:
         self.fitted_on: str | None = None
-        self._ridge = TfIdfRidge()
+        self._ridge = TfIdfRidge(alpha=alpha)
 
     @staticmethod
     @abstractmethod

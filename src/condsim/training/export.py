@@ -305,5 +305,5 @@ def _card(settings: ModelSettings) -> str:
     }
     facts = "\n".join(f"| {name} | {value} |" for name, value in shown.items())
     first, second = card_texts(settings.order)
-    card = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
+    card = Path(__file__).with_name("export_card.md").read_text(encoding="utf-8")
     return card.format(settings=settings, facts=facts, first=first, second=second)
