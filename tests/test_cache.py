@@ -60,11 +60,11 @@ def test_kept_scores_line_that_was_cut_off_does_not_count(tmp_path):
 def test_kept_scores_that_cannot_be_written_are_warned_of_once(tmp_path, caplog):
     (tmp_path / "scored").write_text("a file where the folder would be")
     kept = ScoreCache(tmp_path / "scored", "c0")
-    with caplog.at_level(logging.WARNING, logger="condsim.contexts"):
+    with caplog.at_level(logging.WARNING, logger="condsim"):
         kept.add(["a"], ["b"], [0.5])
         kept.add(["b"], ["a"], [0.5])
     (record,) = caplog.records
-    assert "scored: scores cannot be kept there (" in record.getMessage()
+    assert "Cannot cache scores" in record.getMessage()
     assert np.isnan(kept.find(["a"], ["b"])).all()
 
 

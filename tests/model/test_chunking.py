@@ -121,7 +121,7 @@ def test_score_condition_that_leaves_no_room_refused(tiny, tiny_torch, caplog):
     condition = "the animal " * 8
     assert token_count(tiny, condition) == 16
     for scorer in (tiny, tiny_torch):
-        with pytest.raises(InputError, match="at most 15 tokens, .* room .* has 16"):
+        with pytest.raises(InputError, match=r"at most 15 tokens, .* room .* has 16"):
             scorer.score(["a dog", LONG], "a cat", condition)
         assert scorer.score("a dog", "a cat", condition) < 1
         assert scorer.encode(LONG, condition.removesuffix("animal ")).shape == (32,)

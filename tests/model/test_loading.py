@@ -156,7 +156,7 @@ def test_load_hub_out_of_reach_is_asked_once(monkeypatch, model):
     monkeypatch.setattr(huggingface_hub.HfApi, "model_info", no_network)
     monkeypatch.setattr(sentence_transformers, "SentenceTransformer", None)
     monkeypatch.setattr(sentence_transformers, "CrossEncoder", None)
-    with pytest.raises(ModelError, match="^There is no folder 'nope', and the Hub cannot be rea"):
+    with pytest.raises(ModelError, match=r"^There is no folder 'nope', and the Hub cannot be rea"):
         open_scorer(model)
     assert names == ["nope"]
 
@@ -208,7 +208,7 @@ def test_open_scorer_cross_encoder_of_one_output(tiny_backbone, tmp_path):
     scorer = open_scorer(f"cross-encoder:{tmp_path / 'cross-1'}")
     assert isinstance(scorer, CrossEncoderScorer)
     assert scorer.score(["a dog", "a cat"], ["a dog", "a man"]).shape == (2,)
-    with pytest.raises(ModelError, match="must have one output, .* has 3"):
+    with pytest.raises(ModelError, match=r"must have one output, .* has 3"):
         open_scorer(f"cross-encoder:{tmp_path / 'cross-3'}")
     with pytest.raises(ModelError, match="cannot be loaded"):
         open_scorer(f"cross-encoder:{tmp_path / 'none'}")
@@ -282,7 +282,7 @@ def change_json(path, change):
 def test_load_trained_pickle_refused_and_not_run(folder, tmp_path, name):
     (folder / "model.safetensors").unlink()
     (folder / name).write_bytes(pickle.dumps(Evil(tmp_path / "evil")))
-    with pytest.raises(ModelError, match="is a pickle|cannot be loaded"):
+    with pytest.raises(ModelError, match=r"is a pickle|cannot be loaded"):
         load_trained(folder)
     assert not (tmp_path / "evil").exists()
 
@@ -306,7 +306,7 @@ def test_load_trained_damaged_weights_refused(folder, content):
     (folder / "model.safetensors").unlink()
     if content is not None:
         (folder / "model.safetensors").write_bytes(content)
-    with pytest.raises(ModelError, match="bi-encoder .* cannot be loaded"):
+    with pytest.raises(ModelError, match=r"bi-encoder .* cannot be loaded"):
         load_trained(folder)
 
 

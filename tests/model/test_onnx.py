@@ -155,7 +155,7 @@ def test_load_settings_of_another_model_refused(exported, tmp_path):
     folder = shutil.copytree(exported, tmp_path / "model")
     settings = ModelSettings.load(folder)
     replace(settings, dimension=385).save(folder)
-    with pytest.raises(ModelError, match="'dimension' .* 385, and 32"):
+    with pytest.raises(ModelError, match=r"'dimension' .* 385, and 32"):
         OnnxScorer(folder)
     replace(settings, kind="cross-encoder").save(folder)
     with pytest.raises(ModelError, match="must be a bi-encoder"):

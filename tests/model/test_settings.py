@@ -59,30 +59,24 @@ def test_settings_missing_file_refused(tmp_path):
         ModelSettings.load(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["", "{", "\x00", "[" * 99_000])
+@pytest.mark.parametrize("text", ["", "{", "\x00", "[1]", "[" * 99_000])
 def test_settings_no_json_refused(tmp_path, text):
     (tmp_path / FILE_NAME).write_text(text)
-    with pytest.raises(ModelError, match="cannot be read as JSON"):
-        ModelSettings.load(tmp_path)
-
-
-def test_settings_no_object_refused(tmp_path):
-    (tmp_path / FILE_NAME).write_text("[1]")
-    with pytest.raises(ModelError, match="must hold a JSON object"):
+    with pytest.raises(ModelError, match=r"is not valid JSON|must be a JSON object"):
         ModelSettings.load(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format": 2}, "'format' must be 1. Got 2"),
+        ({"format": 2}, "'format' must be 1; got 2"),
         ({"kind": "other"}, "'kind' must be one of bi-encoder"),
         ({"order": None}, "'order' must be one of condition-first"),
-        ({"layout": "new"}, "'layout' must be one of released, pair. Got 'new'"),
+        ({"layout": "new"}, "'layout' must be one of released, pair; got 'new'"),
         ({"inputs": ["both"]}, "'inputs' must be one of both"),
         ({"dimension": 0}, "'dimension' must be a whole number"),
         ({"max_seq_length": "many"}, "'max_seq_length' must be a whole number"),
-        ({"max_seq_length": 10**30}, "'max_seq_length' must be a whole number from 1 to 1000000"),
+        ({"max_seq_length": 10**30}, "'max_seq_length' must be a whole number from 1 to 1,000,000"),
         ({"dimension": True}, "'dimension' must be a whole number"),
         ({"calibration": {"raw": ["0", "1"], "score": [0, 1]}}, "lists of numbers under 'raw'"),
         ({"calibration": {"raw": [0, 10**400], "score": [0, 1]}}, "lists of numbers under 'raw'"),

@@ -36,7 +36,7 @@ def test_read_vectors_gzipped(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("\n\n", "holds no word vectors"),
+        ("\n\n", "contains no word vectors"),
         ("dog 1 2\ncat 1\n", r"line 2: must be a word and the 2 numbers"),
         ("dog 1 2\ncat 1 x\n", r"line 2: the vector of 'cat' must be 2 finite numbers"),
         ("dog 1 2\ncat 1 nan\n", "line 2: the vector of 'cat'"),
