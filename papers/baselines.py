@@ -1,4 +1,4 @@
-"""Baselines on pre-trained vectors, for the papers' tables: averaged GloVe, and BERTScore.
+"""Baselines of the papers' tables: averaged GloVe, BERTScore, and TF-IDF with the idf of a corpus.
 
 "Avg. GloVe embeddings" of Reimers and Gurevych (2019, Table 1), which SSBC (Table 2) takes over:
 the words are those of sentence-transformers' ``WhitespaceTokenizer``, its stop words left out, and
@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,10 +26,15 @@ from condsim.data.reading import text_lines
 from condsim.errors import InputError, ModelError, require
 from condsim.loading import PREFIXES
 from condsim.model.base import check_rows
+from condsim.model.baselines import TfIdfCosineScorer, tokens_of
 from condsim.model.chunking import collect_truncations, record_truncation
 from condsim.model.torch import EncoderScorer
 from condsim.types import FloatArray
 
+if TYPE_CHECKING:
+    from condsim.contexts import Corpus
+
+_SENTENCES_PER_READ = 8192
 # The tokenizer gives words their rows; row 0 pads.
 _PADDING = "[PAD]"
 
@@ -213,6 +219,31 @@ def _bertscore(model: str) -> BertScoreScorer:
     if layered := re.fullmatch(r"(.+)@(\d+)", model):
         return BertScoreScorer(layered[1], layer=int(layered[2]))
     return BertScoreScorer(model)
+
+
+class CorpusTfIdfScorer(TfIdfCosineScorer):
+    """`TfIdfCosineScorer` with the idf of a corpus, of which each sentence is a document.
+
+    A word that is in no sentence of the corpus counts as the rarest.
+    """
+
+    def __init__(self, corpus: Corpus) -> None:
+        """Wrap an open corpus, whose words are counted when the first pairs are scored."""
+        self.fitted_on = f"idf of {corpus.folder.name} {corpus.revision[:12]}"
+        self._corpus = corpus
+        self._counts: Counter[str] | None = None
+
+    def _fit(self, vectorizer: Any, sentences: list[str]) -> None:  # noqa: ANN401
+        if self._counts is None:
+            counts: Counter[str] = Counter()
+            for start in range(0, len(self._corpus), _SENTENCES_PER_READ):
+                stop = min(start + _SENTENCES_PER_READ, len(self._corpus))
+                for sentence in self._corpus.sentences(np.arange(start, stop)):
+                    counts.update(set(tokens_of(sentence)))
+            self._counts = counts
+        vectorizer.fit(sentences)
+        frequency = np.array([self._counts[word] for word in vectorizer.get_feature_names_out()])
+        vectorizer.idf_ = np.log((1 + len(self._corpus)) / (1 + frequency)) + 1
 
 
 PREFIXES["glove"] = GloveScorer

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -148,7 +146,6 @@ def test_baseline_train_without_labels_is_an_error(name):
 
 LEFT = ["The red lamp is on.", "A wide oak table", "the red lamp", "Größe!"]
 RIGHT = ["The blue lamp is off.", "A lamp", "lamp: red, the", "größe"]
-TEXT = "The lamp is on the table.\n\nThe table is red.\nNothing else is here today.\n"
 
 
 def test_tfidf_cosine_equals_scikit_learn():
@@ -174,61 +171,11 @@ def test_tfidf_cosine_repeated_sentences_do_not_move_the_idf():
     np.testing.assert_array_equal(twice, np.tile(once, 2))
 
 
-def test_tfidf_cosine_idf_from_text_counts_its_lines(tmp_path):
-    path = tmp_path / "text.txt"
-    path.write_text(TEXT)
-    packed = tmp_path / "text.txt.gz"
-    packed.write_bytes(gzip.compress(TEXT.encode()))
-    scorer = TfIdfCosineScorer(idf_from=path)
-    # df of 3 lines: red 1, lamp 1, oak 0: idf ln(4/2) + 1 = 1.693147, and ln(4/1) + 1 = 2.386294
-    # cosine of (red, lamp) and (red, oak): 1.693147^2 / (2.394472 * 2.925919) = 0.409183
-    scores = scorer.score(["red lamp"], ["red oak"], None)
-    np.testing.assert_allclose(scores, [0.409183], atol=1e-5)
-    again = scorer.score(["red lamp", LEFT[0]], ["red oak", RIGHT[0]], None)
-    assert again[0] == scores[0]  # no longer depends on what else is scored
-    assert scorer.fitted_on is not None
-    assert scorer.fitted_on.startswith("idf of text.txt ")
-    np.testing.assert_array_equal(
-        TfIdfCosineScorer(idf_from=packed).score(["red lamp"], ["red oak"], None), scores
-    )
-
-
-def test_tfidf_cosine_counting_that_was_stopped_begins_anew():
-    class Corpus:
-        folder, revision, stopped = Path("corpus"), "0" * 12, False
-
-        def __len__(self):
-            return 3
-
-        def sentences(self, ids):
-            if not self.stopped:
-                self.stopped = True
-                raise KeyboardInterrupt
-            return [TEXT.replace("\n\n", "\n").splitlines()[number] for number in ids]
-
-    scorer = TfIdfCosineScorer(idf_from=Corpus())
-    with pytest.raises(KeyboardInterrupt):
-        scorer.score(["red lamp"], ["red oak"], None)
-    scores = scorer.score(["red lamp"], ["red oak"], None)
-    np.testing.assert_allclose(scores, [0.409183], atol=1e-5)
-
-
 def test_tfidf_cosine_sentences_without_words_score_zero():
     scores = TfIdfCosineScorer().score(["a b", "?!"], ["a b", "?!"], None)
     assert scores.tolist() == [0, 0]
     mixed = TfIdfCosineScorer().score(["a b", "red"], ["red", "red"], None)
     np.testing.assert_allclose(mixed, [0, 1], rtol=1e-6)
-
-
-def test_tfidf_cosine_text_without_lines_is_an_error(tmp_path):
-    path = tmp_path / "text.txt"
-    path.write_text("\n\n")
-    with pytest.raises(
-        InputError, match=r"idf of text\.txt .*: there is no text to count an idf on"
-    ):
-        TfIdfCosineScorer(idf_from=path).score(LEFT, RIGHT, None)
-    with pytest.raises(InputError, match="no such file"):
-        TfIdfCosineScorer(idf_from=tmp_path / "none.txt")
 
 
 def test_tfidf_cosine_without_scikit_learn_names_the_extra(monkeypatch):

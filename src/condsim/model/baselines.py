@@ -6,23 +6,19 @@ import re
 from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
-from pathlib import Path
-from typing import Protocol, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from condsim.data.reading import text_lines
 from condsim.data.statistics import draw_folds
 from condsim.errors import InputError, require, unknown_name
-from condsim.io import sha256_of
 from condsim.types import Float64Array, FloatArray, IntArray, Task
 
 # scikit-learn's default: words of two characters or more.
 _WORD = re.compile(r"\b\w\w+\b")
-SENTENCES_PER_BLOCK = 8192
 
 
 def tokens_of(text: str) -> list[str]:
@@ -51,50 +47,15 @@ class WordOverlapScorer:
         return np.asarray(overlaps, dtype=np.float32)
 
 
-class StoredTexts(Protocol):
-    """Texts on disk, such as a corpus of `condsim.contexts`."""
-
-    folder: Path
-    revision: str
-
-    def __len__(self) -> int:
-        """Number of texts."""
-
-    def sentences(self, ids: IntArray) -> list[str]:
-        """Read the texts of rows."""
-
-
 class TfIdfCosineScorer:
     """Cosine of the TF-IDF vectors of the two sentences; blind to the condition.
 
     The vectors are those of scikit-learn's ``TfidfVectorizer`` at its defaults: lower-cased words
-    of two letters or digits and more, smoothed idf, ``ln((1 + n) / (1 + df)) + 1``. A word that is
-    in no document of the text the idf is from counts as the rarest.
+    of two letters or digits and more, smoothed idf, ``ln((1 + n) / (1 + df)) + 1``, counted on the
+    distinct sentences that are scored.
     """
 
     name = "tfidf-cosine"
-
-    def __init__(self, *, idf_from: Path | str | StoredTexts | None = None) -> None:
-        """Set the scorer up; the idf is counted when the first pairs are scored.
-
-        Args:
-            idf_from: Source of the idf: a text file (perhaps gzipped), of which each line that is
-                not blank is a document, or an open corpus (`condsim.contexts.Corpus`), of which
-                each sentence is. By default the distinct sentences that are scored, so that the
-                score of a pair depends on the pairs scored with it.
-
-        Raises:
-            InputError: If there is no such file or corpus.
-        """
-        self.fitted_on: str | None = None
-        self._idf_from = Path(idf_from) if isinstance(idf_from, str) else idf_from
-        self._document_counts: tuple[int, Counter[str]] | None = None
-        if isinstance(self._idf_from, Path):
-            # This refuses a missing file.
-            text_lines(self._idf_from)
-            self.fitted_on = f"idf of {self._idf_from.name} {sha256_of(self._idf_from)[:12]}"
-        elif self._idf_from is not None:
-            self.fitted_on = f"idf of {self._idf_from.folder.name} {self._idf_from.revision[:12]}"
 
     def score(
         self, sentences1: Sequence[str], sentences2: Sequence[str], conditions: Sequence[str] | None
@@ -102,22 +63,14 @@ class TfIdfCosineScorer:
         """Compute cosines in [0, 1], ``(n,)``; 0 if a sentence has no word.
 
         Raises:
-            InputError: If the source of the idf has no text.
             MissingExtraError: If scikit-learn is not installed.
         """
         text = require("sklearn.feature_extraction.text", extra="train")
         distinct = list(dict.fromkeys([*sentences1, *sentences2]))
         vectorizer = text.TfidfVectorizer()
-        analyze: Callable[[str], list[str]] = vectorizer.build_analyzer()
-        if self._idf_from is not None and self._document_counts is None:
-            self._document_counts = self._count_documents(self._idf_from, analyze)
-        if not any(analyze(sentence) for sentence in distinct):
+        if not any(map(tokens_of, distinct)):
             return np.zeros(len(sentences1), dtype=np.float32)
-        vectorizer.fit(distinct)
-        if self._document_counts is not None:
-            documents, counts = self._document_counts
-            known = np.array([counts[word] for word in vectorizer.get_feature_names_out()])
-            vectorizer.idf_ = np.log((1 + documents) / (1 + known)) + 1
+        self._fit(vectorizer, distinct)
         vectors = vectorizer.transform(distinct)  # (distinct, words)
         row_of = {sentence: row for row, sentence in enumerate(distinct)}
         first = vectors[[row_of[sentence] for sentence in sentences1]]
@@ -125,28 +78,9 @@ class TfIdfCosineScorer:
         cosines = np.asarray(first.multiply(second).sum(axis=1), dtype=np.float32).ravel()
         return np.clip(cosines, 0, 1)
 
-    def _count_documents(
-        self, source: Path | StoredTexts, analyze: Callable[[str], list[str]]
-    ) -> tuple[int, Counter[str]]:
-        """Count documents, and for each word the documents that contain it."""
-        number = 0
-        counts: Counter[str] = Counter()
-        for document in _documents(source):
-            number += 1
-            counts.update(set(analyze(document)))
-        if not number:
-            raise InputError(f"{self.fitted_on}: there is no text to count an idf on.")
-        return number, counts
-
-
-def _documents(source: Path | StoredTexts) -> Iterator[str]:
-    """Yield the lines of a file that are not blank, or the sentences of a corpus."""
-    if isinstance(source, Path):
-        yield from filter(str.strip, text_lines(source))
-        return
-    for start in range(0, len(source), SENTENCES_PER_BLOCK):
-        stop = min(start + SENTENCES_PER_BLOCK, len(source))
-        yield from source.sentences(np.arange(start, stop))
+    def _fit(self, vectorizer: Any, sentences: list[str]) -> None:  # noqa: ANN401
+        """Learn the words and their idf."""
+        vectorizer.fit(sentences)
 
 
 class TfIdfRidge:
