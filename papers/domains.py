@@ -16,7 +16,7 @@ import numpy as np
 import typer
 from numpy.typing import ArrayLike
 
-from condsim.cli.running import long_work, run_app
+from condsim.cli.process import long_work, run_app
 from condsim.console import Progress
 from condsim.data.csts import load_applicability
 from condsim.data.held_out import held_out_texts

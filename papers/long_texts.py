@@ -28,7 +28,7 @@ import typer
 from sentencex import segment
 from tokenizers import Tokenizer
 
-from condsim.cli.running import run_app
+from condsim.cli.process import run_app
 from condsim.data.reading import iter_rows
 from condsim.data.tables import CriteriaText, iter_criteria
 from condsim.errors import InputError

@@ -17,7 +17,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from condsim.cli.running import run_app
+from condsim.cli.process import run_app
 from condsim.data.held_out import text_digest
 from condsim.data.written import WrittenPair, iter_written, load_written, write_written
 from condsim.errors import InputError, require

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from condsim.cli.options import JsonFile
-from condsim.cli.running import check_outputs, long_work, run_app
+from condsim.cli.process import check_outputs, long_work, run_app
 from condsim.console import Terminal
 from condsim.errors import InputError, require, unknown_name
 from condsim.evaluation.suite import SuiteReport

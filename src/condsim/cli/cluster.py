@@ -10,7 +10,7 @@ import typer
 
 from condsim import __version__
 from condsim.cli.options import Model, check_column, show_table
-from condsim.cli.running import check_outputs, long_work
+from condsim.cli.process import check_outputs, long_work
 from condsim.data.reading import check_file, iter_rows, suffix_of
 from condsim.data.writing import aligned_records, is_table, kept_record, write_records
 from condsim.errors import InputError, require

@@ -15,7 +15,7 @@ import numpy as np
 import typer
 
 from condsim.cli.options import Model, check_column
-from condsim.cli.running import check_outputs, long_work
+from condsim.cli.process import check_outputs, long_work
 from condsim.data.reading import iter_rows
 from condsim.data.row import Row
 from condsim.data.writing import aligned_records, is_table, kept_record, write_records

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from condsim.cli.options import Model, whole_pair
-from condsim.cli.running import long_work
+from condsim.cli.process import long_work
 from condsim.data.reading import iter_rows
 from condsim.data.writing import kept_record, write_records
 from condsim.errors import InputError

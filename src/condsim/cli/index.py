@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from condsim.cli.options import Model, RayAddress, RayWorkers, check_column, check_engine
-from condsim.cli.running import long_work
+from condsim.cli.process import long_work
 
 if TYPE_CHECKING:
     from condsim.search.store import AddResult

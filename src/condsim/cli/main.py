@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from condsim import __version__
-from condsim.cli.running import guard, run_app
+from condsim.cli.process import guard, run_app
 
 if TYPE_CHECKING:
     app: typer.Typer

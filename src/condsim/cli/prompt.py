@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 import typer
 
 from condsim.cli.options import Resamples, show_table
-from condsim.cli.running import check_outputs, long_work
+from condsim.cli.process import check_outputs, long_work
 from condsim.io import replacing
 
 if TYPE_CHECKING:

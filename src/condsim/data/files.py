@@ -119,7 +119,7 @@ class Batch:
         names = unique_names([*self.added, *table.column_names])
         table = table.rename_columns(names[len(self.added) :])
         for name, values in self.added.items():
-            table = table.append_column(name, _arrow().array(values))
+            table = table.append_column(name, _arrow().array(values, from_pandas=True))
         return table
 
     def _full_rows(self) -> Iterable[Row]:
@@ -132,9 +132,9 @@ class Batch:
 def _plain_values(values: Sequence[object] | NDArray[Any]) -> Sequence[object]:
     if not isinstance(values, np.ndarray):
         return values
-    # The text of a float32 is the shortest one that reads back as the same number.
+    # The text of a float32 is the shortest one that reads back as the same number; NaN is empty.
     if values.dtype == np.float32:
-        return [float(str(value)) for value in values]
+        return [None if np.isnan(value) else float(str(value)) for value in values]
     return cast(list[object], values.tolist())
 
 
