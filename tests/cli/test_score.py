@@ -444,7 +444,8 @@ def test_score_names_of_columns_and_several_conditions_are_options(own_names, tm
     conditions = ["--condition", "the colour", "--condition", "the animal"]
     result = invoke(*own_names, *conditions, "--output", output)
     assert result.exit_code == 0, result.exception
-    rows = list(csv.DictReader(output.open(newline="")))
+    with output.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
     assert list(rows[0]) == ["left", "right", "id", "score: the colour", "score: the animal"]
     expected = load_scorer().score("A red car.", "A red bus.", "the colour")
     assert float(rows[0]["score: the colour"]) == pytest.approx(expected, abs=1e-5)

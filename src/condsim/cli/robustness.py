@@ -59,7 +59,10 @@ def _show(result: Robustness, *, top: int) -> None:
     figures = [*kinds, ("mean", result.mean), ("95th percentile", result.p95)]
     show_table(
         ("condition", "deviation", "95 % interval"),
-        [(name, f"{one.value:.3f}", f"{one.low:.3f} to {one.high:.3f}") for name, one in figures],
+        [
+            (name, f"{figure.value:.3f}", f"{figure.low:.3f} to {figure.high:.3f}")
+            for name, figure in figures
+        ],
         title=f"{result.model}: {result.groups} pairs, {result.rows} wordings",
     )
     if top:
