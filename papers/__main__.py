@@ -8,7 +8,7 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from condsim.cli.running import long_work, run_app
+from condsim.cli.process import long_work, run_app
 from condsim.errors import InputError, unknown_name
 from condsim.prompting.settings import Scoring
 from papers.catalogue import Experiment, load_experiment, names

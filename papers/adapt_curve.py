@@ -19,7 +19,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from condsim.cli.running import long_work, run_app
+from condsim.cli.process import long_work, run_app
 from condsim.data.load import load_task
 from condsim.data.tables import iter_criteria
 from condsim.errors import InputError

@@ -17,7 +17,7 @@ import numpy as np
 import typer
 from sklearn.metrics import adjusted_rand_score, v_measure_score
 
-from condsim.cli.running import long_work, run_app
+from condsim.cli.process import long_work, run_app
 from condsim.console import Progress
 from condsim.data.tables import CriteriaText, iter_criteria
 from condsim.errors import InputError

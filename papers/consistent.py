@@ -104,11 +104,7 @@ def write_consistent(
 
 
 def shared_vectors(inputs: Path, scorer: EmbeddingScorer) -> FloatArray:
-    """Encodes the inputs of a file and gives each the mean of its group, ``(rows, dimension)``.
-
-    Raises:
-        InputError: If there are none, as no row has a condition with wordings.
-    """
+    """Encodes the inputs of a file and gives each the mean of its group, ``(rows, dimension)``."""
     rows = list(iter_rows(inputs, columns=("sentence", "condition", "group")))
     if not rows:
         raise InputError(f"{inputs} has no row: no condition of the sources has wordings.")

@@ -49,11 +49,7 @@ class Applies(TableRow):
 
 
 def trainable_sets(criteria: Path) -> dict[str, Path]:
-    """The training files of the open sets that may be trained on, by name.
-
-    Raises:
-        InputError: If the folder has no ``meta.json`` or none of the sets.
-    """
+    """The training files of the open sets that may be trained on, by name."""
     listed = criteria / "meta.json"
     if not listed.is_file():
         raise InputError(f"{criteria} must hold meta.json, which says what a set may be used for.")

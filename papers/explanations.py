@@ -24,7 +24,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from condsim.cli.running import run_app
+from condsim.cli.process import run_app
 from condsim.data.csts import load_csts
 from condsim.evaluation.bootstrap import bootstrap, percentile_interval
 from condsim.io import write_text

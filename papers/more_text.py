@@ -20,7 +20,7 @@ from typing import Annotated
 
 import typer
 
-from condsim.cli.running import run_app
+from condsim.cli.process import run_app
 from condsim.errors import InputError
 from condsim.io import replacing
 

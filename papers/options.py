@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from condsim.data.load import load_task
-from condsim.data.sts import join_tasks, load_sts_year
+from condsim.data.pairs import join_tasks
 from condsim.errors import InputError
 from condsim.io import sha256_of
 from condsim.prompting.settings import Scoring
 from condsim.types import Task
 from papers.columns import DEFAULT_BACKBONE, TEST_SETS, Column
+from papers.data.sts import load_sts_year
 from papers.naming import digest
 
 _FILES = {

@@ -13,11 +13,11 @@ from condsim.console import Progress
 from condsim.data.load import load_task
 from condsim.errors import BudgetError, InputError
 from condsim.evaluation.bootstrap import Metric
-from condsim.evaluation.evaluate import PromptReport, evaluate_prompt
 from condsim.model.baselines import ConditionOnlyScorer
 from condsim.prompting import scorer as open_prompt
 from condsim.prompting.ask import Usage
 from condsim.prompting.backend import Backend
+from condsim.prompting.evaluation import PromptReport, evaluate_prompt
 from condsim.prompting.prompt import Shots
 from condsim.prompting.scorer import PromptScorer
 from condsim.prompting.settings import PromptSettings, Scoring

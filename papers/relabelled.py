@@ -22,7 +22,6 @@ CAPTION_LABELS = _DATA / "caption-labels" / "labels.csv"
 
 
 _RANGE = (1.0, 5.0)
-_FIX = "Correct it, or remove the row."
 
 
 def row_key(sentence1: str, sentence2: str, condition: str) -> str:
@@ -32,14 +31,10 @@ def row_key(sentence1: str, sentence2: str, condition: str) -> str:
 
 
 def read_labels(path: Path = LABELS) -> dict[str, float]:
-    """Reads the labels, 1 to 5, by the key of their row.
-
-    Raises:
-        InputError: If a label is no number from 1 to 5.
-    """
+    """Reads the labels, 1 to 5, by the key of their row."""
     found: dict[str, float] = {}
     for row in iter_rows(path, columns=("key", "label")):
-        found[str(row.cells["key"])] = row.score("label", label_range=_RANGE, fix=_FIX)
+        found[str(row.cells["key"])] = row.score("label", label_range=_RANGE)
     return found
 
 
@@ -59,9 +54,6 @@ def caption_rows(
         exclude: Captions whose rows are left out.
         path: File with the columns ``first`` and ``second`` (:func:`caption_key`), ``condition``
             and ``label``.
-
-    Raises:
-        InputError: If a label is no number from 1 to 5.
     """
     texts = {
         caption_key(text): text
@@ -75,7 +67,7 @@ def caption_rows(
         if first is None or second is None:
             missing += 1
             continue
-        label = row.score("label", label_range=_RANGE, fix=_FIX)
+        label = row.score("label", label_range=_RANGE)
         yield TrainingRow(first, second, row.text("condition"), label, "gold")
     if missing:
         _LOGGER.info("%s: %d rows without their captions left out", path.name, missing)

@@ -20,7 +20,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from condsim.cli.running import run_app
+from condsim.cli.process import run_app
 from condsim.data.tables import CriteriaText, iter_criteria
 from condsim.errors import InputError
 from condsim.io import write_text

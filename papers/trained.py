@@ -17,8 +17,8 @@ from condsim.data.load import load_task
 from condsim.errors import InputError, ModelError, require
 from condsim.evaluation.bootstrap import Metric
 from condsim.evaluation.metrics import over_estimation
+from condsim.evaluation.plots import predicted_against_gold
 from condsim.evaluation.report import Report
-from condsim.evaluation.tables import predicted_against_gold
 from condsim.io import replacing, write_text
 from condsim.training.folder import finished_run
 from condsim.training.recipe import Recipe, load_recipe

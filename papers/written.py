@@ -17,7 +17,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from condsim.cli.running import run_app
+from condsim.cli.process import run_app
 from condsim.data.held_out import text_digest
 from condsim.data.written import WrittenPair, iter_written, load_written, write_written
 from condsim.errors import InputError, require
@@ -84,10 +84,6 @@ def merge(files: Sequence[Path], *, labels: Path | None = None) -> Merged:
 
     Returns:
         The pairs; a label is the mean where two readers differ by 1.
-
-    Raises:
-        InputError: If a file breaks a rule of its form, or a second reader's file labels a line
-            that holds no pair.
     """
     merged = Merged()
     owner: dict[bytes, str] = {}
@@ -210,11 +206,7 @@ def _agreed(
 
 
 def write_splits(merged: Merged, folder: Path) -> None:
-    """Writes the three files and the figures of the card, ``README.md``, which must be there.
-
-    Raises:
-        InputError: If a split has no domain, or the card has no place for the figures.
-    """
+    """Writes the three files and the figures of the card, ``README.md``, which must be there."""
     parts = {
         split: [pair for pair in merged.pairs if split_of(pair.domain) == split] for split in SPLITS
     }

@@ -22,11 +22,11 @@ from papers.contexts import (
     stored_blocks,
     write_blocks,
 )
+from papers.data.sts import STS_COUNTS
 from papers.options import load_gold_set
 
 from condsim.contexts.recipe import load_contexts_recipe
 from condsim.contexts.scoring.equations import PairTerms
-from condsim.data.sts import STS_COUNTS
 from condsim.errors import InputError
 from condsim.types import Task
 from papers import ContextsOptions, Options, load_experiment, names, open_work

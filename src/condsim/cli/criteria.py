@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from condsim.cli.options import Exclude, JsonFile, RowFile, show_table, write_report
-from condsim.cli.running import check_outputs, long_work
+from condsim.cli.process import check_outputs, long_work
 
 if TYPE_CHECKING:
     from condsim.rows.criteria.build import CriteriaReport

@@ -19,7 +19,7 @@ from condsim.cli.options import (
     show_table,
     write_report,
 )
-from condsim.cli.running import check_outputs, long_work
+from condsim.cli.process import check_outputs, long_work
 from condsim.errors import InputError
 
 if TYPE_CHECKING:

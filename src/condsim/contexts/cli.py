@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from condsim.cli.options import RayAddress, RayWorkers
-from condsim.cli.running import long_work
+from condsim.cli.process import long_work
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:

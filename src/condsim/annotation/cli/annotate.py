@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from condsim.cli.running import check_outputs
+from condsim.cli.process import check_outputs
 
 if TYPE_CHECKING:
     from condsim.annotation.exchange import Pulled

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from condsim.cli.options import JsonFile, Resamples, show_table, write_report
-from condsim.cli.running import check_outputs
+from condsim.cli.process import check_outputs
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
