@@ -32,7 +32,7 @@ from condsim.model.settings import CONTEXTS_FILE, FILE_NAME, Settings, model_fol
 from condsim.types import Scorer
 
 if TYPE_CHECKING:
-    from condsim.contexts.scoring.origin import OriginScorer
+    from condsim.contexts.origin import OriginScorer
     from condsim.model.torch import CrossEncoderScorer, EncoderScorer
     from condsim.prompting.scorer import PromptScorer
 
@@ -82,7 +82,7 @@ def load_scorer(model: str | Path | None = None, *, device: str | None = None) -
         if (folder / MODEL_FILE).is_file():
             return OnnxScorer(folder)
         if (folder / CONTEXTS_FILE).is_file():
-            from condsim.contexts.opened import open_pipeline
+            from condsim.contexts.run import open_pipeline
 
             return open_pipeline(folder).scorer
         with requires_extra("train"):

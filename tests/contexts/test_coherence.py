@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from condsim.contexts.coherence.model import CoherenceModel
-from condsim.contexts.coherence.training import Passages, batch_of
-from condsim.contexts.settings import CoherenceSettings
+from condsim.contexts.coherence import CoherenceModel
+from condsim.contexts.coherence_training import Passages, make_batch
+from condsim.contexts.recipe import CoherenceSettings
 from condsim.errors import InputError
 
 TOKENS = [np.array(ids) for ids in ([5, 6, 7, 8, 9], [3], [4, 4, 2], [9, 8, 7], [2, 6], [1, 5, 3])]
@@ -39,7 +39,7 @@ def test_encode_is_the_last_states_of_a_packed_bidirectional_lstm():
 def test_encode_company_and_order_have_no_effect(monkeypatch):
     model = small_model()
     together = model.encode(TOKENS)
-    monkeypatch.setattr("condsim.contexts.coherence.model._GROUP", 2)
+    monkeypatch.setattr("condsim.contexts.coherence._GROUP", 2)
     torch.testing.assert_close(model.encode(TOKENS[::-1]).flip(0), together)
     torch.testing.assert_close(model.encode(TOKENS[2:3])[0], together[2])
 
@@ -111,7 +111,7 @@ def test_batch_replacements_are_half_of_the_document_and_never_the_centre():
     passages = Passages.of_documents(starts, np.array([True] * 3), most=8, left=2, right=2)
     document = np.searchsorted(starts, np.arange(34), side="right")
     chosen = np.arange(len(passages))
-    batch = batch_of(passages, chosen, np.random.default_rng(3), left=2, right=2)
+    batch = make_batch(passages, chosen, np.random.default_rng(3), left=2, right=2)
     centres, replacements = batch.sentences[batch.centres], batch.sentences[batch.replacements]
     np.testing.assert_array_equal(np.sort(centres), np.arange(34))
     same = batch.same_document
@@ -128,6 +128,6 @@ def test_batch_replacements_are_half_of_the_document_and_never_the_centre():
 
 def test_batch_of_one_passage_takes_replacements_from_it():
     passages = Passages.of_documents(np.array([0, 2]), np.array([True]), most=8, left=2, right=2)
-    batch = batch_of(passages, np.array([0]), np.random.default_rng(0), left=2, right=2)
+    batch = make_batch(passages, np.array([0]), np.random.default_rng(0), left=2, right=2)
     assert batch.same_document.all()
     np.testing.assert_array_equal(batch.replacements, batch.centres[::-1])

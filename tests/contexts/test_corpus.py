@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from condsim.contexts.corpus.preparing import prepare_corpus
-from condsim.contexts.corpus.stored import Corpus
-from condsim.contexts.settings import CorpusSettings
+from condsim.contexts.corpus import Corpus, prepare_corpus
+from condsim.contexts.recipe import CorpusSettings
 from condsim.errors import InputError
 
 pytest.importorskip("pyarrow")
@@ -94,8 +93,8 @@ def test_corpus_sentences_any_order_read_as_asked(small_corpus: Corpus) -> None:
 def test_corpus_many_batches_read_as_one(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("condsim.contexts.corpus.stored.BATCH", 2)
-    monkeypatch.setattr("condsim.contexts.corpus.reading._AT_ONCE", 3)
+    monkeypatch.setattr("condsim.contexts.corpus.BATCH", 2)
+    monkeypatch.setattr("condsim.contexts.sentences._AT_ONCE", 3)
     corpus = prepare_corpus(
         [write(RIVERS)], tmp_path / "corpus", settings=CorpusSettings(chunk_sentences=3)
     )
@@ -160,7 +159,7 @@ def test_corpus_same_inputs_are_not_read_again(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = prepare_corpus([write(RIVERS)], tmp_path / "corpus")
-    monkeypatch.setattr("condsim.contexts.corpus.preparing.read_paragraphs", None)
+    monkeypatch.setattr("condsim.contexts.corpus.read_paragraphs", None)
     second = prepare_corpus([write(RIVERS, "renamed.txt")], tmp_path / "corpus")
     assert second.revision == first.revision
 
@@ -211,7 +210,7 @@ def test_corpus_full_disk_is_one_line(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("condsim.contexts.corpus.stored.CorpusWriter.write", full)
+    monkeypatch.setattr("condsim.contexts.corpus.CorpusWriter.write", full)
     with pytest.raises(InputError, match=r"Cannot write the corpus .*: No space left on device"):
         prepare_corpus([write(RIVERS)], tmp_path / "corpus")
     assert not (tmp_path / "corpus").exists()

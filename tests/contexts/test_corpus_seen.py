@@ -3,14 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.contexts.corpus.preparing import prepare_corpus
-from condsim.contexts.corpus.reading import near_duplicate_key
+from condsim.contexts.corpus import prepare_corpus
+from condsim.contexts.sentences import near_duplicate_key
 
 
 def test_prepare_corpus_keeps_the_first_of_near_duplicates_in_whichever_block(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("condsim.contexts.corpus.reading._AT_ONCE", 7)
+    monkeypatch.setattr("condsim.contexts.sentences._AT_ONCE", 7)
     words = [
         f"word {chr(97 + number)} here"
         for number in np.random.default_rng(0).integers(20, size=200)

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.contexts.scoring.equations import ScoringSettings, Weights
-from condsim.contexts.scoring.selection import Cost, Selection, cost_of, expected_distinct
+from condsim.contexts.cost import Cost, cost_of, expected_distinct
+from condsim.contexts.recipe import ScoringSettings, Selection, Weights
 
 
 def cost(**options: object) -> Cost:

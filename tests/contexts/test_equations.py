@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.contexts.scoring.equations import TERMS, PairTerms, Weights, context_scores, similarity
+from condsim.contexts.equations import PairTerms, context_scores, similarity
+from condsim.contexts.recipe import TERMS, Weights
 from condsim.errors import InputError
 
 

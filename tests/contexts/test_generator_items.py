@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from condsim.contexts.generator.items import ItemBuilder, length_groups, ragged
-from condsim.contexts.settings import GeneratorSettings
+from condsim.contexts.generator_items import ItemBuilder, length_groups, pad_rows
+from condsim.contexts.recipe import GeneratorSettings
 
 END, SEPARATOR = 2, 4
 SENTENCES = {number: np.array([10 * number, 10 * number + 1]) for number in (1, 2, 3, 5, 6)}
@@ -70,7 +70,7 @@ def test_add_nothing_given_has_a_unit_of_the_end_token(joint):
 
 
 def test_ragged_fills_behind():
-    values, inside = ragged([np.array([1]), np.array([2, 3, 4])], fill=9)
+    values, inside = pad_rows([np.array([1]), np.array([2, 3, 4])], fill=9)
     assert values.tolist() == [[1, 9, 9], [2, 3, 4]]
     assert inside.tolist() == [[True, False, False], [True, True, True]]
 

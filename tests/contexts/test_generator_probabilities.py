@@ -8,8 +8,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from condsim.contexts.generator.probabilities import (
-    Copied,
+from condsim.contexts.token_probabilities import (
+    Copies,
     CopyHead,
     mean_cross_entropy,
     target_log_probabilities,
@@ -55,7 +55,7 @@ def test_mean_cross_entropy_mixed_equals_torch_with_gradients():
     copied[4] = torch.finfo(torch.float32).min  # not among the given tokens
     mine = [part.clone().requires_grad_() for part in (hidden, weight, own, copied)]
     theirs = [part.clone().requires_grad_() for part in (hidden, weight, own, copied)]
-    loss = mean_cross_entropy(mine[0], mine[1], None, targets, Copied(*mine[2:]))
+    loss = mean_cross_entropy(mine[0], mine[1], None, targets, Copies(*mine[2:]))
     scores = (theirs[0] @ theirs[1].T).log_softmax(dim=-1).gather(1, targets[:, None])[:, 0]
     wanted = -torch.logaddexp(theirs[2] + scores, theirs[3]).mean()
     torch.testing.assert_close(loss, wanted)
@@ -80,7 +80,7 @@ def test_copies_in_bfloat16_are_near_float32():
 @pytest.mark.parametrize("biased", [False, True])
 def test_mean_cross_entropy_equals_torch_with_gradients(biased, monkeypatch):
     monkeypatch.setattr(
-        "condsim.contexts.generator.probabilities._TRAINED_VALUES", 3 * 50
+        "condsim.contexts.token_probabilities._TRAINED_VALUES", 3 * 50
     )  # blocks of 3
     torch.manual_seed(0)
     hidden = torch.randn(11, 8, requires_grad=True)
@@ -108,7 +108,7 @@ def test_mean_cross_entropy_bfloat16_is_near_float32():
 @pytest.mark.parametrize("scale", [0.1, 5.0, 8.0, 100.0])
 @pytest.mark.parametrize("biased", [False, True])
 def test_target_log_probabilities_equal_log_softmax(scale, biased, monkeypatch):
-    monkeypatch.setattr("condsim.contexts.generator.probabilities._SCORED_VALUES", 3 * 50)
+    monkeypatch.setattr("condsim.contexts.token_probabilities._SCORED_VALUES", 3 * 50)
     torch.manual_seed(0)
     hidden, weight = torch.randn(11, 8) * scale, torch.randn(50, 8)
     bias = torch.randn(50) if biased else None

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from condsim.contexts.corpus.vocabulary import learn_vocabulary
-from condsim.contexts.generator.items import ItemBuilder
-from condsim.contexts.generator.scorer import GeneratorScorer
-from condsim.contexts.generator.training import train_generators
-from condsim.contexts.generator.translation import TranslationGenerator
-from condsim.contexts.recipe import ContextsRecipe
-from condsim.contexts.settings import GeneratorSettings
+from condsim.contexts.count_generators import TranslationGenerator
+from condsim.contexts.generator_items import ItemBuilder
+from condsim.contexts.generator_scorer import GeneratorScorer
+from condsim.contexts.generator_training import train_generators
+from condsim.contexts.recipe import ContextsRecipe, GeneratorSettings
+from condsim.contexts.vocabulary import learn_vocabulary
 from condsim.errors import InputError
 
 TRANSLATION = GeneratorSettings(

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from condsim.cache import sole_process
-from condsim.contexts.harvest.harvesting import harvest
-from condsim.contexts.harvest.stored import Harvest, HarvestSettings, PairMix
+from condsim.contexts.harvest import Harvest, harvest_pairs
+from condsim.contexts.recipe import HarvestSettings, PairMix
 from condsim.errors import InputError
 
 FAKE = Path(__file__).with_name("fake_origin.py")
@@ -97,7 +97,7 @@ def test_harvest_with_missing_shards_writes_these_and_no_other(fake, folder, who
     assert made.missing() == [0, 7, 14]
     told: list[tuple[int, int]] = []
     origin = fake.FakeOrigin(folder)
-    again = harvest(
+    again = harvest_pairs(
         made.folder,
         fake.SETTINGS,
         lambda: origin,
@@ -116,7 +116,7 @@ def test_harvest_finished_opens_no_model(fake, folder):
     def opened() -> Any:
         raise AssertionError
 
-    assert harvest(made.folder, fake.SETTINGS, opened, identity=fake.IDENTITY).missing() == []
+    assert harvest_pairs(made.folder, fake.SETTINGS, opened, identity=fake.IDENTITY).missing() == []
 
 
 def test_harvest_killed_with_sigkill_loses_and_doubles_no_pair(fake, folder, whole):
@@ -153,7 +153,7 @@ def test_harvest_of_something_else_is_refused(
     with pytest.raises(
         InputError, match=rf"holds a harvest of something else: '{changed}' changed"
     ):
-        harvest(
+        harvest_pairs(
             whole.folder,
             fake.SETTINGS.replaced(**settings),
             lambda: None,
@@ -220,7 +220,7 @@ def test_harvest_second_process_is_told(fake, folder):
         sole_process(folder / "harvest"),
         pytest.raises(InputError, match=r"Another process is at work in .*harvest\. Wait"),
     ):
-        harvest(folder / "harvest", fake.SETTINGS, lambda: origin, identity={})
+        harvest_pairs(folder / "harvest", fake.SETTINGS, lambda: origin, identity={})
 
 
 def test_harvest_settings_last_shard_takes_what_is_left():

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from condsim.contexts.harvest.harvesting import RayEngine, harvest
-from condsim.contexts.harvest.stored import Harvest
+from condsim.contexts.harvest import Harvest, RayEngine, harvest_pairs
 from condsim.errors import InputError
 
 ray = pytest.importorskip("ray")
@@ -61,7 +60,7 @@ def test_ray_engine_worker_that_dies_is_replaced_and_shards_are_the_same(
     mark = tmp_path / "one worker died"
     settings, identity = fake.SETTINGS, fake.IDENTITY
     told: list[int] = []
-    by_ray = harvest(
+    by_ray = harvest_pairs(
         tmp_path / "ray",
         settings,
         partial(opened, fake, text, mark),
@@ -73,14 +72,14 @@ def test_ray_engine_worker_that_dies_is_replaced_and_shards_are_the_same(
     assert told[0] == 0
     assert told[-1] == settings.pairs
     assert len(told) == settings.shards + 1
-    here = harvest(tmp_path / "here", settings, partial(opened, fake, text), identity=identity)
+    here = harvest_pairs(tmp_path / "here", settings, partial(opened, fake, text), identity=identity)
     assert shards(by_ray) == shards(here)
     assert ray.is_initialized()  # a connection that was there stays
 
 
 def test_ray_engine_worker_that_cannot_begin_is_one_line(fake, cluster, tmp_path):
     with pytest.raises(InputError, match=r"A worker of the harvest failed: .*holds no corpus"):
-        harvest(
+        harvest_pairs(
             tmp_path / "ray",
             fake.SETTINGS,
             partial(opened, fake, tmp_path / "nothing"),

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from condsim.contexts.corpus.preparing import prepare_corpus
-from condsim.contexts.corpus.stored import Corpus
-from condsim.contexts.harvest.harvesting import (
+from condsim.contexts.corpus import Corpus, prepare_corpus
+from condsim.contexts.index import TfidfIndex
+from condsim.contexts.pairs import (
+    SPLITS,
     PairDrawer,
     build_single_index,
     open_single_index,
     single_sentence_rows,
     splits_of,
 )
-from condsim.contexts.harvest.stored import KINDS, SPLITS, PairMix
-from condsim.contexts.index.retrieval import TfidfIndex
+from condsim.contexts.recipe import PAIR_KINDS, PairMix
 from condsim.errors import InputError
 
 TRAIN, DEV, TEST = range(3)
@@ -110,13 +110,13 @@ def test_draw_kinds_are_what_the_mix_says_and_what_they_are_called():
     np.testing.assert_allclose(kinds, [0.5 * 2 / 3, 0.3, 0.2 + 0.5 / 3], atol=0.03)
     train = one.splits == TRAIN
     apart = np.abs(one.first - one.second)
-    near = train & (one.kinds == KINDS.index("document"))
+    near = train & (one.kinds == PAIR_KINDS.index("document"))
     assert apart[near].max() <= 10
     assert (one.first // 50 == one.second // 50)[near].all()
-    alike = train & (one.kinds == KINDS.index("tfidf"))
+    alike = train & (one.kinds == PAIR_KINDS.index("tfidf"))
     assert (one.first[alike] % 3 != 0).all()
     assert (one.second // 5 - one.first // 5)[alike].max() <= 20
-    assert apart[one.kinds == KINDS.index("random")].max() > 1_000
+    assert apart[one.kinds == PAIR_KINDS.index("random")].max() > 1_000
     assert (apart > 0).all()
 
 
@@ -163,7 +163,7 @@ def test_draw_tfidf_partner_is_one_of_the_ten_most_alike_and_shares_a_word():
     one = PairDrawer(Rows(5_000), Alike(5_000), mix=PairMix(tfidf=1, document=0, random=0)).draw(
         0, 500
     )
-    alike = (one.kinds == KINDS.index("tfidf")) & (one.splits == TRAIN)
+    alike = (one.kinds == PAIR_KINDS.index("tfidf")) & (one.splits == TRAIN)
     # Of the 100 sentences of 20 chunks half are alike; the ten highest odd numbers below 100, but
     # for the sentence itself and those of another split.
     assert (one.second[alike] % 2 == 1).all()
@@ -192,9 +192,9 @@ def test_draw_documents_of_one_sentence_have_partners_among_themselves(captions,
         0, 400
     )
     from_captions = ~captions.has_context[one.first]
-    assert KINDS.index("document") not in one.kinds[from_captions]
-    assert KINDS.index("random") in one.kinds
-    alike = from_captions & (one.kinds == KINDS.index("tfidf"))
+    assert PAIR_KINDS.index("document") not in one.kinds[from_captions]
+    assert PAIR_KINDS.index("random") in one.kinds
+    alike = from_captions & (one.kinds == PAIR_KINDS.index("tfidf"))
     assert alike[one.splits == TRAIN].sum() > 100
     words = [
         [text.split()[2] for text in captions.sentences(ids[alike])]
@@ -235,4 +235,4 @@ def test_single_index_of_documents_with_no_word_in_common_finds_nothing(tmp_path
 @pytest.mark.parametrize("shares", [(0.5, 0.5, 0.5), (-0.5, 1.0, 0.5)])
 def test_pair_mix_that_is_none_raises(shares: tuple[float, float, float]):
     with pytest.raises(InputError, match=r"at least 0 and add up to 1. Got"):
-        PairMix(**dict(zip(KINDS, shares, strict=True)))
+        PairMix(**dict(zip(PAIR_KINDS, shares, strict=True)))

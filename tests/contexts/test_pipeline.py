@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from condsim.contexts.corpus.stored import Corpus
-from condsim.contexts.harvest.stored import Harvest
-from condsim.contexts.opened import open_pipeline
+from condsim.contexts.corpus import Corpus
+from condsim.contexts.harvest import Harvest
+from condsim.contexts.pipeline import STAGES, Pipeline
 from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe, save_contexts_recipe
-from condsim.contexts.run import STAGES, Pipeline
+from condsim.contexts.run import open_pipeline
 from condsim.errors import InputError, ModelError
 from condsim.loading import load_scorer
 from condsim.training.folder import finished_run
@@ -312,7 +312,7 @@ def test_pipeline_documents_of_one_sentence_are_harvested_with_each_other(small_
 
 @pytest.mark.slow
 def test_pipeline_harvest_on_ray_has_the_same_pairs_and_scores(copy, cluster, one_thread):
-    from condsim.contexts.harvest.harvesting import RayEngine
+    from condsim.contexts.harvest import RayEngine
 
     folder, recipe = copy
     recipe = recipe.replaced(harvest=recipe.harvest.replaced(pairs=50))

@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from condsim.contexts.corpus.preparing import prepare_corpus
-from condsim.contexts.corpus.stored import Corpus
-from condsim.contexts.index.retrieval import TfidfIndex, best
-from condsim.contexts.settings import CorpusSettings
+from condsim.contexts.corpus import Corpus, prepare_corpus
+from condsim.contexts.index import TfidfIndex
+from condsim.contexts.recipe import CorpusSettings
 from condsim.errors import InputError
 
 pytest.importorskip("filelock")
@@ -54,11 +53,11 @@ def test_index_scores_equal_scikit_learn(
 ) -> None:
     text = pytest.importorskip("sklearn.feature_extraction.text")
     # Many runs, many parts of a merge, many blocks: the borders are where faults would be.
-    monkeypatch.setattr("condsim.contexts.index.building._RUN_WORDS", 500)
-    monkeypatch.setattr("condsim.contexts.index.building._SAMPLED", 8)
-    monkeypatch.setattr("condsim.contexts.index.building._PART", 300)
-    monkeypatch.setattr("condsim.contexts.index.building._BLOCK", 100)
-    monkeypatch.setattr("condsim.contexts.index.retrieval._BLOCK", 64)
+    monkeypatch.setattr("condsim.contexts.index._RUN_WORDS", 500)
+    monkeypatch.setattr("condsim.contexts.index._SAMPLED", 8)
+    monkeypatch.setattr("condsim.contexts.index._PART", 300)
+    monkeypatch.setattr("condsim.contexts.index._BLOCK", 100)
+    monkeypatch.setattr("condsim.contexts.index._BLOCK", 64)
     texts, queries = random_texts(300), [*random_texts(20, seed=1, words=130), "", "a zz"]
     index = TfidfIndex.build(texts, tmp_path / "index", revision="1", min_df=min_df)
     vectorizer = text.TfidfVectorizer(ngram_range=(1, 2), min_df=min_df)
@@ -90,7 +89,7 @@ def test_search_batches_find_the_same(
 ) -> None:
     sentences = small_corpus.sentences(np.arange(30))
     whole = index.search(sentences, top_n=10)
-    monkeypatch.setattr("condsim.contexts.index.retrieval._SCORES", 60 * 4)
+    monkeypatch.setattr("condsim.contexts.index._SCORES", 60 * 4)
     parts = index.search(sentences, top_n=10)
     for (one, scores), (two, others) in zip(whole, parts, strict=True):
         np.testing.assert_allclose(scores, others, atol=1e-6)
@@ -122,7 +121,7 @@ def test_index_of_one_chunk_is_an_index(tmp_path: Path) -> None:
 def test_index_too_many_words_are_left_out_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("condsim.contexts.index.building._MOST_WORDS", 2)
+    monkeypatch.setattr("condsim.contexts.index._MOST_WORDS", 2)
     TfidfIndex.build(["one two six", "six one two"], tmp_path / "index", revision="1", min_df=1)
     manifest = (tmp_path / "index" / "manifest.json").read_text()
     assert '"words_left_out": 2' in manifest

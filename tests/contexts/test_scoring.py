@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from condsim.cache import KeptScores
-from condsim.contexts.scoring.equations import ScoringSettings, Weights, similarity
-from condsim.contexts.scoring.origin import OriginScorer
-from condsim.contexts.scoring.selection import Selection
+from condsim.contexts.equations import similarity
+from condsim.contexts.origin import OriginScorer
+from condsim.contexts.recipe import ScoringSettings, Selection, Weights
 from condsim.errors import InputError
 from condsim.types import Scorer
 
@@ -80,7 +80,7 @@ def test_pair_terms_leave_out_contexts_from_where_a_sentence_stands(monkeypatch)
         def sentences(self, ids: Any) -> list[str]:
             return ["b in the corpus" if row == 12 else f"reference {row}" for row in ids]
 
-    monkeypatch.setattr("condsim.contexts.scoring.selection.NEAR", 2)
+    monkeypatch.setattr("condsim.contexts.selection.NEAR", 2)
     scorer = OriginScorer(Known(), Index(), Terms(), selection=Selection(size=10))
     (pair,) = scorer.pair_terms(["b in the corpus"], ["bb of another place"])
     # Of the contexts 10 to 19 the first sentence chose from 15 to 19; in those that the second one
@@ -153,7 +153,7 @@ def test_origin_scorer_computes_nothing_twice():
 
 
 def test_origin_scorer_logs_the_cost_first_and_then_how_far_it_is(caplog, monkeypatch):
-    monkeypatch.setattr("condsim.contexts.scoring.origin._QUIET", -1.0)
+    monkeypatch.setattr("condsim.contexts.origin._QUIET", -1.0)
     with caplog.at_level("INFO", logger="condsim.contexts"):
         origin(name="small origin", center="none", batch_size=1).score(["a", "b"], ["c", "d"])
     # 4 sentences in 24 candidates each, and 2 x 2 sentences in the other's 6 contexts; four terms,

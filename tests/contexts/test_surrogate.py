@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from condsim.contexts.corpus.vocabulary import CorpusTokens, Vocabulary, learn_vocabulary
-from condsim.contexts.harvest.stored import Harvest, HarvestSettings
-from condsim.contexts.recipe import SurrogateSettings
+from condsim.contexts.harvest import Harvest
+from condsim.contexts.recipe import HarvestSettings, SurrogateSettings
 from condsim.contexts.surrogate import (
     new_backbone,
     surrogate_recipe,
     token_vectors,
     write_training_pairs,
 )
+from condsim.contexts.vocabulary import CorpusTokens, Vocabulary, learn_vocabulary
 from condsim.data.load import load_task
 from condsim.errors import InputError
 from condsim.training.run import fit

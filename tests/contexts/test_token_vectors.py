@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.contexts.corpus.vocabulary import CorpusTokens
 from condsim.contexts.surrogate import token_vectors
+from condsim.contexts.vocabulary import CorpusTokens
 
 pytest.importorskip("sklearn")
 

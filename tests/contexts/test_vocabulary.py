@@ -7,12 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from condsim.contexts.corpus.vocabulary import (
-    SPECIAL_TOKENS,
-    CorpusTokens,
-    Vocabulary,
-    learn_vocabulary,
-)
+from condsim.contexts.recipe import SPECIAL_TOKENS
+from condsim.contexts.vocabulary import CorpusTokens, Vocabulary, learn_vocabulary
 from condsim.errors import InputError, ModelError
 
 

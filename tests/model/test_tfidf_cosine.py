@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from condsim.contexts.corpus.preparing import prepare_corpus
+from condsim.contexts.corpus import prepare_corpus
 from condsim.errors import InputError, MissingExtraError
 from condsim.evaluation.evaluate import evaluate
 from condsim.model import tfidf as tfidf_cosine

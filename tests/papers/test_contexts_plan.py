@@ -24,8 +24,8 @@ from papers.contexts import (
 )
 from papers.options import load_gold_set
 
+from condsim.contexts.equations import PairTerms
 from condsim.contexts.recipe import load_contexts_recipe
-from condsim.contexts.scoring.equations import PairTerms
 from condsim.data.sts import STS_COUNTS
 from condsim.errors import InputError
 from condsim.types import Task

@@ -1,7 +1,8 @@
-"""The folders of trained models, and the loop that trains them: checkpoints and early stopping."""
+"""Folders of trained models, and the loop that trains them, with checkpoints and early stopping.
 
-# The batches of an epoch and the random numbers of a step follow from the seed alone, so a run that
-# was killed and continued ends with the same weights as one that was not.
+The batches of an epoch and the random numbers of a step follow from the seed alone, so a training
+that was killed and continued ends with the same weights as one that was not.
+"""
 
 from __future__ import annotations
 
@@ -19,94 +20,87 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from condsim.config import Settings, validated, validated_json
-from condsim.contexts.corpus.vocabulary import Vocabulary
-from condsim.contexts.settings import CoherenceSettings, GeneratorSettings
+from condsim.contexts.recipe import MODEL, REPORT, VOCABULARY, CoherenceSettings, GeneratorSettings
+from condsim.contexts.vocabulary import Vocabulary
 from condsim.errors import InputError, ModelError
 from condsim.io import check_folder, replacing, write_text
 from condsim.model.precision import uses_bfloat16
 from condsim.types import IntArray
 
-RECORD = "settings.json"  # written first
-MODEL = "model.safetensors"
-REPORT = "report.json"  # written last: with it the model is finished
-VOCABULARY = "vocabulary"
-CHECKPOINT = "checkpoint.safetensors"
-BEST = "best.safetensors"
+# The record of a model's settings is written first, its report last: with it a model is finished.
+_RECORD = "settings.json"
+_CHECKPOINT = "checkpoint.safetensors"
+_BEST = "best.safetensors"
 
-ModelSettings = TypeVar("ModelSettings", bound=Settings)
+_SECONDS_PER_CHECKPOINT = 120.0
+# Largest share of the time that may be spent on writing checkpoints.
+_MAX_CHECKPOINT_SHARE = 0.05
+
+StepProgress = Callable[[int, int], None]
+"""Called after each step with the steps taken and their number."""
+
+SettingsType = TypeVar("SettingsType", bound=Settings)
 
 
 def best_device() -> torch.device:
-    """The accelerator if there is one, else the processor."""
+    """Return the accelerator if there is one, else the processor."""
     return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
 
 
-def weights_of(model: nn.Module) -> dict[str, Tensor]:
-    """The tensors that make up a model, each once where several modules share it."""
-    kept = model.state_dict().keys()
-    buffers = {name: value for name, value in model.named_buffers() if name in kept}
+def tensors_of(model: nn.Module) -> dict[str, Tensor]:
+    """List the tensors of a model, each once where several modules share it."""
+    saved = model.state_dict().keys()
+    buffers = {name: value for name, value in model.named_buffers() if name in saved}
     return {name: value.detach() for name, value in [*model.named_parameters(), *buffers.items()]}
 
 
-def copy_weights(model: nn.Module, tensors: Mapping[str, Tensor], *, source: Path) -> None:
-    """Copies tensors into a model."""
-    own = weights_of(model)
+def copy_tensors(model: nn.Module, tensors: Mapping[str, Tensor], *, source: Path) -> None:
+    """Copy tensors, read from ``source``, into a model."""
+    own = tensors_of(model)
     wrong = sorted(own.keys() ^ tensors.keys())
     wrong += [name for name in own.keys() & tensors if own[name].shape != tensors[name].shape]
     if wrong:
         raise ModelError(
             f"{source} does not fit the model its settings describe ({len(wrong)} tensors differ, "
-            f"such as {wrong[0]}). Train it anew."
+            f"such as {wrong[0]}). Train it again."
         )
     with torch.no_grad():
         for name, value in own.items():
             value.copy_(tensors[name])
 
 
-def load_weights(model: nn.Module, path: Path) -> None:
-    """Copies the tensors of a file into a model."""
-    copy_weights(model, read_tensors(path)[0], source=path)
-
-
 def write_tensors(
     path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Writes tensors to one file, in one step."""
+    """Write tensors to one file, in one step."""
+    plain = {name: value.cpu().contiguous() for name, value in tensors.items()}
     with replacing(path) as partial:
-        save_file(
-            {name: value.cpu().contiguous() for name, value in tensors.items()},
-            partial,
-            metadata=dict(metadata or {}),
-        )
+        save_file(plain, partial, metadata=dict(metadata or {}))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Reads tensors and metadata."""
+    """Read tensors and metadata."""
     try:
         with safe_open(path, framework="pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}
     except (OSError, SafetensorError) as error:
-        raise ModelError(f"Cannot read the weights {path}: {error}. Train it anew.") from error
-
-
-def write_json(path: Path, values: Mapping[str, object]) -> None:
-    """Writes plain values, in one step."""
-    write_text(path, json.dumps(dict(values), indent=2))
+        raise ModelError(f"Cannot read the weights {path}: {error}. Train it again.") from error
 
 
 def prepare_folder(
     folder: Path, kind: str, settings: Settings, *, corpus: str, vocabulary: str
 ) -> None:
-    """Makes the folder of a model, or checks that it holds one of the same settings."""
+    """Make the folder of a model, or check that an existing one has the same settings."""
     record = {"corpus": corpus, "vocabulary": vocabulary, **settings.model_dump(), "kind": kind}
-    path = folder / RECORD
+    path = folder / _RECORD
     if not path.is_file():
-        check_folder(folder, what="model", own=[RECORD])
+        check_folder(folder, what="model", own=[_RECORD])
         folder.mkdir(parents=True, exist_ok=True)
-        write_json(path, record)
+        write_text(path, json.dumps(record, indent=2))
         return
-    known = {**type(settings)().model_dump(), **_read_record(folder)}  # older ones lack new keys
-    changed = [key for key in {**known, **record} if known.get(key) != record.get(key)]
+    # Older records lack new keys.
+    stored = {**type(settings)().model_dump(), **_read_settings(folder)}
+    changed = [key for key in {**stored, **record} if stored.get(key) != record.get(key)]
     if changed:
         raise InputError(
             f"The model in {folder} was trained or started with another {', '.join(changed)}. "
@@ -115,84 +109,82 @@ def prepare_folder(
 
 
 def finish_folder(folder: Path, model: nn.Module, report: Settings) -> None:
-    """Writes a trained model and its report, and removes its checkpoints."""
-    write_tensors(folder / MODEL, weights_of(model))
-    write_json(folder / REPORT, report.model_dump())
-    for name in (CHECKPOINT, BEST):
+    """Write a trained model and its report, and remove its checkpoints."""
+    write_tensors(folder / MODEL, tensors_of(model))
+    write_text(folder / REPORT, json.dumps(report.model_dump(), indent=2))
+    for name in (_CHECKPOINT, _BEST):
         (folder / name).unlink(missing_ok=True)
 
 
 def open_finished(
-    folder: Path, kind: str, settings: type[ModelSettings], *, corpus: str
-) -> tuple[ModelSettings, Vocabulary]:
-    """Reads settings and vocabulary of a trained model, and checks what it was trained on."""
-    record = _read_record(folder)
+    folder: Path, kind: str, settings: type[SettingsType], *, corpus: str
+) -> tuple[SettingsType, Vocabulary]:
+    """Read settings and vocabulary of a trained model, and check the corpus it was trained on."""
+    record = _read_settings(folder)
     if record.pop("kind", None) != kind or not (folder / REPORT).is_file():
-        raise ModelError(f"{folder} holds no finished {kind} model. Train it first.")
+        raise ModelError(f"{folder} contains no finished {kind} model. Train it first.")
     trained_on, revision = record.pop("corpus"), record.pop("vocabulary")
     if trained_on != corpus:
         raise InputError(
-            f"The {kind} model in {folder} was trained on corpus {trained_on}. Got corpus "
-            f"{corpus}; give that corpus, or train the model on this one."
+            f"The {kind} model in {folder} was trained on corpus {trained_on}; got corpus "
+            f"{corpus}. Give that corpus, or train the model on this one."
         )
     vocabulary = Vocabulary.open(folder / VOCABULARY)
-    if revision not in ("", vocabulary.revision):  # none was recorded for that of a backbone
+    # None was recorded for that of a backbone.
+    if revision not in ("", vocabulary.revision):
         raise ModelError(
             f"The tokenizer in {folder / VOCABULARY} is not the one the {kind} model was trained "
-            "with. Train the model anew."
+            "with. Train the model again."
         )
     return validated(settings, record, what=settings.what, source=str(folder)), vocabulary
 
 
-def read_report(kind: type[ModelSettings], folder: Path) -> ModelSettings:
-    """Reads the report of a finished training."""
+def read_report(kind: type[SettingsType], folder: Path) -> SettingsType:
+    """Read the report of a finished training."""
+    path = folder / REPORT
     try:
-        content = (folder / REPORT).read_bytes()
+        content = path.read_bytes()
     except OSError as error:
         raise InputError(f"Cannot read the report in {folder}: {error}.") from error
-    return validated_json(kind, content, what="report", source=str(folder / REPORT))
+    return validated_json(kind, content, what="report", source=str(path))
 
 
-def _read_record(folder: Path) -> dict[str, Any]:
+def _read_settings(folder: Path) -> dict[str, Any]:
     try:
-        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ModelError(f"{folder} holds no model: {error}. Train it first.") from error
+        raise ModelError(f"{folder} contains no model: {error}. Train it first.") from error
     if not isinstance(record, dict):
-        raise ModelError(f"{folder / RECORD} is damaged. Train the model anew.")
+        raise ModelError(f"{folder / _RECORD} is damaged. Train the model again.")
     return record
 
 
-StepProgress = Callable[[int, int], None]
-"""Called after each step with the steps taken and their number."""
-
-_CHECKPOINT_SECONDS = 120.0  # between checkpoints
-_CHECKPOINT_SHARE = 0.05  # of the time at most, spent on writing checkpoints
-
-
 class TrainingWork(Protocol):
-    """What is trained on: batches, their loss and the held-out part."""
+    """The batches to train on, their loss and the held-out part."""
 
     tokens_seen: int
     """Tokens of the batches so far."""
 
     def batches(self, epoch: int) -> list[IntArray]:
-        """The batches of an epoch, numbers of examples; equal at each call."""
+        """List the batches of an epoch, numbers of examples; equal at each call."""
 
     def loss(self, batch: IntArray, random: np.random.Generator) -> Tensor:
-        """Mean loss of a batch, a scalar."""
+        """Compute the mean loss of a batch, a scalar."""
 
     def evaluate(self) -> float:
-        """Quality on the held-out part; higher is better, equal at each call for equal weights."""
+        """Measure the held-out part; higher is better, and equal weights give equal values."""
 
 
 class TrainingSummary(Settings, allow_inf_nan=True):
-    """How a training went."""
+    """Steps, time and evaluations of a training."""
 
     steps: int
-    seconds: float  # of earlier processes too
-    tokens_per_second: float  # of this process, evaluations included
-    evaluations: tuple[tuple[int, float], ...]  # step and quality of each
+    # Of all processes that trained the model.
+    seconds: float
+    # Of the last process, evaluations included.
+    tokens_per_second: float
+    # Step and quality of each evaluation.
+    evaluations: tuple[tuple[int, float], ...]
 
 
 def train_model(
@@ -204,14 +196,13 @@ def train_model(
     learning_rate: float,
     progress: StepProgress | None = None,
 ) -> TrainingSummary:
-    """Trains a model, or goes on where a killed training of the same work stopped."""
-    # The model ends with the weights of its best evaluation; checkpoints stay in the folder.
+    """Train a model, or continue a killed training; it ends with the best evaluated weights."""
     with torch.random.fork_rng():
         return _Training(model, work, folder, settings, learning_rate).run(progress)
 
 
 class _Training:
-    """A training; its state is what a checkpoint holds."""
+    """A training; its state is the content of a checkpoint."""
 
     def __init__(
         self,
@@ -225,8 +216,8 @@ class _Training:
         self.settings, self.learning_rate = settings, learning_rate
         self.device = next(model.parameters()).device
         self.autocast = uses_bfloat16(settings.precision)
-        matrices = [p for p in model.parameters() if p.ndim > 1]
-        vectors = [p for p in model.parameters() if p.ndim <= 1]
+        matrices = [parameter for parameter in model.parameters() if parameter.ndim > 1]
+        vectors = [parameter for parameter in model.parameters() if parameter.ndim <= 1]
         self.optimizer = torch.optim.AdamW(
             [
                 {"params": matrices, "weight_decay": settings.weight_decay},
@@ -236,26 +227,27 @@ class _Training:
             fused=True,
         )
         sizes = [len(work.batches(epoch)) for epoch in range(settings.epochs)]
-        self.starts = np.cumsum([0, *sizes])  # first step of each epoch
+        # First step of each epoch.
+        self.starts = np.cumsum([0, *sizes])
         self.steps = min(int(self.starts[-1]), settings.max_steps or int(self.starts[-1]))
-        self.every = max(1, math.ceil(self.steps / settings.evaluations))
+        self.steps_per_evaluation = max(1, math.ceil(self.steps / settings.evaluations))
         self.step = 0
         self.seconds = 0.0
         self.evaluations: list[tuple[int, float]] = []
-        self.epoch = -1  # that of `batches`
+        self.epoch = -1
         self.batches: list[IntArray] = []
 
     def run(self, progress: StepProgress | None) -> TrainingSummary:
-        """Takes the steps that are left."""
+        """Take the remaining steps."""
         self._resume()
         started = saved = time.monotonic()
         before = self.seconds
-        interval = _CHECKPOINT_SECONDS
+        interval = _SECONDS_PER_CHECKPOINT
         while self.step < self.steps and not self._patience_is_over():
             self._take_step()
             if progress is not None:
                 progress(self.step, self.steps)
-            evaluated = self.step % self.every == 0 or self.step == self.steps
+            evaluated = self.step % self.steps_per_evaluation == 0 or self.step == self.steps
             if evaluated:
                 self._evaluate()
             now = time.monotonic()
@@ -263,15 +255,15 @@ class _Training:
             if evaluated or now - saved > interval:
                 self._save()
                 saved = time.monotonic()
-                interval = max(interval, (saved - now) / _CHECKPOINT_SHARE)
+                interval = max(interval, (saved - now) / _MAX_CHECKPOINT_SHARE)
         if self.evaluations:
-            load_weights(self.model, self.folder / BEST)
+            path = self.folder / _BEST
+            copy_tensors(self.model, read_tensors(path)[0], source=path)
         self.model.eval()
-        rate = self.work.tokens_seen / max(self.seconds - before, 1e-9)
         return TrainingSummary(
             steps=self.step,
             seconds=self.seconds,
-            tokens_per_second=rate,
+            tokens_per_second=self.work.tokens_seen / max(self.seconds - before, 1e-9),
             evaluations=tuple(self.evaluations),
         )
 
@@ -283,7 +275,7 @@ class _Training:
         key = (self.settings.seed, self.step)
         torch.manual_seed(int(np.random.SeedSequence(key).generate_state(1)[0]))
         for group in self.optimizer.param_groups:
-            group["lr"] = self.learning_rate * self._rate()
+            group["lr"] = self.learning_rate * self._warmup_factor()
         self.model.train()
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.autocast):
             loss = self.work.loss(batch, np.random.default_rng(key))
@@ -293,18 +285,18 @@ class _Training:
         value = float(loss.detach())
         if not math.isfinite(value):
             raise ModelError(
-                f"The loss at step {self.step + 1} is {value}; lower learning_rate. Got "
+                f"The loss at step {self.step + 1} is {value}; lower learning_rate from "
                 f"{self.learning_rate}."
             )
         self.optimizer.step()
         self.step += 1
 
-    def _rate(self) -> float:
-        """The learning rate as a share of its peak: a linear rise, then a linear fall to 0."""
-        warm = max(1, round(self.settings.warmup * self.steps))
-        if self.step < warm:
-            return (self.step + 1) / warm
-        return max(0.0, (self.steps - self.step) / max(1, self.steps - warm))
+    def _warmup_factor(self) -> float:
+        """Share of the peak learning rate: a linear rise, then a linear fall to 0."""
+        rise = max(1, round(self.settings.warmup * self.steps))
+        if self.step < rise:
+            return (self.step + 1) / rise
+        return max(0.0, (self.steps - self.step) / max(1, self.steps - rise))
 
     def _patience_is_over(self) -> bool:
         values = [value for _, value in self.evaluations]
@@ -318,30 +310,31 @@ class _Training:
             torch.autocast(self.device.type, torch.bfloat16, enabled=self.autocast),
         ):
             value = self.work.evaluate()
-        if all(value > other for _, other in self.evaluations):
-            write_tensors(self.folder / BEST, weights_of(self.model))
+        if all(value > earlier for _, earlier in self.evaluations):
+            write_tensors(self.folder / _BEST, tensors_of(self.model))
         self.evaluations.append((self.step, value))
 
     def _save(self) -> None:
-        tensors = {f"model.{name}": value for name, value in weights_of(self.model).items()}
+        tensors = {f"model.{name}": value for name, value in tensors_of(self.model).items()}
         for name, parameter in self.model.named_parameters():
             for key, value in self.optimizer.state.get(parameter, {}).items():
                 tensors[f"optimizer.{key}.{name}"] = value
         record = {"step": self.step, "seconds": self.seconds, "evaluations": self.evaluations}
-        write_tensors(self.folder / CHECKPOINT, tensors, {"state": json.dumps(record)})
+        write_tensors(self.folder / _CHECKPOINT, tensors, {"state": json.dumps(record)})
 
     def _resume(self) -> None:
-        path = self.folder / CHECKPOINT
+        path = self.folder / _CHECKPOINT
         if not path.is_file():
             return
         tensors, metadata = read_tensors(path)
         own = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
-        copy_weights(self.model, own, source=path)
+        copy_tensors(self.model, own, source=path)
         for name, parameter in self.model.named_parameters():
-            parts = {key: f"optimizer.{key}.{name}" for key in ("step", "exp_avg", "exp_avg_sq")}
-            if parts["step"] in tensors:  # a parameter that no loss reached has no state
+            keys = {key: f"optimizer.{key}.{name}" for key in ("step", "exp_avg", "exp_avg_sq")}
+            # A parameter that no loss reached has no state.
+            if keys["step"] in tensors:
                 self.optimizer.state[parameter] = {
-                    key: tensors[full].to(self.device) for key, full in parts.items()
+                    key: tensors[full].to(self.device) for key, full in keys.items()
                 }
         record = json.loads(metadata["state"])
         self.step, self.seconds = int(record["step"]), float(record["seconds"])

@@ -1,10 +1,11 @@
-"""The coherence model: does a sentence fit its context? (Sun et al., 2022, §3.2.1, Eq. 1)."""
+"""The coherence model: does a sentence fit its context? (Sun et al., 2022, §3.2.1, Eq. 1).
 
-# A sentence vector joins the last states of two single-layer LSTMs, one read forwards and one
-# backwards. The vectors of the sentence and of those around it are concatenated and mapped to one
-# number, whose sigmoid is p(y = 1 | s_i, s_<i, s_>i). A linear map of a concatenation is a sum of
-# one map for each place, so each vector is projected once for each place and a context is a sum of
-# four projections. That is exact, and why a sentence can be scored in 20,000 contexts at once.
+A sentence vector joins the last states of two single-layer LSTMs, one read forwards and one
+backwards. The vectors of the sentence and of those around it are concatenated and mapped to one
+number, whose sigmoid is p(y = 1 | s_i, s_<i, s_>i). A linear map of a concatenation is a sum of one
+map for each place, so each vector is projected once for each place and a context is a sum of four
+projections. That is exact, and why a sentence can be scored in 20,000 contexts at once.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +20,19 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from condsim.cache import kept_rows
-from condsim.contexts.corpus.stored import Corpus
-from condsim.contexts.corpus.vocabulary import Vocabulary
-from condsim.contexts.models import MODEL, best_device, load_weights, open_finished
-from condsim.contexts.settings import CoherenceSettings
+from condsim.contexts.corpus import Corpus
+from condsim.contexts.recipe import MODEL, CoherenceSettings
+from condsim.contexts.trainer import best_device, copy_tensors, open_finished, read_tensors
+from condsim.contexts.vocabulary import Vocabulary
 from condsim.io import sha256_of
 from condsim.model.precision import uses_bfloat16
 from condsim.types import FloatArray, IntArray
 
-_GROUP = 64  # sentences of near length that pass through the LSTM together
+# Sentences of similar length that pass through the LSTM together.
+_SENTENCES_PER_PASS = 64
+_SENTENCES_PER_BLOCK = 4_096
+# So many contexts that their units stay in the processor's cache.
+_CONTEXTS_PER_BLOCK = 2_048
 
 
 class CoherenceModel(nn.Module):
@@ -37,12 +42,14 @@ class CoherenceModel(nn.Module):
         super().__init__()
         self.settings = settings
         self.pad = pad
-        self.places = settings.left + 1 + settings.right  # the centre is place `left`
+        # The centre is place `left`.
+        self.places = settings.left + 1 + settings.right
         size = 2 * settings.hidden
         self.embeddings = nn.Embedding(tokens, settings.embedding, padding_idx=pad)
         self.forwards = nn.LSTM(settings.embedding, settings.hidden, batch_first=True)
         self.backwards = nn.LSTM(settings.embedding, settings.hidden, batch_first=True)
-        self.missing = nn.Parameter(torch.zeros(size))  # the neighbour beyond a document's end
+        # The vector of a neighbour beyond a document's end.
+        self.missing = nn.Parameter(torch.zeros(size))
         self.width = settings.head_size if settings.head == "mlp" else 1
         bound = (size * self.places) ** -0.5
         self.project = nn.Parameter(torch.empty(self.places, size, self.width))
@@ -53,15 +60,16 @@ class CoherenceModel(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device of the weights."""
         return self.missing.device
 
     def encode(self, tokens: Sequence[IntArray]) -> Tensor:
-        """Computes sentence vectors, ``(m, 2 * hidden)``, of groups of similar length."""
+        """Compute sentence vectors, ``(m, 2 * hidden)``, of groups of similar length."""
         most = self.settings.max_tokens
         cut = [ids[:most] if len(ids) else np.array([self.pad]) for ids in tokens]
         order = np.argsort([len(ids) for ids in cut], kind="stable")
-        groups = [order[first : first + _GROUP] for first in range(0, len(order), _GROUP)]
+        starts = range(0, len(order), _SENTENCES_PER_PASS)
+        groups = [order[first : first + _SENTENCES_PER_PASS] for first in starts]
         states = [self._encode_group([cut[row] for row in group]) for group in groups]
         if not states:
             return self.missing.new_zeros(0, len(self.missing))
@@ -69,36 +77,39 @@ class CoherenceModel(nn.Module):
         return F.dropout(torch.cat(states)[back], self.settings.dropout, self.training)
 
     def _encode_group(self, tokens: list[IntArray]) -> Tensor:
-        """Both LSTMs read from the left, the second one reversed sentences."""
-        # The state after the last token of each is taken, so that padding behind it has no effect.
+        # Both LSTMs read from the left, the second one reversed sentences. The state after the last
+        # token of each is taken, so that padding behind it has no effect.
         lengths = np.array([len(ids) for ids in tokens])
-        filled = np.full((2, len(tokens), lengths.max()), self.pad, dtype=np.int64)
+        padded = np.full((2, len(tokens), lengths.max()), self.pad, dtype=np.int64)
         for row, ids in enumerate(tokens):
-            filled[0, row, : len(ids)] = ids
-            filled[1, row, : len(ids)] = ids[::-1]
-        ways = torch.from_numpy(filled).to(self.device)
+            padded[0, row, : len(ids)] = ids
+            padded[1, row, : len(ids)] = ids[::-1]
+        directions = torch.from_numpy(padded).to(self.device)
         last = torch.from_numpy(lengths - 1).to(self.device)
         rows = torch.arange(len(tokens), device=self.device)
         ends = []
-        for lstm, way in zip((self.forwards, self.backwards), ways, strict=True):
-            embedded = F.dropout(self.embeddings(way), self.settings.dropout, self.training)
+        for lstm, inputs in zip((self.forwards, self.backwards), directions, strict=True):
+            embedded = F.dropout(self.embeddings(inputs), self.settings.dropout, self.training)
             states, _ = lstm(embedded)  # (group, length, hidden)
             ends.append(states[rows, last])
         return torch.cat(ends, dim=-1).float()
 
     def projections(self, vectors: Tensor) -> Tensor:
-        """Projects sentence vectors, ``(m, 2 * hidden)``, to ``(places, m + 1, width)``."""
-        # The last row is that of a missing neighbour.
+        """Project sentence vectors, ``(m, 2 * hidden)``, to ``(places, m + 1, width)``.
+
+        The last row is that of a missing neighbour.
+        """
         rows = torch.cat([vectors, self.missing[None].to(vectors.dtype)])
         return torch.matmul(rows, self.project)
 
     def context(self, projections: Tensor, neighbours: Tensor) -> Tensor:
-        """Sums bias and projections of neighbours, (k, left + right), -1 for none: (k, width)."""
+        """Sum bias and projections of neighbours, (k, left + right), -1 for none: (k, width)."""
         left = self.settings.left
         total = self.bias.expand(len(neighbours), -1)
         for column, rows in enumerate(neighbours.T):
             place = column if column < left else column + 1
-            total = total + projections[place][rows]  # -1 is the last row
+            # -1 is the last row.
+            total = total + projections[place][rows]
         return total
 
     def logits(self, contexts: Tensor, centres: Tensor) -> Tensor:
@@ -107,79 +118,46 @@ class CoherenceModel(nn.Module):
         return total[:, 0] if self.output is None else self.output(F.relu(total))[:, 0]
 
 
-_BLOCK = 2_048  # contexts at a time: their units stay in the processor's cache
-_ENCODED = 4_096  # sentences at a time
-
-
 class CoherenceScorer:
     """Log p(y = 1 | s, context) of any sentence in any context of a corpus (Eq. 1).
 
-    The vectors of all sentences of the corpus, and what each context adds to the units of the
-    head, are computed once and kept beside the model as float16.
+    The vectors of all sentences of the corpus, and the part of each context in the units of the
+    head, ``(n, width)``, are computed once and cached next to the model as float16.
     """
 
     def __init__(
         self, model: CoherenceModel, vocabulary: Vocabulary, contexts: NDArray[np.float16]
     ) -> None:
-        """Makes a scorer of loaded parts; see :meth:`open`.
-
-        Args:
-            contexts: What the context around each sentence of the corpus adds, ``(n, width)``.
-        """
         self._model, self._vocabulary, self._contexts = model.eval(), vocabulary, contexts
 
     @classmethod
     def open(
         cls, folder: Path, corpus: Corpus, *, progress: Callable[[int, int], None] | None = None
     ) -> CoherenceScorer:
-        """Opens a trained model; the first time, the vectors of the corpus are computed.
-
-        Args:
-            corpus: The corpus it was trained on.
-            progress: Called with the sentences done and their number, first for the vectors and
-                then for the contexts.
-
-        Raises:
-            ModelError: If the folder holds no finished coherence model.
-            InputError: If the corpus is another one.
-        """
+        """Open a trained model; the first time, the vectors of the corpus are computed."""
         settings, vocabulary = open_finished(
             folder, "coherence", CoherenceSettings, corpus=corpus.revision
         )
         model = CoherenceModel(settings, tokens=len(vocabulary), pad=vocabulary.pad_id)
-        load_weights(model, folder / MODEL)
+        copy_tensors(model, read_tensors(folder / MODEL)[0], source=folder / MODEL)
         model.to(best_device()).eval()
         inputs = {"corpus": corpus.revision, "model": sha256_of(folder / MODEL)[:12]}
         rows = partial(kept_rows, rows=len(corpus), inputs=inputs, progress=progress)
 
         def encode(first: int, last: int) -> NDArray[np.float16]:
             sentences = corpus.sentences(np.arange(first, last, dtype=np.int64))
-            return _encode(model, vocabulary, sentences).astype(np.float16)
+            return _sentence_vectors(model, vocabulary, sentences).astype(np.float16)
 
         vectors = rows(folder / "vectors.npy", encode)
-        contexts = rows(folder / "contexts.npy", partial(_contexts, model, vectors, corpus))
+        contexts = rows(folder / "contexts.npy", partial(_context_units, model, vectors, corpus))
         return cls(model, vocabulary, contexts)
 
     def encode(self, sentences: Sequence[str]) -> FloatArray:
-        """Computes sentence vectors.
-
-        Args:
-            sentences: Any sentences, length m.
-
-        Returns:
-            Their vectors, ``(m, 2 * hidden)``.
-        """
-        return _encode(self._model, self._vocabulary, sentences)
+        """Compute the vectors of any m sentences, ``(m, 2 * hidden)``."""
+        return _sentence_vectors(self._model, self._vocabulary, sentences)
 
     def log_probability(self, vectors: FloatArray, centres: IntArray) -> FloatArray:
-        """Scores sentences in contexts.
-
-        What the contexts add to the units was computed before, so what is left is one projection
-        of each sentence, and for each context one sum, ReLU and product with the last weights.
-
-        Args:
-            vectors: Sentence vectors, ``(m, 2 * hidden)``.
-            centres: The contexts, named by the sentence they surround, ``(k,)``.
+        """Score sentences, by their vectors, in contexts, named by their centres, ``(k,)``.
 
         Returns:
             Log p(y = 1) of each sentence in each context, ``(m, k)``; at most 0.
@@ -187,34 +165,36 @@ class CoherenceScorer:
         model = self._model
         scores = np.empty((len(vectors), len(centres)), dtype=np.float32)
         with torch.inference_mode():
-            given = torch.from_numpy(np.ascontiguousarray(vectors, dtype=np.float32))
-            projected = given.to(model.device) @ model.project[model.settings.left]  # (m, width)
-            for first in range(0, len(centres), _BLOCK):
-                rows = self._contexts[centres[first : first + _BLOCK]]
+            inputs = torch.from_numpy(np.ascontiguousarray(vectors, dtype=np.float32))
+            projected = inputs.to(model.device) @ model.project[model.settings.left]  # (m, width)
+            for first in range(0, len(centres), _CONTEXTS_PER_BLOCK):
+                rows = self._contexts[centres[first : first + _CONTEXTS_PER_BLOCK]]
                 contexts = torch.from_numpy(rows).to(model.device).float()  # (block, width)
                 for row, sentence in enumerate(projected):
-                    found = F.logsigmoid(model.logits(contexts, sentence))
-                    scores[row, first : first + len(rows)] = found.cpu().numpy()
+                    values = F.logsigmoid(model.logits(contexts, sentence))
+                    scores[row, first : first + len(rows)] = values.cpu().numpy()
         return scores
 
 
-def _encode(model: CoherenceModel, vocabulary: Vocabulary, sentences: Sequence[str]) -> FloatArray:
-    found = np.empty((len(sentences), 2 * model.settings.hidden), dtype=np.float32)
+def _sentence_vectors(
+    model: CoherenceModel, vocabulary: Vocabulary, sentences: Sequence[str]
+) -> FloatArray:
+    vectors = np.empty((len(sentences), 2 * model.settings.hidden), dtype=np.float32)
     autocast = uses_bfloat16(model.settings.precision)
     with (
         torch.inference_mode(),
         torch.autocast(model.device.type, torch.bfloat16, enabled=autocast),
     ):
-        for first in range(0, len(sentences), _ENCODED):
-            tokens = vocabulary.encode(sentences[first : first + _ENCODED])
-            found[first : first + len(tokens)] = model.encode(tokens).cpu().numpy()
-    return found
+        for first in range(0, len(sentences), _SENTENCES_PER_BLOCK):
+            tokens = vocabulary.encode(sentences[first : first + _SENTENCES_PER_BLOCK])
+            vectors[first : first + len(tokens)] = model.encode(tokens).cpu().numpy()
+    return vectors
 
 
-def _contexts(
+def _context_units(
     model: CoherenceModel, vectors: NDArray[np.float16], corpus: Corpus, first: int, last: int
 ) -> NDArray[np.float16]:
-    """What the contexts around some sentences add to each unit, ``(last - first, width)``."""
+    """Compute the part of the contexts around some sentences in the units, (n, width)."""
     left, right = model.settings.left, model.settings.right
     neighbours = corpus.neighbours(np.arange(first, last, dtype=np.int64), left=left, right=right)
     low = max(0, first - left)

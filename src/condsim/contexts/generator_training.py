@@ -1,7 +1,8 @@
-"""Training the generators, and how probable they find documents they have not seen."""
+"""Training of the generators, and the probability they give to held-out documents."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,19 @@ import torch
 from torch import Tensor
 
 from condsim.config import Settings
-from condsim.contexts.corpus.stored import Corpus, document_starts, held_out_documents
-from condsim.contexts.corpus.vocabulary import CorpusTokens, Vocabulary
-from condsim.contexts.generator.counts import FOLDER_KINDS, CountsGenerator
-from condsim.contexts.generator.items import ItemBuilder, Items, Units
-from condsim.contexts.generator.model import ContextGenerator, backbone_vocabulary, new_generator
-from condsim.contexts.generator.translation import TranslationGenerator
-from condsim.contexts.models import (
+from condsim.contexts.corpus import Corpus
+from condsim.contexts.count_generators import FOLDER_KINDS, CountsGenerator, TranslationGenerator
+from condsim.contexts.generator import ContextGenerator, backbone_vocabulary, new_generator
+from condsim.contexts.generator_items import EncoderUnits, ItemBuilder, Items
+from condsim.contexts.recipe import (
+    ALL,
+    GENERATOR_TASKS,
     REPORT,
     VOCABULARY,
+    GeneratorSettings,
+    GeneratorTask,
+)
+from condsim.contexts.trainer import (
     StepProgress,
     TrainingSummary,
     best_device,
@@ -27,14 +32,16 @@ from condsim.contexts.models import (
     prepare_folder,
     read_report,
     train_model,
-    write_json,
 )
-from condsim.contexts.settings import ALL, GENERATOR_TASKS, GeneratorSettings, GeneratorTask
+from condsim.contexts.vocabulary import CorpusTokens, Vocabulary
+from condsim.io import write_text
 from condsim.types import BoolArray, IntArray
 
-_BUCKET = 4  # tokens of target length that count as equal when batches are shuffled
-_EVALUATED = 128  # examples at a time
-_COUNTED = 50_000  # training examples whose words the unigram model counts
+# Target lengths within so many tokens count as equal when batches are shuffled.
+_TOKENS_PER_BUCKET = 4
+_EXAMPLES_PER_EVALUATION = 128
+# Training examples whose words the unigram model counts.
+_UNIGRAM_EXAMPLES = 50_000
 
 
 class GeneratorData:
@@ -49,33 +56,36 @@ class GeneratorData:
     ) -> None:
         self.corpus, self.tokens = corpus, tokens
         self.vocabulary, self.settings = vocabulary, settings
-        starts = document_starts(corpus)
-        held_out = held_out_documents(starts, share=settings.held_out, seed=settings.seed)
+        held_out = corpus.held_out_documents(share=settings.held_out, seed=settings.seed)
         self.documents, self.held_out_documents = int((~held_out).sum()), int(held_out.sum())
-        sizes = np.diff(starts)
+        sizes = np.diff(corpus.document_starts)
         self.train = np.flatnonzero(np.repeat(~held_out & (sizes >= 2), sizes))
-        self.counted: BoolArray = np.repeat(~held_out, sizes)  # documents of one sentence too
+        # Documents of one sentence are counted too.
+        self.counted: BoolArray = np.repeat(~held_out, sizes)
         rows = np.flatnonzero(~self.counted)
-        drawn = np.random.default_rng((settings.seed, 4)).permutation(rows)
-        self.held_out = drawn[: settings.held_out_examples]  # in no order: neighbours are strangers
+        # Shuffled, so that neighbours are from different contexts.
+        shuffled = np.random.default_rng((settings.seed, 4)).permutation(rows)
+        self.held_out = shuffled[: settings.held_out_examples]
         self.lengths = np.minimum(tokens.lengths, settings.max_tokens - 1) + 1
 
     def with_target(self, task: GeneratorTask, centres: IntArray) -> IntArray:
-        """The centres that have anything to generate."""
+        """Choose the centres that have anything to generate."""
         if task == "centre":
             return centres
         sides = self.corpus.neighbours(centres, left=1, right=1)
-        found: IntArray = centres[sides[:, 0 if task == "left" else 1] >= 0]
-        return found
+        chosen: IntArray = centres[sides[:, 0 if task == "left" else 1] >= 0]
+        return chosen
 
-    def items(self, tasks: tuple[GeneratorTask, ...], centres: IntArray) -> tuple[Units, Items]:
-        """The examples of some centres, ``(k,)``."""
+    def items(
+        self, tasks: tuple[GeneratorTask, ...], centres: IntArray
+    ) -> tuple[EncoderUnits, Items]:
+        """Build the examples of some centres, ``(k,)``."""
         settings = self.settings
         around = self.corpus.neighbours(centres, left=settings.left, right=settings.right)
         ids = np.unique(np.concatenate([centres, around.ravel()]))
         ids = ids[ids >= 0]
-        texts = self.tokens.take(ids, most=settings.max_tokens - 1)
-        sentences = dict(zip(ids.tolist(), texts, strict=True))
+        tokens = self.tokens.take(ids, most=settings.max_tokens - 1)
+        sentences = dict(zip(ids.tolist(), tokens, strict=True))
         builder = ItemBuilder(sentences, settings, self.vocabulary)
         for task in tasks:
             for centre, near in zip(centres.tolist(), around.tolist(), strict=True):
@@ -83,23 +93,24 @@ class GeneratorData:
         return builder.units, builder.items
 
     def target_lengths(self, task: GeneratorTask) -> IntArray:
-        """Tokens of each sentence's target, ``(n,)``; too many at the ends of a document."""
+        """Count the tokens of each sentence's target, ``(n,)``; too many at document ends."""
         if task == "centre":
             return self.lengths
         left, right = self.settings.left, self.settings.right
-        return self.reach(left, -1) if task == "left" else self.reach(-1, right)
+        return self.window_lengths(left, -1) if task == "left" else self.window_lengths(-1, right)
 
-    def reach(self, left: int, right: int) -> IntArray:
-        """Tokens from ``left`` sentences before each to ``right`` after; -1 leaves itself out."""
+    def window_lengths(self, left: int, right: int) -> IntArray:
+        """Count tokens from ``left`` sentences before each to ``right`` after; -1 leaves it out."""
         n = len(self.lengths)
         sums = np.concatenate([[0], np.cumsum(self.lengths)])
         rows = np.arange(n)
-        reached: IntArray = sums[np.clip(rows + right + 1, 0, n)] - sums[np.clip(rows - left, 0, n)]
-        return reached
+        ends, begins = sums[np.clip(rows + right + 1, 0, n)], sums[np.clip(rows - left, 0, n)]
+        counts: IntArray = ends - begins
+        return counts
 
 
 class GeneratorWork:
-    """What one generator is trained on; see `TrainingWork`."""
+    """Examples to train one generator on, and held-out ones; see `TrainingWork`."""
 
     def __init__(
         self,
@@ -107,57 +118,62 @@ class GeneratorWork:
         data: GeneratorData,
         tasks: tuple[GeneratorTask, ...],
     ) -> None:
-        self._model, self._data, self.tasks = model, data, tasks
+        # Counts alone have no loss: they are not trained. Each model reads its own encoding.
+        self._model: Any = model
+        self._data, self.tasks = data, tasks
         self._centres = data.with_target(tasks[0], data.train)
         self.tokens_seen = 0
         targets = np.sum([data.target_lengths(task) for task in tasks], axis=0)
-        window = data.reach(data.settings.left, data.settings.right)
+        window = data.window_lengths(data.settings.left, data.settings.right)
         self._targets = targets[self._centres]
         self._costs = self._targets + window[self._centres]
 
     def batches(self, epoch: int) -> list[IntArray]:
-        """Examples of near target length together, in an order drawn anew each epoch."""
+        """Shuffle the examples of an epoch into batches of similar target length."""
         settings = self._data.settings
         random = np.random.default_rng((settings.seed, 5, epoch))
         order = random.permutation(len(self._centres))
-        order = order[np.argsort(self._targets[order] // _BUCKET, kind="stable")]
+        order = order[np.argsort(self._targets[order] // _TOKENS_PER_BUCKET, kind="stable")]
         batch = (np.cumsum(self._costs[order]) - 1) // settings.batch_tokens
         batches = np.split(self._centres[order], np.flatnonzero(np.diff(batch)) + 1)
         return [batches[row] for row in random.permutation(len(batches))]
 
     def loss(self, batch: IntArray, random: np.random.Generator) -> Tensor:
-        """Mean negative log-probability of a target token."""
+        """Compute the mean negative log-probability of a target token."""
         units, items = self._data.items(self.tasks, batch)
         self.tokens_seen += sum(map(len, units.tokens)) + sum(map(len, items.targets))
-        model: Any = self._model  # counts alone have no loss: they are not trained
-        loss: Tensor = model.loss(units, items)
+        loss: Tensor = self._model.loss(units, items)
         return loss
 
     def evaluate(self) -> float:
-        """Mean log-probability of a target token of held-out documents, over the tasks."""
+        """Compute the mean log-probability of a held-out target token, over the tasks."""
         return -float(np.mean([self.held_out_loss(task) for task in self.tasks]))
 
     def held_out_loss(self, task: GeneratorTask, *, shift: int = 0) -> float:
-        """Negative log-probability of a target token of held-out documents, in nats."""
-        # With a shift each is generated from the sentences given for an example so much further on.
+        """Compute the negative log-probability of a held-out target token, in nats.
+
+        With a shift each target is generated from the inputs of the example that far further on.
+        """
         centres = self._data.with_target(task, self._data.held_out)
         total, count = 0.0, 0
-        for first in range(0, len(centres), _EVALUATED):
-            units, items = self._data.items((task,), centres[first : first + _EVALUATED])
+        for first in range(0, len(centres), _EXAMPLES_PER_EVALUATION):
+            part = centres[first : first + _EXAMPLES_PER_EVALUATION]
+            units, items = self._data.items((task,), part)
             items.units = items.units[shift:] + items.units[:shift]
-            model: Any = self._model  # each reads what it encoded itself
-            scores = model.log_probabilities(model.encode(units), items)
+            scores = self._model.log_probabilities(self._model.encode(units), items)
             total -= float(scores.sum())
             count += sum(map(len, items.targets))
         return total / count if count else float("nan")
 
     def unigram_loss(self, task: GeneratorTask) -> float:
-        """What :meth:`held_out_loss` would be for a model that knows word frequencies alone."""
-        # Frequencies of training targets, end and separator tokens among them, add-one smoothed.
+        """Compute :meth:`held_out_loss` of a model that has word frequencies alone.
+
+        Frequencies are those of training targets, end and separator included, add-one smoothed.
+        """
         centres = self._data.with_target(task, self._data.held_out)
         if not len(centres):
             return float("nan")
-        step = -(-len(self._centres) // _COUNTED)
+        step = -(-len(self._centres) // _UNIGRAM_EXAMPLES)
         _, counted = self._data.items((task,), self._centres[::step])
         counts = np.ones(len(self._data.vocabulary))
         counts += np.bincount(np.concatenate(counted.targets), minlength=len(counts))
@@ -167,17 +183,19 @@ class GeneratorWork:
 
 
 class TaskReport(Settings, allow_inf_nan=True):
-    """Negative log-probability of a token of held-out documents, in nats; lower is better."""
+    """Negative log-probability of a held-out token, in nats; lower is better.
 
-    # Given other sentences, the loss is higher if the generator learned to use what it is given.
+    ``unigram_loss`` is that of word frequencies alone, ``other_context_loss`` that of the generator
+    given the sentences of another example: it is higher if the generator uses its inputs.
+    """
 
     loss: float
-    unigram_loss: float  # of word frequencies alone
-    other_context_loss: float  # of the generator, given the sentences of another example
+    unigram_loss: float
+    other_context_loss: float
 
 
 class ModelReport(TrainingSummary, allow_inf_nan=True):
-    """How one model was trained, and how good it is; evaluations are mean log-probabilities."""
+    """Training and quality of one model; evaluations are mean log-probabilities."""
 
     tasks: dict[GeneratorTask, TaskReport]
     parameters: int
@@ -189,32 +207,24 @@ class _DocumentCounts(Settings):
 
 
 class GeneratorReport(_DocumentCounts):
-    """The models of a folder.
-
-    Attributes:
-        models: The reports by name: the task, or ``all``.
-    """
+    """Reports of the models of a folder by name: the task, or ``all``."""
 
     models: dict[str, ModelReport]
 
     @classmethod
     def read(cls, folder: Path) -> GeneratorReport:
-        """Reads the reports of a finished training.
-
-        Raises:
-            InputError: If there is none, or one is damaged.
-        """
-        trained = [name for name in (ALL, *GENERATOR_TASKS) if (folder / name / REPORT).is_file()]
-        models = {name: read_report(ModelReport, folder / name) for name in trained}
+        """Read the reports of a finished training."""
+        names = [name for name in (ALL, *GENERATOR_TASKS) if (folder / name / REPORT).is_file()]
+        models = {name: read_report(ModelReport, folder / name) for name in names}
         return cls(**dict(read_report(_DocumentCounts, folder)), models=models)
 
     @property
     def tasks(self) -> dict[GeneratorTask, TaskReport]:
-        """Quality by task, whichever model does it."""
+        """Quality by task, of any model."""
         return {task: part for model in self.models.values() for task, part in model.tasks.items()}
 
     def summary(self) -> str:
-        """Says in one line how good the generators are."""
+        """Describe the quality in one line."""
         parts = [
             f"{name} {task.loss:.2f} (words alone {task.unigram_loss:.2f}, another context "
             f"{task.other_context_loss:.2f})"
@@ -232,25 +242,31 @@ def train_generators(
     tasks: Collection[str] = GENERATOR_TASKS,
     progress: StepProgress | None = None,
 ) -> GeneratorReport:
-    """Trains or counts the generators, goes on with a killed training, or reads a finished one."""
-    own = settings.backbone is None or settings.kind == "translation"  # vocabulary
-    revision = vocabulary.revision if own else ""
-    kind = FOLDER_KINDS[settings.kind]
-    prepare_folder(folder, kind, settings, corpus=corpus.revision, vocabulary=revision)
+    """Train or count the generators, continue a killed training, or read a finished one."""
+    own_vocabulary = settings.backbone is None or settings.kind == "translation"
+    prepare_folder(
+        folder,
+        FOLDER_KINDS[settings.kind],
+        settings,
+        corpus=corpus.revision,
+        vocabulary=vocabulary.revision if own_vocabulary else "",
+    )
     models = settings.models_for(tasks)
     if all((folder / part / REPORT).is_file() for part in (".", *models)):
         return GeneratorReport.read(folder)
-    if own:
+    if own_vocabulary:
         vocabulary.save(folder / VOCABULARY)
     else:
         vocabulary = backbone_vocabulary(settings, folder / VOCABULARY)
     data = GeneratorData(corpus, CorpusTokens.build(corpus, vocabulary), vocabulary, settings)
     done = 0
-    for place, (name, of_one) in enumerate(models.items()):
-        counted = _counted(progress, done, left=len(models) - place)
-        done += _train_model(folder / name, data, of_one, counted).steps
+    for number, (name, model_tasks) in enumerate(models.items()):
+        report = _train_model(
+            folder / name, data, model_tasks, _offset(progress, done, models=len(models) - number)
+        )
+        done += report.steps
     counts = {"documents": data.documents, "held_out_documents": data.held_out_documents}
-    write_json(folder / REPORT, counts)
+    write_text(folder / REPORT, json.dumps(counts, indent=2))
     return GeneratorReport.read(folder)
 
 
@@ -273,7 +289,8 @@ def _train_model(
             model, work, folder, settings, learning_rate=settings.peak, progress=progress
         )
     if isinstance(model, ContextGenerator):
-        model.backbone.config.save_pretrained(folder)  # which `saved_generator` reads
+        # `saved_generator` reads it.
+        model.backbone.config.save_pretrained(folder)
     with torch.inference_mode():
         quality = {
             task: TaskReport(
@@ -287,14 +304,14 @@ def _train_model(
     report = ModelReport(tasks=quality, parameters=parameters, **dict(summary))
     finish_folder(folder, model, report)
     if isinstance(model, TranslationGenerator):
-        model.keep_normalisers(folder, progress=progress)
+        model.cache_norms(folder, progress=progress)
     return report
 
 
 def _new_model(
     folder: Path, data: GeneratorData, progress: StepProgress | None
 ) -> ContextGenerator | CountsGenerator:
-    """Makes a model; one of counts has counted."""
+    """Make a model to train; one of counts is finished."""
     settings = data.settings
     if settings.kind == "trained":
         return new_generator(settings, data.vocabulary).to(best_device())
@@ -302,13 +319,13 @@ def _new_model(
         model = CountsGenerator(settings, data.vocabulary)
     else:
         model = TranslationGenerator.new(settings, data.vocabulary)
-        model.read(data.corpus, folder, progress=progress)
+        model.encode_corpus(data.corpus, folder, progress=progress)
     model.count(data.tokens, data.counted)
     return model
 
 
-def _counted(progress: StepProgress | None, done: int, *, left: int) -> StepProgress | None:
-    """Counts the steps of all models together; those yet to come take about as many each."""
+def _offset(progress: StepProgress | None, done: int, *, models: int) -> StepProgress | None:
+    """Report the steps of all models together, assuming as many for each remaining model."""
     if progress is None:
         return None
-    return lambda step, steps: progress(done + step, done + left * steps)
+    return lambda step, steps: progress(done + step, done + models * steps)

@@ -1,21 +1,19 @@
-"""Training the coherence model, and its accuracy on held-out documents."""
+"""Training of the coherence model, and its accuracy on held-out documents."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from condsim.contexts.coherence.model import CoherenceModel
-from condsim.contexts.corpus.stored import Corpus, document_starts, held_out_documents
-from condsim.contexts.corpus.vocabulary import CorpusTokens, Vocabulary
-from condsim.contexts.models import (
-    REPORT,
-    VOCABULARY,
+from condsim.contexts.coherence import CoherenceModel
+from condsim.contexts.corpus import Corpus
+from condsim.contexts.recipe import REPORT, VOCABULARY, CoherenceSettings, Head
+from condsim.contexts.trainer import (
     StepProgress,
     TrainingSummary,
     best_device,
@@ -24,33 +22,35 @@ from condsim.contexts.models import (
     read_report,
     train_model,
 )
-from condsim.contexts.settings import CoherenceSettings, Head
+from condsim.contexts.vocabulary import CorpusTokens, Vocabulary
 from condsim.types import BoolArray, IntArray
 
 
-@dataclass(frozen=True)
-class Passages:
-    """Runs of consecutive centres of one document and the sentences around them, each ``(r,)``."""
+class Passages(NamedTuple):
+    """Runs of consecutive centres of one document and the sentences around them, each ``(r,)``.
 
-    first: IntArray  # first centre
-    last: IntArray  # one past the last centre
-    low: IntArray  # first sentence: up to `left` before the first centre
-    high: IntArray  # one past the last sentence
+    ``first`` and ``last`` are the first centre and one past the last; ``low`` and ``high`` are the
+    first sentence, up to `left` before the first centre, and one past the last sentence.
+    """
 
-    def __len__(self) -> int:
-        return len(self.first)
+    first: IntArray
+    last: IntArray
+    low: IntArray
+    high: IntArray
 
     @property
     def sizes(self) -> IntArray:
-        """Sentences of each passage, ``(r,)``."""
+        """Number of sentences of each passage, ``(r,)``."""
         return self.high - self.low
 
     @classmethod
     def of_documents(
         cls, starts: IntArray, chosen: BoolArray, *, most: int, left: int, right: int
     ) -> Passages:
-        """Cuts documents of two sentences or more into passages of about equal length."""
-        # ``starts``: first sentence of each document, and n, (d + 1,); ``chosen``: (d,).
+        """Cut documents of two sentences or more into passages of about equal length.
+
+        ``starts`` are the first sentences of documents, then n, (d + 1,); ``chosen`` is (d,).
+        """
         rows: list[tuple[int, int, int, int]] = []
         for document in np.flatnonzero(chosen & (np.diff(starts) >= 2)):
             begin, end = int(starts[document]), int(starts[document + 1])
@@ -60,7 +60,7 @@ class Passages:
         return cls(*np.array(rows, dtype=np.int64).reshape(-1, 4).T)
 
     def batches(self, order: IntArray, *, sentences: int) -> list[IntArray]:
-        """Puts passages together until a batch has enough sentences."""
+        """Join passages until a batch has enough sentences."""
         batches: list[IntArray] = []
         begin = size = 0
         for end, added in enumerate(self.sizes[order].tolist(), start=1):
@@ -71,69 +71,69 @@ class Passages:
         return batches
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Sentences of some passages, each once, and the rows of them that make up k examples."""
+class Batch(NamedTuple):
+    """Sentences of some passages, each once, and the rows of them that make up k examples.
 
-    sentences: IntArray  # (b,), rows of the corpus
-    neighbours: IntArray  # (k, left + right), -1 where the document ends
-    centres: IntArray  # (k,)
-    replacements: IntArray  # (k,), what is put in the centre's place
-    same_document: BoolArray  # (k,), whether the replacement is from the same document
+    ``sentences``, (b,), are rows of the corpus; ``neighbours``, (k, left + right), are -1 where the
+    document ends; ``replacements``, (k,), take the place of ``centres`` in counter-examples, and
+    ``same_document`` says whether they are from the same document.
+    """
+
+    sentences: IntArray
+    neighbours: IntArray
+    centres: IntArray
+    replacements: IntArray
+    same_document: BoolArray
 
 
-def batch_of(
+def make_batch(
     passages: Passages, chosen: IntArray, random: np.random.Generator, *, left: int, right: int
 ) -> Batch:
-    """Makes one example and one counter-example of each centre of some passages."""
+    """Make one example and one counter-example of each centre of some passages."""
     # Half of the replacements are of the centre's passage, so of its document; half of the other
     # passages of the batch. As these are drawn from the whole corpus, they are random sentences of
     # it, and every sentence is still encoded once only. A batch of one passage takes all from it.
     offsets = np.concatenate([[0], np.cumsum(passages.sizes[chosen])])
     total = int(offsets[-1])
     around = np.array([*range(-left, 0), *range(1, right + 1)])
-    parts: list[tuple[IntArray, IntArray, IntArray, IntArray, BoolArray]] = []
+    parts: list[Batch] = []
     for passage, offset, after in zip(chosen, offsets[:-1], offsets[1:], strict=True):
         size, low = int(after - offset), passages.low[passage]
         inside = np.arange(passages.first[passage], passages.last[passage]) - low
         near = inside[:, None] + around
         neighbours = np.where((near >= 0) & (near < size), near + offset, -1)
         from_document = (random.permutation(len(inside)) % 2 == 0) | (total == size)
-        other = random.integers(0, size - 1, len(inside))
-        other += (other >= inside) + offset  # any of the passage but the centre
+        # Any sentence of the passage but the centre.
+        same = random.integers(0, size - 1, len(inside))
+        same += (same >= inside) + offset
+        # Any sentence of the batch outside the passage.
         elsewhere = random.integers(0, max(1, total - size), len(inside))
-        elsewhere += np.where(elsewhere >= offset, size, 0)  # any but those of the passage
-        replacements = np.where(from_document, other, elsewhere)
+        elsewhere += np.where(elsewhere >= offset, size, 0)
+        replacements = np.where(from_document, same, elsewhere)
         sentences = np.arange(low, passages.high[passage])
-        parts.append((sentences, neighbours, inside + offset, replacements, from_document))
+        parts.append(Batch(sentences, neighbours, inside + offset, replacements, from_document))
     return Batch(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 class CoherenceReport(TrainingSummary, allow_inf_nan=True):
-    """How well the model tells sentences from their replacements, on held-out documents.
+    """Accuracy at telling sentences from their replacements, on held-out documents.
 
     As many replacements as sentences are judged, so chance is 0.5. The evaluations are accuracies.
     """
 
-    head: Head  # the head trained
-    accuracy: float  # share judged rightly, [0, 1]
-    accuracy_document: float  # the same where the replacement is from the same document
-    accuracy_corpus: float  # the same where it is from another one
-    examples: int  # examples judged
-    documents: int  # documents trained on
+    head: Head
+    # Shares judged rightly, in [0, 1]: of all examples, and of those whose replacement is from the
+    # same document or from another one.
+    accuracy: float
+    accuracy_document: float
+    accuracy_corpus: float
+    # Number of examples judged, of documents trained on, and of held-out documents.
+    examples: int
+    documents: int
     held_out_documents: int
 
-    @classmethod
-    def read(cls, folder: Path) -> CoherenceReport:
-        """Reads the report of a finished training.
-
-        Raises:
-            InputError: If there is none, or it is damaged.
-        """
-        return read_report(cls, folder)
-
     def summary(self) -> str:
-        """Says in one line how well the model does."""
+        """Describe the accuracy in one line."""
         return (
             f"coherence ({self.head} head): accuracy {100 * self.accuracy:.1f} on "
             f"{self.held_out_documents} held-out documents (replacement from the same document "
@@ -143,16 +143,15 @@ class CoherenceReport(TrainingSummary, allow_inf_nan=True):
 
 
 class CoherenceWork:
-    """What a coherence model is trained on; see `TrainingWork`."""
+    """Passages to train a coherence model on, and held-out ones; see `TrainingWork`."""
 
     def __init__(self, model: CoherenceModel, corpus: Corpus, tokens: CorpusTokens) -> None:
         settings = model.settings
         self._model, self._tokens = model, tokens
-        starts = document_starts(corpus)
-        held_out = held_out_documents(starts, share=settings.held_out, seed=settings.seed)
+        held_out = corpus.held_out_documents(share=settings.held_out, seed=settings.seed)
         self._passages, self._held_out = (
             Passages.of_documents(
-                starts,
+                corpus.document_starts,
                 chosen,
                 most=settings.run_sentences,
                 left=settings.left,
@@ -164,43 +163,47 @@ class CoherenceWork:
         self.tokens_seen = 0
 
     def batches(self, epoch: int) -> list[IntArray]:
-        """Training passages in an order drawn anew each epoch."""
+        """Shuffle the training passages of an epoch into batches."""
         settings = self._model.settings
-        order = np.random.default_rng((settings.seed, 2, epoch)).permutation(len(self._passages))
+        random = np.random.default_rng((settings.seed, 2, epoch))
+        order = random.permutation(len(self._passages.first))
         return self._passages.batches(order, sentences=settings.batch_sentences)
 
     def loss(self, batch: IntArray, random: np.random.Generator) -> Tensor:
-        """Cross-entropy of sentences against replacements."""
+        """Compute the cross-entropy of sentences against replacements."""
         logits, targets, _ = self._forward(self._passages, batch, random)
         return F.binary_cross_entropy_with_logits(logits, targets)
 
     def evaluate(self) -> float:
-        """Accuracy on held-out documents."""
-        return self.accuracy()[0]
+        """Measure the accuracy on held-out documents."""
+        hits, _ = self.held_out_hits()
+        return float(hits.mean())
 
-    def accuracy(self) -> tuple[float, float, float, int]:
-        """Accuracy on held-out documents, with the same replacements at every call."""
+    def held_out_hits(self) -> tuple[Tensor, Tensor]:
+        """Judge held-out examples, with the same replacements at every call.
+
+        Returns:
+            1 for each example judged rightly, and whether its replacement is from the same
+            document, both ``(n,)``.
+        """
         settings = self._model.settings
         random = np.random.default_rng((settings.seed, 3))
-        order = random.permutation(len(self._held_out))
+        order = random.permutation(len(self._held_out.first))
         batches = self._held_out.batches(order, sentences=settings.batch_sentences)
-        right: list[Tensor] = []
-        kinds: list[Tensor] = []
+        hits: list[Tensor] = []
+        same_document: list[Tensor] = []
         for batch in batches[: max(1, settings.held_out_sentences // settings.batch_sentences)]:
             logits, targets, same = self._forward(self._held_out, batch, random)
-            right.append(((logits > 0) == (targets > 0)).float())
-            kinds.append(same)
-        hits, document = torch.cat(right), torch.cat(kinds)
-        parts = (hits, hits[document], hits[~document])
-        overall, inside, outside = (float(part.mean()) for part in parts)
-        return overall, inside, outside, len(hits)
+            hits.append(((logits > 0) == (targets > 0)).float())
+            same_document.append(same)
+        return torch.cat(hits), torch.cat(same_document)
 
     def _forward(
         self, passages: Passages, chosen: IntArray, random: np.random.Generator
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits, targets and whether the replacement is from the same document, ``(2 k,)``."""
+        """Compute logits, targets and whether the replacement is from the document, ``(2 k,)``."""
         model, settings = self._model, self._model.settings
-        batch = batch_of(passages, chosen, random, left=settings.left, right=settings.right)
+        batch = make_batch(passages, chosen, random, left=settings.left, right=settings.right)
         tokens = self._tokens.take(batch.sentences, most=settings.max_tokens)
         if model.training:
             self.tokens_seen += sum(map(len, tokens))
@@ -223,12 +226,12 @@ def train_coherence(
     *,
     progress: StepProgress | None = None,
 ) -> CoherenceReport:
-    """Trains the coherence model, goes on with a killed training, or reads a finished one."""
+    """Train the coherence model, continue a killed training, or read a finished one."""
     prepare_folder(
         folder, "coherence", settings, corpus=corpus.revision, vocabulary=vocabulary.revision
     )
     if (folder / REPORT).is_file():
-        return CoherenceReport.read(folder)
+        return read_report(CoherenceReport, folder)
     vocabulary.save(folder / VOCABULARY)
     tokens = CorpusTokens.build(corpus, vocabulary)
     with torch.random.fork_rng():
@@ -239,13 +242,13 @@ def train_coherence(
         model, work, folder, settings, learning_rate=settings.learning_rate, progress=progress
     )
     with torch.inference_mode():
-        accuracy, inside, outside, examples = work.accuracy()
+        hits, same_document = work.held_out_hits()
     report = CoherenceReport(
         head=settings.head,
-        accuracy=accuracy,
-        accuracy_document=inside,
-        accuracy_corpus=outside,
-        examples=examples,
+        accuracy=float(hits.mean()),
+        accuracy_document=float(hits[same_document].mean()),
+        accuracy_corpus=float(hits[~same_document].mean()),
+        examples=len(hits),
         documents=work.documents,
         held_out_documents=work.held_out_documents,
         **dict(summary),
