@@ -1,9 +1,9 @@
 """The parts of runs of similarity from contexts: what decides each, what it needs, how it is made.
 
 A part is a folder of `condsim.contexts.pipeline.Pipeline` that holds one step of its own: a corpus
-with its vocabulary and index, a coherence model, generators, a harvest, a surrogate. Its name ends in a
-code of all that decides it, so rows that need the same part share it. The steps before its own are
-links to their own parts, so the folder ``origin`` of a row, all links, is a model for
+with its vocabulary and index, a coherence model, generators, a harvest, a surrogate. Its name ends
+in a code of all that decides it, so rows that need the same part share it. The steps before its own
+are links to their own parts, so the folder ``origin`` of a row, all links, is a model for
 ``condsim evaluate --model`` like any other run.
 """
 

@@ -350,7 +350,10 @@ def _model_notes(lines: Sequence[ContextsLine]) -> list[str]:
 
 def _summaries(run: Measurement) -> Iterator[tuple[str, str]]:
     """The stage and the summary of each model that a measurement was made by."""
-    for stage, read in ((COHERENCE, CoherenceReport.read), (GENERATORS, GeneratorReport.read)):
+    for stage, read in (
+        (COHERENCE, partial(read_report, CoherenceReport)),
+        (GENERATORS, GeneratorReport.read),
+    ):
         folder = run.part_folder / stage
         if (folder / REPORT).is_file():
             yield stage, read(folder).summary()

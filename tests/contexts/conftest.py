@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 pytest.importorskip("pyarrow")
@@ -102,3 +103,21 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+class NumberedCorpus(Corpus):
+    """A corpus of numbered rows without files, in documents and chunks of equal size."""
+
+    def __init__(self, rows: int, *, chunk: int, document: int, text: str = "word{}") -> None:
+        self.revision = "r0"
+        self.documents = (np.arange(rows) // document).astype(np.int32)
+        self.chunk_starts = np.append(np.arange(0, rows, chunk), rows)
+        self.text = text
+
+    def sentences(self, ids: object) -> list[str]:
+        return [self.text.format(row) for row in np.asarray(ids)]
+
+
+@pytest.fixture(scope="session")
+def numbered_corpus() -> type[NumberedCorpus]:
+    return NumberedCorpus

@@ -1,3 +1,5 @@
+"""The corpus: files to paragraphs, paragraphs to sentences, and sentences on disk."""
+
 from __future__ import annotations
 
 import gzip
@@ -10,6 +12,7 @@ import pytest
 
 from condsim.contexts.corpus import Corpus, prepare_corpus
 from condsim.contexts.recipe import CorpusSettings
+from condsim.contexts.sentences import find_inputs, near_duplicate_key, read_paragraphs
 from condsim.errors import InputError
 
 pytest.importorskip("pyarrow")
@@ -93,8 +96,8 @@ def test_corpus_sentences_any_order_read_as_asked(small_corpus: Corpus) -> None:
 def test_corpus_many_batches_read_as_one(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("condsim.contexts.corpus.BATCH", 2)
-    monkeypatch.setattr("condsim.contexts.sentences._AT_ONCE", 3)
+    monkeypatch.setattr("condsim.contexts.corpus.ROWS_PER_BATCH", 2)
+    monkeypatch.setattr("condsim.contexts.sentences._SENTENCES_PER_LOOKUP", 3)
     corpus = prepare_corpus(
         [write(RIVERS)], tmp_path / "corpus", settings=CorpusSettings(chunk_sentences=3)
     )
@@ -128,12 +131,6 @@ def test_corpus_one_sentence_documents_have_no_neighbours(write: Write, tmp_path
     assert all_sentences(corpus) == ["A dog runs home. It barks.", "Two cats sleep all day"]
     assert corpus.counts.single_sentence_documents == corpus.counts.chunks == 2
     assert (corpus.neighbours(np.arange(2)) == -1).all()
-
-
-def test_corpus_of_one_sentence_is_a_corpus(write: Write, tmp_path: Path) -> None:
-    corpus = prepare_corpus([write("Only this one is here.")], tmp_path / "corpus")
-    assert len(corpus) == corpus.counts.documents == 1
-    assert corpus.chunk_starts.tolist() == [0, 1]
 
 
 def test_corpus_max_words_total_takes_a_part_of_the_larger_corpus(
@@ -210,7 +207,7 @@ def test_corpus_full_disk_is_one_line(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("condsim.contexts.corpus.CorpusWriter.write", full)
+    monkeypatch.setattr("condsim.contexts.corpus._write_batch", full)
     with pytest.raises(InputError, match=r"Cannot write the corpus .*: No space left on device"):
         prepare_corpus([write(RIVERS)], tmp_path / "corpus")
     assert not (tmp_path / "corpus").exists()
@@ -246,35 +243,197 @@ def test_corpus_damaged_is_an_error(write: Write, tmp_path: Path) -> None:
         Corpus(tmp_path / "corpus")
 
 
+Read = Callable[..., list[tuple[int, str]]]
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    def read_files(files: dict[str, str | bytes], **settings: object) -> list[tuple[int, str]]:
+        paths = []
+        for name, content in files.items():
+            paths.append(tmp_path / name)
+            paths[-1].write_bytes(content if isinstance(content, bytes) else content.encode())
+        known = CorpusSettings(**settings)  # type: ignore[arg-type]
+        return [part[:2] for part in read_paragraphs(find_inputs(paths), known)]
+
+    return read_files
+
+
+def test_read_text_without_titles_blank_lines_end_documents(read: Read) -> None:
+    parts = read({"a.txt": "\ufeffone\r\ntwo\r\n\r\n\r\nthree", "b.txt": "four\n"})
+    assert parts == [
+        (0, "one"),
+        (0, "two"),
+        (1, "three"),
+        (2, "four"),
+    ]
+
+
+def test_read_text_with_titles_only_these_begin_documents(read: Read) -> None:
+    text = " = First = \n\n one\n\n = = Part = = \n\n two\n\n = Empty = \n = Last = \n\n a = b\n"
+    assert read({"wiki.txt": text}) == [
+        (0, "one"),
+        (0, "two"),
+        (1, "a = b"),
+    ]
+
+
+def test_read_text_a_file_a_document(read: Read) -> None:
+    files = {"a.txt": "one\n\n= Title =\ntwo\n", "b.txt": "three\n\nfour"}
+    assert read(files, documents="file") == [
+        (0, "one"),
+        (0, "two"),
+        (1, "three"),
+        (1, "four"),
+    ]
+
+
+def test_read_jsonl_rows_are_documents(read: Read) -> None:
+    rows = '{"text": "one\\ntwo", "id": 7}\n\n{"text": "== x ==\\n\\nthree"}\n{"text": ""}\n'
+    assert read({"a.jsonl.gz": gzip.compress(rows.encode())}) == [
+        (0, "one"),
+        (0, "two"),
+        (1, "three"),
+        (2, ""),
+    ]
+
+
+def test_read_parquet_rows_are_documents(read: Read, tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table({"body": ["one", "two\nthree"], "id": ["a", None]})
+    parquet.write_table(table, tmp_path / "made.parquet")
+    files: dict[str, str | bytes] = {"a.parquet": (tmp_path / "made.parquet").read_bytes()}
+    assert read(files, text_field="body") == [
+        (0, "one"),
+        (1, "two"),
+        (1, "three"),
+    ]
+    with pytest.raises(InputError, match=r"column 'text' is missing; found 'body', 'id'"):
+        read(files)
+
+
+def test_read_tsv_column_is_named(read: Read) -> None:
+    rows = "id\tsentence\n1\tone\n2\ttwo\n"
+    parts = read({"a.tsv": rows}, caption_field="sentence")
+    assert parts == [(0, "one"), (1, "two")]
+    with pytest.raises(InputError, match=r"column 'caption' is missing; found 'id', 'sentence'"):
+        read({"a.tsv": rows})
+
+
 @pytest.mark.parametrize(
-    ("setting", "message"),
+    ("name", "content", "message"),
     [
-        ({"min_words": 0}, "Corpus key 'min_words' must be at least 1. Got 0"),
-        ({"min_words": 9, "max_words": 8}, "no more than 'max_words'. Got 9 and 8"),
-        ({"language": "English"}, "code of two or three letters.*'English'"),
-        ({"documents": "page"}, "Unknown value of 'documents': 'page'"),
-        ({"max_words_total": 0}, "Corpus key 'max_words_total' must be at least 1"),
+        ("a.txt", b"fine\n\x89PNG\n", r"a.txt, line 2, byte 5 .* not valid UTF-8 \(0x89"),
+        ("a.txt", b"fine\nnot\0fine\n", "a.txt, line 2, byte 8 of the file: NUL byte"),
+        ("a.txt.gz", b"plain", "a.txt.gz, after line 0: not a whole gzip file"),
+        pytest.param(
+            "a.txt.gz",
+            gzip.compress(b"one\ntwo\n" * 99, mtime=0)[:-12],
+            "not a whole gzip file",
+            id="cut.gz",  # the bytes differ between Python builds
+        ),
+        ("a.jsonl", b'{"text": "x"}\n{"text"\n', r"a.jsonl, row 2 \(line 2\): not valid JSON"),
+        ("a.jsonl", b'["x"]\n', r"a.jsonl, row 1 \(line 1\): must be a JSON object"),
+        ("a.jsonl", b'{"body": "x"}\n', "column 'text' is missing; found 'body'"),
+        ("a.jsonl", b'{"text": null}\n', "column 'text': must be a text, got None"),
+        ("a.tsv", b"id\tcaption\n1\n", r"a.tsv, row 1 \(line 2\): must have 2 fields"),
+        ("a.parquet", b"no table", "a.parquet, after row 0: not a whole Parquet file"),
     ],
 )
-def test_corpus_bad_setting_is_an_error(setting: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        CorpusSettings(**setting)  # type: ignore[arg-type]
+def test_read_bad_file_is_one_clear_line(
+    read: Read, name: str, content: bytes, message: str
+) -> None:
+    if name.endswith(".parquet"):
+        pytest.importorskip("pyarrow")
+    with pytest.raises(InputError, match=message) as error:
+        read({name: content})
+    assert "\n" not in str(error.value)
 
 
-def test_corpus_of_the_textbooks_keeps_most_words(tmp_path: Path) -> None:
-    text = Path(__file__).resolve().parents[2] / "../shared/data/corpus/openstax.txt.gz"
-    if not text.is_file():
-        pytest.skip("the OpenStax text is not here")
-    corpus = prepare_corpus(
-        [text], tmp_path / "corpus", settings=CorpusSettings(max_words_total=200_000)
-    )
-    assert 180_000 < corpus.counts.words < 220_000
-    assert corpus.counts.documents_left > 2000
+def test_find_inputs_folder_stands_for_its_files(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    for name in ("b.txt", "a.txt.gz", "sub/c.jsonl", "notes.md"):
+        (tmp_path / name).touch()
+    names = [path.name for path in find_inputs([tmp_path])]
+    assert names == ["a.txt.gz", "b.txt", "c.jsonl"]
 
 
-def test_corpus_of_another_format_is_an_error(write: Write, tmp_path: Path) -> None:
-    prepare_corpus([write(RIVERS)], tmp_path / "corpus")
-    path = tmp_path / "corpus" / "manifest.json"
-    path.write_text(path.read_text().replace('"format": 1', '"format": 2'))
-    with pytest.raises(InputError, match="made by another version of condsim"):
-        Corpus(tmp_path / "corpus")
+def test_find_inputs_bad_input_is_an_error(tmp_path: Path) -> None:
+    text = tmp_path / "a.txt"
+    text.touch()
+    (tmp_path / "a.pdf").touch()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="at least one input file"):
+        find_inputs([])
+    with pytest.raises(InputError, match=r"b\.txt does not exist"):
+        find_inputs([text, tmp_path / "b.txt"])
+    with pytest.raises(InputError, match=r"a\.pdf must end in \.txt, .* or \.parquet"):
+        find_inputs([tmp_path / "a.pdf"])
+    with pytest.raises(InputError, match="empty contains no file that ends in"):
+        find_inputs([tmp_path / "empty"])
+    with pytest.raises(InputError, match="is given twice"):
+        find_inputs([text, text])
+
+
+def test_prepare_corpus_keeps_the_first_of_near_duplicates_in_whichever_block(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("condsim.contexts.sentences._SENTENCES_PER_LOOKUP", 7)
+    words = [
+        f"word {chr(97 + number)} here"
+        for number in np.random.default_rng(0).integers(20, size=200)
+    ]
+    (tmp_path / "a.txt").write_text("\n\n".join(words))
+    corpus = prepare_corpus([tmp_path / "a.txt"], tmp_path / "corpus")
+    assert corpus.sentences(np.arange(len(corpus))) == list(dict.fromkeys(words))
+    assert corpus.counts.dropped["near_duplicate"] == 200 - len(set(words))
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "same"),
+    [
+        ("It's 3.5 km away!", "its 12 KM away", True),
+        ("Straße am See.", "STRASSE AM SEE", True),
+        ("now here", "nowhere", True),
+        ("one two", "two one", False),
+        ("7 dogs", "seven dogs", False),
+    ],
+)
+def test_near_duplicate_key_same_words_same_key(one: str, two: str, same: bool) -> None:
+    assert (near_duplicate_key(one) == near_duplicate_key(two)) is same
+
+
+def test_near_duplicate_key_without_letters_is_empty() -> None:
+    assert near_duplicate_key("* * _ !") == b""
+    assert len(near_duplicate_key("a")) == 8
+
+
+def prepare(files: list[Path], folder: Path) -> list[tuple[int, int]]:
+    """Makes a corpus; gives the progress."""
+    told: list[tuple[int, int]] = []
+    prepare_corpus(files, folder, progress=lambda *what: told.append(what))
+    return told
+
+
+def test_prepare_corpus_tells_how_far_it_is_in_bytes_of_plain_and_gzipped_text(tmp_path):
+    text = "\n".join(f"Line {'very ' * (n % 40)}long {n}." for n in range(30_000)).encode()
+    files = [tmp_path / "a.txt", tmp_path / "b.txt.gz"]
+    files[0].write_bytes(text)
+    files[1].write_bytes(gzip.compress(text))
+    told = prepare(files, tmp_path / "corpus")
+    total = 2 * len(text)
+    assert len(told) > 3
+    assert told == sorted(told)
+    assert {what for _, what in told} == {total}
+    assert told[-1] == (total, total)
+    assert prepare(files, tmp_path / "corpus") == []
+
+
+def test_prepare_corpus_takes_parquet_to_be_three_times_as_long_as_its_file(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    file = tmp_path / "c.parquet"
+    table = arrow.table({"text": ["The old mill stands by the river."]})
+    pytest.importorskip("pyarrow.parquet").write_table(table, file)
+    size = 3 * file.stat().st_size
+    assert prepare([file], tmp_path / "corpus") == [(size, size)]

@@ -54,7 +54,7 @@ def in_float32(monkeypatch):
 
 @pytest.mark.parametrize(("models", "encoder"), KINDS)
 def test_scores_equal_those_one_by_one(folders, small_corpus, models, encoder, monkeypatch):
-    monkeypatch.setattr("condsim.contexts.generator_scorer._SLAB", 32 * 4)
+    monkeypatch.setattr("condsim.contexts.generator_scorer._VALUES_PER_SLAB", 32 * 4)
     scorer = GeneratorScorer.open(folders / f"{models}-{encoder}", small_corpus)
     parts = scorer._models, scorer._vocabulary, small_corpus, scorer._settings
     wanted = OneByOne(*parts).terms(SENTENCES, CENTRES, GENERATOR_TASKS)
@@ -106,7 +106,7 @@ def _encoded(scorer, monkeypatch):
 
 @pytest.mark.parametrize("encoder", ["apart", "joint"])
 def test_scores_are_the_same_whatever_states_are_kept(folders, small_corpus, encoder, monkeypatch):
-    monkeypatch.setattr("condsim.contexts.generator_scorer._SLAB", 32 * 4)
+    monkeypatch.setattr("condsim.contexts.generator_scorer._VALUES_PER_SLAB", 32 * 4)
     found = []
     for memory_gb in (0, 32 * 4 * 50 / 1e9, 1):  # none, 50 tokens, all
         scorer = GeneratorScorer.open(
@@ -114,7 +114,7 @@ def test_scores_are_the_same_whatever_states_are_kept(folders, small_corpus, enc
         )
         found += [scores(scorer, "centre", SENTENCES, CENTRES) for _ in range(2)]
         for store in scorer._stores.values():
-            assert store._used <= {0: 0, 1: 10**6}.get(memory_gb, 50 / 3)
+            assert store._end <= {0: 0, 1: 10**6}.get(memory_gb, 50 / 3)
     for other in found[1:]:
         for one, two in zip(found[0], other, strict=True):
             np.testing.assert_allclose(one, two, rtol=0, atol=1e-5)

@@ -1,3 +1,5 @@
+"""The harvest: shards, kills, changes, and workers on Ray."""
+
 from __future__ import annotations
 
 import errno
@@ -10,6 +12,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,7 +22,7 @@ import numpy as np
 import pytest
 
 from condsim.cache import sole_process
-from condsim.contexts.harvest import Harvest, harvest_pairs
+from condsim.contexts.harvest import Harvest, RayEngine, harvest_pairs
 from condsim.contexts.recipe import HarvestSettings, PairMix
 from condsim.errors import InputError
 
@@ -26,11 +30,14 @@ FAKE = Path(__file__).with_name("fake_origin.py")
 
 
 @pytest.fixture(scope="module")
-def fake() -> ModuleType:
+def fake() -> Iterator[ModuleType]:
+    """The module, by value for workers on Ray, which have another path."""
     spec = importlib.util.spec_from_file_location("fake_origin", FAKE)
     module = importlib.util.module_from_spec(spec)
+    sys.modules["fake_origin"] = module
     spec.loader.exec_module(module)
-    return module
+    yield module
+    del sys.modules["fake_origin"]
 
 
 @pytest.fixture
@@ -184,13 +191,13 @@ def test_harvest_damaged_shard_is_named(fake, folder):
 @pytest.mark.parametrize("content", ["{", "[]", '{"format": 3}', '{"format": 3, "settings": {}}'])
 def test_harvest_damaged_manifest_raises(tmp_path, content: str):
     (tmp_path / "harvest.json").write_text(content)
-    with pytest.raises(InputError, match=r"is no harvest: its harvest\.json cannot be read"):
+    with pytest.raises(InputError, match=r"is not a harvest: cannot read its harvest\.json"):
         Harvest.open(tmp_path)
 
 
 def test_harvest_of_another_version_raises(tmp_path):
     (tmp_path / "harvest.json").write_text(json.dumps({"format": 99}))
-    with pytest.raises(InputError, match=r"made by another version of condsim. Harvest anew"):
+    with pytest.raises(InputError, match=r"made by another version of condsim. Harvest again"):
         Harvest.open(tmp_path)
 
 
@@ -207,7 +214,7 @@ def test_harvest_full_disk_is_one_line_and_finished_shards_stay(fake, folder, wh
         patch.setattr("pyarrow.parquet.write_table", full)
         with pytest.raises(InputError, match=r"pairs-00003.parquet cannot be written: ") as caught:
             fake.run(folder)
-    end = "The shards before it are whole; make room and run the same command again."
+    end = "The shards before it are whole; free some space and run the same command again."
     assert str(caught.value).endswith(end)
     assert made.missing() == [3, 4]
     assert not list(made.folder.glob("*.partial"))
@@ -226,3 +233,81 @@ def test_harvest_second_process_is_told(fake, folder):
 def test_harvest_settings_last_shard_takes_what_is_left():
     settings = HarvestSettings(pairs=25, shard_pairs=10)
     assert [settings.pairs_of(number) for number in range(settings.shards)] == [10, 10, 5]
+
+
+@pytest.fixture(scope="module")
+def text(fake, small_corpus, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("text")
+    shutil.copytree(small_corpus.folder, folder / "corpus")
+    fake.FakeOrigin(folder)  # builds the index
+    return folder
+
+
+def shards(made: Harvest) -> list[bytes]:
+    return [made.shard(number).read_bytes() for number in range(made.settings.shards)]
+
+
+def opened(fake: ModuleType, folder: Path, mark: Path | None = None) -> Any:
+    origin = fake.FakeOrigin(folder)
+    if mark is not None:
+        origin.scorer = fake.DyingScorer(mark)
+    return origin
+
+
+@pytest.fixture(scope="module")
+def engine(fake, cluster) -> Iterator[type[RayEngine]]:
+    from ray import cloudpickle
+
+    cloudpickle.register_pickle_by_value(fake)
+    yield RayEngine
+    cloudpickle.unregister_pickle_by_value(fake)
+
+
+@pytest.mark.slow
+def test_ray_engine_worker_that_dies_is_replaced_and_shards_are_the_same(
+    fake, engine, text, tmp_path
+):
+    mark = tmp_path / "one worker died"
+    settings, identity = fake.SETTINGS, fake.IDENTITY
+    told: list[int] = []
+    by_ray = harvest_pairs(
+        tmp_path / "ray",
+        settings,
+        partial(opened, fake, text, mark),
+        identity=identity,
+        engine=engine(workers=2),
+        progress=lambda done, total: told.append(done),
+    )
+    assert mark.exists()
+    assert told[0] == 0
+    assert told[-1] == settings.pairs
+    assert len(told) == settings.shards + 1
+    here = harvest_pairs(
+        tmp_path / "here", settings, partial(opened, fake, text), identity=identity
+    )
+    assert shards(by_ray) == shards(here)
+
+
+@pytest.mark.slow
+def test_ray_engine_worker_that_cannot_begin_is_one_line(fake, engine, tmp_path):
+    with pytest.raises(InputError, match=r"A worker of the harvest failed: .*holds no corpus"):
+        harvest_pairs(
+            tmp_path / "ray",
+            fake.SETTINGS,
+            partial(opened, fake, tmp_path / "nothing"),
+            identity={},
+            engine=engine(workers=1),
+        )
+
+
+@pytest.mark.slow
+def test_ray_engine_too_many_workers_raises(engine):
+    with pytest.raises(InputError, match=r"has room for 2 workers of 1 cores .*Got 3 to start"):
+        engine(workers=3).check()
+    engine(workers=2).check()
+
+
+@pytest.mark.parametrize("options", [{"workers": 0}, {"cpus": 0}, {"gpus": -1}])
+def test_ray_engine_bad_options_raise(options: dict[str, float]):
+    with pytest.raises(InputError, match=r"Ray needs 1 worker or more"):
+        RayEngine(**options)

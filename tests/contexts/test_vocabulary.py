@@ -74,7 +74,7 @@ def test_open_changed_tokenizer_is_an_error(small_corpus, tmp_path):
 
 
 def test_open_empty_folder_is_an_error(tmp_path):
-    with pytest.raises(ModelError, match="holds no vocabulary"):
+    with pytest.raises(ModelError, match="contains no vocabulary"):
         Vocabulary.open(tmp_path)
 
 

@@ -1,12 +1,15 @@
+"""The origin scorer and its cost."""
+
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 from condsim.cache import KeptScores
+from condsim.contexts.cost import Cost, cost_of, expected_distinct
 from condsim.contexts.equations import similarity
 from condsim.contexts.origin import OriginScorer
 from condsim.contexts.recipe import ScoringSettings, Selection, Weights
@@ -14,24 +17,6 @@ from condsim.errors import InputError
 from condsim.types import Scorer
 
 ROWS = 40
-
-
-class Corpus:
-    revision = "r0"
-    has_context = np.ones(ROWS, dtype=np.bool_)
-    chunk_starts = np.arange(ROWS + 1)
-
-    def __len__(self) -> int:
-        return ROWS
-
-    def sentences(self, ids: Any) -> list[str]:
-        return [f"reference {row}" for row in ids]
-
-    def chunk_of(self, ids: Any) -> Any:
-        return np.asarray(ids)
-
-    def neighbours(self, centres: Any, *, left: int = 2, right: int = 2) -> Any:
-        return np.full((len(centres), left + right), -1)
 
 
 class Index:
@@ -63,38 +48,46 @@ class Terms:
         return found
 
 
-def origin(**options: Any) -> OriginScorer:
-    scoring = {key: options.pop(key) for key in options.keys() & ScoringSettings.model_fields}
-    return OriginScorer(
-        Corpus(),
-        Index(),
-        options.pop("terms", Terms()),
-        scoring=ScoringSettings(**scoring),
-        selection=Selection(size=6),
-        **options,
-    )
+@pytest.fixture
+def origin(numbered_corpus) -> Callable[..., OriginScorer]:
+    def make(**options: Any) -> OriginScorer:
+        corpus = numbered_corpus(ROWS, chunk=1, document=ROWS, text="reference {}")
+        if "texts" in options:
+            corpus.sentences = options.pop("texts")
+        scoring = {key: options.pop(key) for key in options.keys() & ScoringSettings.model_fields}
+        size = options.pop("size", 6)
+        terms = options.pop("terms", Terms())
+        return OriginScorer(
+            corpus,
+            Index(),
+            terms,
+            scoring=ScoringSettings(**scoring),
+            selection=Selection(size=size),
+            **options,
+        )
+
+    return make
 
 
-def test_pair_terms_leave_out_contexts_from_where_a_sentence_stands(monkeypatch):
-    class Known(Corpus):
-        def sentences(self, ids: Any) -> list[str]:
-            return ["b in the corpus" if row == 12 else f"reference {row}" for row in ids]
+def test_pair_terms_leave_out_contexts_near_a_sentence(origin, monkeypatch):
+    def texts(ids: Any) -> list[str]:
+        return ["b in the corpus" if row == 12 else f"reference {row}" for row in ids]
 
-    monkeypatch.setattr("condsim.contexts.selection.NEAR", 2)
-    scorer = OriginScorer(Known(), Index(), Terms(), selection=Selection(size=10))
+    monkeypatch.setattr("condsim.contexts.selection.SENTENCES_APART", 2)
+    scorer = origin(texts=texts, size=10)
     (pair,) = scorer.pair_terms(["b in the corpus"], ["bb of another place"])
     # Of the contexts 10 to 19 the first sentence chose from 15 to 19; in those that the second one
     # chose it is not judged by 10 to 14.
-    left_out = {name: np.isnan(values) for name, values in pair.first.items()}
-    assert {len(values) for values in left_out.values()} == {15}
-    assert {int(values[5:].sum()) for values in left_out.values()} == {5}
-    assert not any(values[:5].any() for values in left_out.values())
+    missing = {name: np.isnan(values) for name, values in pair.first.items()}
+    assert {len(values) for values in missing.values()} == {15}
+    assert {int(values[5:].sum()) for values in missing.values()} == {5}
+    assert not any(values[:5].any() for values in missing.values())
     assert not any(np.isnan(values).any() for values in pair.second.values())
     assert np.isfinite(similarity(pair, weights=Weights(), center="pmi"))
 
 
 @pytest.mark.parametrize("center", ["none", "context", "pmi"])
-def test_origin_scorer_equals_a_naive_loop(center: Any):
+def test_origin_scorer_equals_a_naive_loop(origin, center: Any):
     pairs = [("apple", "bat"), ("bat", "cow"), ("apple", "apple"), ("cow", "bat")]
     scores = origin(center=center, references=5).score(*zip(*pairs, strict=True), scale="raw")
     drawn = np.sort(np.random.default_rng(0).choice(ROWS, size=5, replace=False))
@@ -123,7 +116,7 @@ def _best(text: str) -> Any:
     return pool[np.argsort(-_term(text, pool), kind="stable")][:6]
 
 
-def test_origin_scorer_is_symmetric_and_a_sentence_is_like_itself():
+def test_origin_scorer_is_symmetric_and_a_sentence_is_like_itself(origin):
     scorer = origin()
     assert isinstance(scorer, Scorer)
     there = scorer.score(["apple", "bat"], ["bat", "apple"])
@@ -131,20 +124,20 @@ def test_origin_scorer_is_symmetric_and_a_sentence_is_like_itself():
     assert scorer.score(["apple"], ["apple"])[0] == pytest.approx(1.0)
 
 
-def test_origin_scorer_single_texts_give_a_float_in_the_unit_interval():
+def test_origin_scorer_single_texts_give_a_float_in_the_unit_interval(origin):
     scorer = origin()
     raw = scorer.score("apple", "bat", scale="raw")
     assert scorer.score("apple", "bat") == pytest.approx((1 + raw) / 2)
 
 
-def test_origin_scorer_does_not_depend_on_batches():
+def test_origin_scorer_does_not_depend_on_batches(origin):
     left, right = ["apple", "bat", "cow", "dab"], ["bat", "cow", "dab", "apple"]
     np.testing.assert_allclose(
         origin(batch_size=1).score(left, right), origin(batch_size=64).score(left, right), atol=1e-6
     )
 
 
-def test_origin_scorer_computes_nothing_twice():
+def test_origin_scorer_computes_nothing_twice(origin):
     terms = Terms()
     scorer = origin(terms=terms, center="none")
     scorer.score(["apple", "bat", "apple"], ["bat", "apple", "bat"])
@@ -152,8 +145,8 @@ def test_origin_scorer_computes_nothing_twice():
     assert terms.scored == 2 * 10 + 2 * 10 + 2 * 6
 
 
-def test_origin_scorer_logs_the_cost_first_and_then_how_far_it_is(caplog, monkeypatch):
-    monkeypatch.setattr("condsim.contexts.origin._QUIET", -1.0)
+def test_origin_scorer_logs_the_cost_first_and_then_how_far_it_is(origin, caplog, monkeypatch):
+    monkeypatch.setattr("condsim.contexts.origin._SECONDS_PER_REPORT", -1.0)
     with caplog.at_level("INFO", logger="condsim.contexts"):
         origin(name="small origin", center="none", batch_size=1).score(["a", "b"], ["c", "d"])
     # 4 sentences in 24 candidates each, and 2 x 2 sentences in the other's 6 contexts; four terms,
@@ -169,7 +162,7 @@ def test_origin_scorer_logs_the_cost_first_and_then_how_far_it_is(caplog, monkey
     assert not caplog.records
 
 
-def test_origin_scorer_goes_on_where_it_was_stopped(tmp_path, caplog):
+def test_origin_scorer_goes_on_where_it_was_stopped(origin, tmp_path, caplog):
     class Failing(Terms):
         def terms(self, sentences: Any, centres: Any, names: Any) -> list[dict[str, Any]]:
             if "d5" in sentences:
@@ -194,11 +187,77 @@ def test_origin_scorer_goes_on_where_it_was_stopped(tmp_path, caplog):
     assert (again.tolist(), terms.calls) == (found.tolist(), 0)
 
 
-def test_origin_scorer_keeps_no_score_of_a_single_batch(tmp_path):
+def test_origin_scorer_keeps_no_score_of_a_single_batch(origin, tmp_path):
     origin(batch_size=2, kept=KeptScores(tmp_path, "r0")).score(["a", "b"], ["c", "d"])
     assert not list(tmp_path.iterdir())
 
 
-def test_origin_scorer_condition_raises():
+def test_origin_scorer_condition_raises(origin):
     with pytest.raises(InputError, match=r"takes no condition"):
         origin().score(["a"], ["b"], ["c"])
+
+
+def cost(**options: object) -> Cost:
+    given = {
+        "sentences": 10,
+        "pairs": 6,
+        "corpus": 1_000,
+        "selection": Selection(size=20, candidates=3),
+    }
+    scoring = {"center": "context", "references": 4}
+    for key, value in options.items():
+        (given if key in given else scoring)[key] = value
+    return cost_of(**given, scoring=ScoringSettings(**scoring))
+
+
+def test_cost_counts_choice_crosswise_and_means():
+    found = cost()
+    # 10 sentences x 60 candidates, 6 pairs x 2 x 20 crosswise, 10 x 20 contexts x 4 references.
+    assert found.sequences == 3 * (600 + 240 + 800)
+    assert found.tokens == 25 * found.sequences
+    assert (found.pairs, found.contexts, found.models) == (6, 40, 3)
+
+
+def test_cost_of_random_contexts_has_no_candidates():
+    found = cost(selection=Selection(size=20, strategy="random"), center="none")
+    assert found.sequences == 3 * (200 + 240)
+
+
+def test_cost_of_pmi_takes_the_centre_term_off_sentences():
+    # 10 sentences x 4 references for the centre, 10 x 20 contexts x 4 for each side.
+    assert cost(center="pmi").sequences == 3 * (600 + 240) + 40 + 2 * 800
+    alone = cost(center="pmi", weights=Weights(left=0, right=0))
+    assert alone.sequences == 600 + 240 + 40
+
+
+def test_cost_of_coherence_alone_is_nothing():
+    assert cost(weights=Weights(centre=0, left=0, right=0)).sequences == 0
+
+
+def test_cost_is_bounded_by_the_corpus():
+    found = cost(corpus=15)
+    assert found.contexts == 30
+    assert found.sequences == 3 * (10 * 15 + 2 * 6 * 15 + 15 * 4)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(12.4, "12 s"), (300, "5 min"), (5_399, "90 min"), (9_000, "2.5 h")]
+)
+def test_cost_says_its_time_in_the_unit_that_suits(seconds: float, text: str):
+    found = Cost(pairs=1_000, contexts=40, models=3, sequences=5_000, seconds=seconds)
+    assert str(found) == (
+        "1,000 pairs x 40 contexts x 3 generators: about 5,000 sequences of 125,000 tokens in all, "
+        f"about {text}"
+    )
+
+
+def test_cost_that_was_not_timed_says_no_time():
+    assert str(cost()).endswith("sequences of 123,000 tokens in all")
+
+
+def test_expected_distinct_is_the_mean_of_draws():
+    random = np.random.default_rng(0)
+    drawn = [len(np.unique(random.integers(300, size=400))) for _ in range(200)]
+    assert expected_distinct(400, of=300) == pytest.approx(np.mean(drawn), abs=1)
+    assert expected_distinct(5, of=1) == 1
+    assert expected_distinct(0, of=10) == 0

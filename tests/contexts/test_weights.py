@@ -1,4 +1,4 @@
-"""λ of Eq. 3 from held-out text: a fit by hand, and what is refused."""
+"""The weights of Eq. 3 from held-out text: a fit by hand, and what is refused."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_fit_weights_does_not_count_contexts_from_near_the_sentence():
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (np.arange(90), r"need 64 held-out sentences with a sentence on either side. Got 59\."),
+        (np.arange(90), r"need 64 held-out sentences with a sentence on either side; got 59\."),
         (np.arange(900), r"No term \(centre, left\) tells the context of a held-out sentence"),
     ],
 )

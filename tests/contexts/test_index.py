@@ -1,3 +1,5 @@
+"""The TF-IDF index: scores by hand and of scikit-learn, files and faults."""
+
 from __future__ import annotations
 
 import math
@@ -7,7 +9,7 @@ import numpy as np
 import pytest
 
 from condsim.contexts.corpus import Corpus, prepare_corpus
-from condsim.contexts.index import TfidfIndex
+from condsim.contexts.index import TfidfIndex, top_chunks
 from condsim.contexts.recipe import CorpusSettings
 from condsim.errors import InputError
 
@@ -53,11 +55,11 @@ def test_index_scores_equal_scikit_learn(
 ) -> None:
     text = pytest.importorskip("sklearn.feature_extraction.text")
     # Many runs, many parts of a merge, many blocks: the borders are where faults would be.
-    monkeypatch.setattr("condsim.contexts.index._RUN_WORDS", 500)
-    monkeypatch.setattr("condsim.contexts.index._SAMPLED", 8)
-    monkeypatch.setattr("condsim.contexts.index._PART", 300)
-    monkeypatch.setattr("condsim.contexts.index._BLOCK", 100)
-    monkeypatch.setattr("condsim.contexts.index._BLOCK", 64)
+    monkeypatch.setattr("condsim.contexts.index._WORDS_PER_RUN", 500)
+    monkeypatch.setattr("condsim.contexts.index._ENTRIES_PER_SAMPLE", 8)
+    monkeypatch.setattr("condsim.contexts.index._ENTRIES_PER_PART", 300)
+    monkeypatch.setattr("condsim.contexts.index._WEIGHTS_PER_BLOCK", 100)
+    monkeypatch.setattr("condsim.contexts.index._CHUNKS_PER_PRODUCT", 64)
     texts, queries = random_texts(300), [*random_texts(20, seed=1, words=130), "", "a zz"]
     index = TfidfIndex.build(texts, tmp_path / "index", revision="1", min_df=min_df)
     vectorizer = text.TfidfVectorizer(ngram_range=(1, 2), min_df=min_df)
@@ -89,7 +91,7 @@ def test_search_batches_find_the_same(
 ) -> None:
     sentences = small_corpus.sentences(np.arange(30))
     whole = index.search(sentences, top_n=10)
-    monkeypatch.setattr("condsim.contexts.index._SCORES", 60 * 4)
+    monkeypatch.setattr("condsim.contexts.index._SCORES_PER_BATCH", 60 * 4)
     parts = index.search(sentences, top_n=10)
     for (one, scores), (two, others) in zip(whole, parts, strict=True):
         np.testing.assert_allclose(scores, others, atol=1e-6)
@@ -105,10 +107,10 @@ def test_search_nothing_in_common_finds_nothing(index: TfidfIndex) -> None:
 
 def test_best_of_equal_scores_takes_the_earlier_chunk() -> None:
     scores = np.array([0.5, 0, 0.25, 0.5, 0.75, 0.25, 0.5], dtype=np.float32)
-    assert best(scores, 3)[0].tolist() == [4, 0, 3]
-    assert best(scores, 5)[0].tolist() == [4, 0, 3, 6, 2]
-    assert best(scores, 7)[0].tolist() == [4, 0, 3, 6, 2, 5]
-    assert best(scores, 99)[1].tolist() == [0.75, 0.5, 0.5, 0.5, 0.25, 0.25]
+    assert top_chunks(scores, 3)[0].tolist() == [4, 0, 3]
+    assert top_chunks(scores, 5)[0].tolist() == [4, 0, 3, 6, 2]
+    assert top_chunks(scores, 7)[0].tolist() == [4, 0, 3, 6, 2, 5]
+    assert top_chunks(scores, 99)[1].tolist() == [0.75, 0.5, 0.5, 0.5, 0.25, 0.25]
 
 
 def test_index_of_one_chunk_is_an_index(tmp_path: Path) -> None:
@@ -121,7 +123,7 @@ def test_index_of_one_chunk_is_an_index(tmp_path: Path) -> None:
 def test_index_too_many_words_are_left_out_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("condsim.contexts.index._MOST_WORDS", 2)
+    monkeypatch.setattr("condsim.contexts.index._MAX_WORDS", 2)
     TfidfIndex.build(["one two six", "six one two"], tmp_path / "index", revision="1", min_df=1)
     manifest = (tmp_path / "index" / "manifest.json").read_text()
     assert '"words_left_out": 2' in manifest
@@ -146,9 +148,9 @@ def test_index_bad_input_is_an_error(tmp_path: Path, index: TfidfIndex) -> None:
     with pytest.raises(InputError, match="holds no context"):
         TfidfIndex.build([], tmp_path / "few", revision="1")
     assert not (tmp_path / "few").exists()
-    with pytest.raises(InputError, match=r"'min_df' must be 1 or more. Got 0\."):
+    with pytest.raises(InputError, match=r"'min_df' must be 1 or more; got 0\."):
         TfidfIndex.build([], tmp_path / "few", revision="1", min_df=0)
-    with pytest.raises(InputError, match=r"'top_n' must be 1 or more. Got 0\."):
+    with pytest.raises(InputError, match=r"'top_n' must be 1 or more; got 0\."):
         index.search(["x"], top_n=0)
     with pytest.raises(InputError, match="holds no TF-IDF index"):
         TfidfIndex(tmp_path / "missing")
@@ -159,7 +161,7 @@ def test_index_damaged_is_an_error(index: TfidfIndex) -> None:
     with pytest.raises(InputError, match="damaged: its files do not belong together"):
         TfidfIndex(index.folder)
     (index.folder / "words.txt").write_text("one\n")
-    with pytest.raises(InputError, match="damaged: its files do not hold the same terms"):
+    with pytest.raises(InputError, match="damaged: its files do not belong together"):
         TfidfIndex(index.folder)
 
 

@@ -1,4 +1,4 @@
-"""The generator that reads with a pre-trained encoder: values by hand, fitting, and scoring."""
+"""Generators that count: values by hand, fitting, and scoring."""
 
 from __future__ import annotations
 
@@ -8,13 +8,73 @@ import numpy as np
 import pytest
 import torch
 
-from condsim.contexts.count_generators import TranslationGenerator
+from condsim.contexts.count_generators import CountsGenerator, TranslationGenerator
 from condsim.contexts.generator_items import ItemBuilder
 from condsim.contexts.generator_scorer import GeneratorScorer
 from condsim.contexts.generator_training import train_generators
-from condsim.contexts.recipe import ContextsRecipe, GeneratorSettings
-from condsim.contexts.vocabulary import learn_vocabulary
-from condsim.errors import InputError
+from condsim.contexts.recipe import GeneratorSettings
+from condsim.contexts.vocabulary import CorpusTokens, learn_vocabulary
+from condsim.errors import ModelError
+
+COUNTS = GeneratorSettings(kind="counts", held_out_examples=20)
+
+
+@pytest.fixture(scope="module")
+def counted(small_corpus, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("counts")
+    vocabulary = learn_vocabulary(small_corpus, folder / "vocabulary", size=400)
+    report = train_generators(small_corpus, vocabulary, folder / "generators", COUNTS)
+    return folder / "generators", vocabulary, report
+
+
+def test_log_probabilities_of_a_small_vocabulary_are_those_by_hand(counted):
+    _, vocabulary, _ = counted
+    model = CountsGenerator(GeneratorSettings(kind="counts", share=0.25), vocabulary)
+    one, two, end = 300, 301, vocabulary.end_id
+    tokens = CorpusTokens(np.uint16([one, one, two, 302]), np.array([0, 3, 4]))
+    model.count(tokens, np.array([True, False]))
+    builder = ItemBuilder(
+        {0: np.array([two, two]), 1: np.array([one]), 2: np.array([one, two])},
+        GeneratorSettings(left=1, right=1),
+        vocabulary,
+    )
+    builder.add("centre", 2, [0, 1])
+    found = model.log_probabilities(model.encode(builder.units), builder.items)
+    total = len(vocabulary) + 3 + 2  # add-one, three tokens, an end and a separator
+    given = {one: 1 / 5, two: 2 / 5, end: 2 / 5}  # two two END one END
+    corpus = {one: 3 / total, two: 2 / total, end: 2 / total}
+    wanted = sum(np.log(0.75 * corpus[token] + 0.25 * given[token]) for token in given)
+    assert found.tolist() == pytest.approx([wanted])
+
+
+def test_probabilities_of_all_single_tokens_sum_to_one(counted, small_corpus):
+    folder, vocabulary, _ = counted
+    model = GeneratorScorer.open(folder, small_corpus, kind="counts")._models["centre"]
+    rows = {number: np.array([number]) for number in range(len(vocabulary))}
+    builder = ItemBuilder(rows, GeneratorSettings(left=1, right=1), vocabulary)
+    for number in rows:
+        builder.add("centre", number, [300, 301])
+    builder.items.targets = [target[:1] for target in builder.items.targets]
+    found = model.log_probabilities(model.encode(builder.units), builder.items)
+    assert np.exp(found.numpy()).sum() == pytest.approx(1.0)
+
+
+def test_scores_repeat_words_of_the_context_and_have_no_side_at_an_edge(counted, small_corpus):
+    folder, _, report = counted
+    scorer = GeneratorScorer.open(folder, small_corpus, kind="counts")
+    (near,) = small_corpus.sentences(np.array([8]))
+    found = scorer.scores(("centre", "left"), [near, near], [np.array([7, 150]), np.array([0])])
+    assert found["centre"][0][0] > found["centre"][0][1]
+    assert np.isnan(found["left"][1][0])
+    (one,) = report.models.values()
+    assert one.steps == 0
+    assert np.isfinite([one.tasks["centre"].loss, one.tasks["left"].other_context_loss]).all()
+
+
+def test_open_of_another_kind_is_refused(counted, small_corpus):
+    with pytest.raises(ModelError, match="contains no finished generators model"):
+        GeneratorScorer.open(counted[0], small_corpus)
+
 
 TRANSLATION = GeneratorSettings(
     kind="translation", held_out_examples=20, max_steps=4, evaluations=2, batch_tokens=512
@@ -30,7 +90,7 @@ def fitted(small_corpus, tiny_backbone, tmp_path_factory):
     return folder / "generators", vocabulary, settings, report
 
 
-def test_log_probabilities_of_a_small_vocabulary_are_those_by_hand(fitted):
+def test_translation_log_probabilities_of_a_small_vocabulary_are_those_by_hand(fitted):
     _, vocabulary, settings, _ = fitted
     model = TranslationGenerator(settings, vocabulary, width=2).eval()
     one, two, three = 300, 301, 302
@@ -59,7 +119,7 @@ def test_log_probabilities_of_a_small_vocabulary_are_those_by_hand(fitted):
     assert found.tolist() == pytest.approx([np.log(wanted)])
 
 
-def test_probabilities_of_all_single_tokens_sum_to_one(fitted, small_corpus):
+def test_translation_probabilities_of_all_single_tokens_sum_to_one(fitted, small_corpus):
     folder, vocabulary, _, _ = fitted
     scorer = GeneratorScorer.open(folder, small_corpus, kind="translation")
     rows = {number: np.array([number]) for number in range(len(vocabulary))}
@@ -98,9 +158,9 @@ def test_a_given_sentence_is_read_once(fitted, small_corpus, monkeypatch):
     folder, _, _, _ = fitted
     scorer = GeneratorScorer.open(folder, small_corpus, kind="translation")
     translation = sys.modules[TranslationGenerator.__module__]
-    read, vectors = [], translation._vectors
+    read, vectors = [], translation._unit_vectors
     monkeypatch.setattr(
-        translation, "_vectors", lambda name, texts: read.extend(texts) or vectors(name, texts)
+        translation, "_unit_vectors", lambda name, texts: read.extend(texts) or vectors(name, texts)
     )
     given, contexts = ["A sentence of no corpus."], [np.array([7, 150])]
     first = scorer.scores(("left",), given, contexts)
@@ -108,8 +168,3 @@ def test_a_given_sentence_is_read_once(fitted, small_corpus, monkeypatch):
     again = scorer.scores(("left",), given, contexts)
     assert len(read) == 1
     assert np.array_equal(first["left"], again["left"], equal_nan=True)
-
-
-def test_recipe_of_translation_without_a_backbone_is_refused():
-    with pytest.raises(InputError, match="'translation' need a 'backbone'"):
-        ContextsRecipe(name="x", inputs=["x.txt"], generators=GeneratorSettings(kind="translation"))
