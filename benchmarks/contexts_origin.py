@@ -121,7 +121,7 @@ def token_scores(model: ContextGenerator, units: EncoderUnits, items: Items) -> 
         places = model.places[torch.from_numpy(units.places[unit])]
         inputs = embed(torch.from_numpy(units.tokens[unit])) + places
         states.append(encoder(inputs_embeds=inputs[None]).last_hidden_state)
-    start = torch.tensor([backbone.config.decoder_start_token_id])
+    start = torch.tensor([model._start])
     embedded = embed(torch.cat([start, target[:-1]]))
     embedded = torch.cat([embedded[:1] + model.tasks[items.tasks[0]], embedded[1:]])
     memory = torch.cat(states, dim=1)

@@ -251,7 +251,7 @@ def test_opened_run_fits_weights_to_held_out_text(tmp_path):
     counts = {"generators.kind": "counts", "scoring.weights.coherence": "0"}
     make(tmp_path / "run", recipe_of(tmp_path / "days.txt", **counts), "origin")
     run = open_pipeline(tmp_path / "run")
-    with pytest.raises(InputError, match=r"need 64 held-out sentences .* Got 1[0-9]\."):
+    with pytest.raises(InputError, match=r"need 64 held-out sentences .* got 1[0-9]\."):
         run.fit_weights()
     half = run.recipe.generators.replaced(held_out=0.5)
     run.recipe = run.recipe.replaced(generators=half)

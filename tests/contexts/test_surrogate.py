@@ -294,7 +294,7 @@ def test_token_vectors_unseen_tokens_are_0_where_there_are_many_of_them():
 
 @pytest.mark.parametrize("block", [50_000, 2])
 def test_token_vectors_equal_those_of_a_naive_loop(block: int, monkeypatch):
-    monkeypatch.setattr("condsim.contexts.surrogate._BLOCK", block)
+    monkeypatch.setattr("condsim.contexts.surrogate._SENTENCES_PER_BLOCK", block)
     random = np.random.default_rng(0)
     sentences = [random.integers(0, 30, size=random.integers(1, 15)).tolist() for _ in range(60)]
     vectors = token_vectors(tokens_of(sentences), entries=30, size=30)
@@ -304,8 +304,8 @@ def test_token_vectors_equal_those_of_a_naive_loop(block: int, monkeypatch):
 
 
 def test_token_vectors_of_a_large_corpus_are_counted_on_blocks_spread_over_it(monkeypatch):
-    monkeypatch.setattr("condsim.contexts.surrogate._BLOCK", 2)
-    monkeypatch.setattr("condsim.contexts.surrogate._MOST", 4)
+    monkeypatch.setattr("condsim.contexts.surrogate._SENTENCES_PER_BLOCK", 2)
+    monkeypatch.setattr("condsim.contexts.surrogate._MAX_SENTENCES", 4)
     read = []
     tokens = tokens_of([[0, 1], [1, 0], [2, 3], [3, 2], [4, 5], [5, 4], [6, 7], [7, 6]])
     stretch = tokens.stretch

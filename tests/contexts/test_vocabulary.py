@@ -9,7 +9,7 @@ import pytest
 
 from condsim.contexts.recipe import SPECIAL_TOKENS
 from condsim.contexts.vocabulary import CorpusTokens, Vocabulary, learn_vocabulary
-from condsim.errors import InputError, ModelError
+from condsim.errors import ModelError
 
 
 @pytest.fixture(scope="module")
@@ -76,11 +76,6 @@ def test_open_changed_tokenizer_is_an_error(small_corpus, tmp_path):
 def test_open_empty_folder_is_an_error(tmp_path):
     with pytest.raises(ModelError, match="contains no vocabulary"):
         Vocabulary.open(tmp_path)
-
-
-def test_learn_vocabulary_too_small_is_an_error(small_corpus, tmp_path):
-    with pytest.raises(InputError, match="at least 261 entries"):
-        learn_vocabulary(small_corpus, tmp_path, size=100)
 
 
 def test_corpus_tokens_are_those_of_the_sentences(small_corpus, vocabulary, monkeypatch):

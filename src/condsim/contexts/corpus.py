@@ -25,13 +25,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import DTypeLike, NDArray
 
-from condsim.cache import (
-    build_once,
-    changed_values,
-    need_manifest,
-    read_manifest,
-    write_manifest,
-)
+from condsim.cache import build_once, changed_values, need_manifest, read_manifest, write_manifest
 from condsim.contexts.recipe import CorpusSettings
 from condsim.contexts.sentences import (
     CorpusCounts,
@@ -87,11 +81,7 @@ class Corpus:
     chunk_starts: IntArray
 
     def __init__(self, folder: Path) -> None:
-        """Open the corpus that :func:`prepare_corpus` wrote; its text is read on demand.
-
-        Raises:
-            InputError: If the folder contains no corpus, or is damaged.
-        """
+        """Open the corpus that :func:`prepare_corpus` wrote; its text is read on demand."""
         manifest = need_manifest(folder, what=_KIND, version=_FORMAT, made_by="prepare_corpus")
         self.folder = folder
         try:
@@ -116,11 +106,7 @@ class Corpus:
         return len(self.documents)
 
     def sentences(self, ids: IntArray | Sequence[int]) -> list[str]:
-        """Read the sentences of some rows, ``(k,)``, in any order.
-
-        Raises:
-            IndexError: If a row is not in the corpus, -1 included.
-        """
+        """Read the sentences of some rows, ``(k,)``, in any order."""
         rows = np.asarray(ids, dtype=np.int64)
         if not rows.size:
             return []
@@ -227,26 +213,17 @@ def prepare_corpus(
 
     The suffix says what an input is; all but Parquet may be gzipped (``.gz``):
 
-    - ``.txt``: every line is a paragraph, so text wrapped at a line's width must be unwrapped
-      first. ``= Title =`` begins a document, lines such as ``== Heading ==`` are left out. In a
-      file without titles a blank line ends a document, or with ``documents="file"`` nothing does.
+    - ``.txt``: every line is a paragraph, ``= Title =`` begins a document, lines such as
+      ``== Heading ==`` are left out. In a file without titles a blank line ends a document, or with
+      ``documents="file"`` nothing does.
     - ``.jsonl`` and ``.parquet``: a document a row, its text in ``text_field``; the lines of a
       text are its paragraphs.
     - ``.tsv``: a header, then a row for each document of one sentence, in ``caption_field``.
 
     Sentences that are too short or long, have control characters or no letter or digit, or have
-    the same words as an earlier one are dropped and counted; their neighbours close up. Text is
-    streamed: memory contains eight bytes a sentence and some thousand sentences.
-
-    Args:
-        inputs: Files, and folders that stand for all files in them.
-        output: Folder of the corpus.
-        settings: The rules; the defaults if None.
-        progress: Called with the bytes of text read and the estimated total.
-
-    Raises:
-        InputError: If an input breaks a rule, no sentence remains, or ``output`` contains
-            something else or cannot be written.
+    the same words as an earlier one are dropped and counted. Text is streamed: memory contains
+    eight bytes a sentence and some thousand sentences. ``progress`` is called with the bytes of
+    text read and the estimated total.
     """
     settings = settings or CorpusSettings()
     files = find_inputs(inputs)

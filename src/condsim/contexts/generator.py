@@ -30,7 +30,6 @@ from condsim.contexts.recipe import GENERATOR_TASKS, SHAPES, GeneratorSettings
 from condsim.contexts.token_probabilities import (
     Copies,
     CopyHead,
-    mean_cross_entropy,
     target_log_probabilities,
 )
 from condsim.contexts.trainer import best_device
@@ -224,7 +223,7 @@ class ContextGenerator(nn.Module):
         copies = None
         if group_copies:
             copies = Copies(*(torch.cat(part) for part in zip(*group_copies, strict=True)))
-        return mean_cross_entropy(hidden, weight, bias, targets, copies)
+        return -target_log_probabilities(hidden, weight, bias, targets, copies).mean()
 
     def log_probabilities(self, memory: Memory, items: Items) -> Tensor:
         """Compute log p(target | given) of each item, ``(n,)`` float32; no gradient."""
@@ -240,9 +239,7 @@ class ContextGenerator(nn.Module):
         for group in groups:
             hidden, targets, copies = self._decode(memory, items, group)
             scaled = (hidden * scale).to(weight.dtype)
-            scores = target_log_probabilities(scaled, weight, bias, targets)
-            if copies is not None:
-                scores = copies.mixed(scores)
+            scores = target_log_probabilities(scaled, weight, bias, targets, copies)
             sums.index_add_(0, self._tensor(np.repeat(group, lengths[group])), scores)
         return sums
 

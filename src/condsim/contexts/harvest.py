@@ -55,17 +55,15 @@ class Harvest:
         """Open a harvest."""
         try:
             content = json.loads((folder / HARVEST_MANIFEST).read_text(encoding="utf-8"))
-            version = content["format"]
-            settings = HarvestSettings.model_validate(content["settings"])
-            identity = content["identity"]
+            if content["format"] == HARVEST_FORMAT:
+                settings = HarvestSettings.model_validate(content["settings"])
+                return cls(folder, settings, content["identity"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(
                 f"{folder} is not a harvest: cannot read its {HARVEST_MANIFEST} "
                 f"({_one_line(error)}). Give the folder that 'condsim contexts run' wrote."
             ) from error
-        if version != HARVEST_FORMAT:
-            raise InputError(f"{folder} was made by another version of condsim. Harvest again.")
-        return cls(folder, settings, identity)
+        raise InputError(f"{folder} was made by another version of condsim. Harvest again.")
 
     @property
     def revision(self) -> str:

@@ -73,11 +73,7 @@ class TfidfIndex:
     min_df: int
 
     def __init__(self, folder: Path) -> None:
-        """Open the index that :meth:`build` wrote.
-
-        Raises:
-            InputError: If the folder contains no index, or is damaged.
-        """
+        """Open the index that :meth:`build` wrote."""
         manifest = need_manifest(
             folder, what=_KIND, version=_FORMAT, made_by="'condsim contexts run'"
         )
@@ -131,14 +127,9 @@ class TfidfIndex:
             texts: The chunks in order, such as ``corpus.chunk_texts()``.
             folder: Where the index is written.
             revision: That of the corpus: a folder with the index of another one is refused.
-            min_df: Fewest chunks of a term. With 1 the index is about twice as large, for terms
-                that find one chunk each.
+            min_df: Fewest chunks of a term. With 1 the index is about twice as large.
             may_be_empty: Whether an index in which nothing can be found is allowed.
             progress: Called with the number of chunks read.
-
-        Raises:
-            InputError: If ``min_df`` is below 1, no term remains, or the folder contains something
-                else or cannot be written.
         """
         if min_df < 1:
             raise InputError(f"'min_df' must be 1 or more; got {min_df}.")
@@ -166,19 +157,12 @@ class TfidfIndex:
     def search(
         self, sentences: Sequence[str], *, top_n: int = 20_000
     ) -> list[tuple[IntArray, FloatArray]]:
-        """Find the chunks most similar to each sentence.
-
-        Args:
-            sentences: The sentences; hundreds at once are faster than one by one.
-            top_n: Maximum number of chunks of a sentence.
+        """Find the chunks most similar to each sentence; hundreds at once are faster.
 
         Returns:
             For each sentence its chunks and their scores in (0, 1], both ``(k,)`` with
             k <= ``top_n``, best first and of equal scores the earlier chunk first. Chunks that
-            share no term are never among them: a sentence without known terms has none.
-
-        Raises:
-            InputError: If ``top_n`` is below 1.
+            share no term are never among them.
         """
         if top_n < 1:
             raise InputError(f"'top_n' must be 1 or more; got {top_n}.")
@@ -198,11 +182,9 @@ class TfidfIndex:
         return results
 
     def likeness(self, sentence: str, others: Sequence[str]) -> FloatArray:
-        """Compare a sentence with n others by the words and bigrams they share.
+        """Compute the TF-IDF cosines of a sentence with n others, ``(n,)``.
 
-        Returns:
-            Cosines of their TF-IDF vectors, ``(n,)``; terms that are not in the index do not
-            count, and without known terms a cosine is 0.
+        Terms that are not in the index do not count; without known terms a cosine is 0.
         """
         vectors = self._vectors([sentence, *others])
         cosines: FloatArray = vectors[1:] @ vectors[:1].toarray()[0]
@@ -308,7 +290,7 @@ def _write_index(texts: Iterable[str], folder: Path, *, min_df: int) -> dict[str
     with _PostingsWriter(folder, runs, min_df=min_df) as postings:
         for keys, chunks, counts in runs.parts():
             postings.add(keys, chunks, counts)
-    bigrams = postings.write_terms()
+    counts = postings.write_terms()
     runs.remove()
     norms = np.sqrt(postings.squares)
     scale = np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0)
@@ -316,11 +298,8 @@ def _write_index(texts: Iterable[str], folder: Path, *, min_df: int) -> dict[str
     return {
         "chunks": runs.chunks,
         "texts": runs.texts,
-        "words": len(postings.words),
-        "bigrams": bigrams,
-        "postings": postings.length,
-        "common_terms": len(postings.common),
         "words_left_out": runs.words_left_out,
+        **counts,
     }
 
 
@@ -380,26 +359,24 @@ class _Runs:
         """Merge all runs by ranges of terms: terms, chunks and counts, by term, then chunk."""
         bounds = self._bounds()
         cuts = [
-            [0, *np.searchsorted(entries, bounds), len(entries)]
+            np.concatenate([[0], np.searchsorted(entries, bounds), [len(entries)]])
             for entries in self._mapped("entries")
         ]
-        low = np.uint64((1 << _CHUNK_BITS) - 1)
         for number in range(len(bounds) + 1):
-            parts = [slice(cut[number], cut[number + 1]) for cut in cuts]
-            # Copies, because mapped pages count as memory as long as they are mapped.
-            entries = [
-                run[part].copy() for run, part in zip(self._mapped("entries"), parts, strict=True)
-            ]
-            counts = [
-                run[part].copy() for run, part in zip(self._mapped("counts"), parts, strict=True)
-            ]
-            chunks = [
-                (run & low).astype(np.int64) + first
-                for run, first in zip(entries, self._first_chunks, strict=True)
-            ]
-            keys = np.concatenate(entries) >> np.uint64(_CHUNK_BITS)
+            parts = [slice(*cut[number : number + 2]) for cut in cuts]
+            entries = self._read("entries", parts)
+            sizes = [part.stop - part.start for part in parts]
+            chunks = np.repeat(self._first_chunks, sizes)
+            chunks += (entries & np.uint64((1 << _CHUNK_BITS) - 1)).astype(np.int64)
+            keys = entries >> np.uint64(_CHUNK_BITS)
             order = np.argsort(keys, kind="stable")
-            yield keys[order], np.concatenate(chunks)[order], np.concatenate(counts)[order]
+            yield keys[order], chunks[order], self._read("counts", parts)[order]
+
+    def _read(self, kind: str, parts: list[slice]) -> NDArray[Any]:
+        # Copies, because mapped pages count as memory as long as they are mapped.
+        return np.concatenate(
+            [run[part].copy() for run, part in zip(self._mapped(kind), parts, strict=True)]
+        )
 
     def _bounds(self) -> _Keys:
         """Choose entries at which new terms begin, with about as many entries between any two."""
@@ -463,20 +440,17 @@ class _PostingsWriter(Closing):
         # Numbers of the words in the index, and places of the common terms in it.
         self.words: list[int] = []
         self.common: list[int] = []
-        self.length = 0
         self._terms = 0
         self._bigrams: list[_Keys] = []
+        self._frequencies: list[IntArray] = []
         self._files = {
             name: _ArrayWriter(folder / name, dtype)
             for name, dtype in (
                 (_CHUNKS, np.int32),
                 (_WEIGHTS, np.float32),
-                (_STARTS, np.int64),
-                (_FREQUENCIES, np.int32),
                 (_COMMON, np.float32),
             )
         }
-        self._files[_STARTS].append(np.zeros(1))
 
     def close(self) -> None:
         """Close all files."""
@@ -506,17 +480,14 @@ class _PostingsWriter(Closing):
         is_rare = ~np.repeat(is_common, frequencies)
         self._files[_CHUNKS].append(chunks[is_rare])
         self._files[_WEIGHTS].append(weights[is_rare])
-        rare_ends = self.length + np.cumsum(np.where(is_common, 0, frequencies))
-        self._files[_STARTS].append(rare_ends)
-        self._files[_FREQUENCIES].append(frequencies)
-        self.length += int(is_rare.sum())
+        self._frequencies.append(frequencies)
         self._terms += len(terms)
         is_word = terms < np.uint64(1 << _WORD_BITS)
         self.words += terms[is_word].tolist()
         self._bigrams.append(terms[~is_word])
 
-    def write_terms(self) -> int:
-        """Write the words and bigrams, with new numbers; returns the number of bigrams."""
+    def write_terms(self) -> dict[str, int]:
+        """Write the words and bigrams, with new numbers, and where their postings start."""
         words = list(self._runs.words)
         text = "".join(f"{words[number - 1]}\n" for number in self.words)
         (self._folder / _WORDS).write_text(text, encoding="utf-8")
@@ -526,8 +497,19 @@ class _PostingsWriter(Closing):
         old = np.concatenate(self._bigrams)
         keys = new[old >> np.uint64(_WORD_BITS)] * np.uint64(len(self.words)) + new[old & low]
         np.save(self._folder / _BIGRAMS, keys)
+        frequencies = np.concatenate(self._frequencies)
+        np.save(self._folder / _FREQUENCIES, frequencies.astype(np.int32))
+        # Common terms have no postings.
+        frequencies[self.common] = 0
+        starts = np.concatenate([[0], np.cumsum(frequencies)])
+        np.save(self._folder / _STARTS, starts.astype(np.int64))
         np.save(self._folder / _COMMON_TERMS, np.array(self.common, dtype=np.int64))
-        return len(keys)
+        return {
+            "words": len(self.words),
+            "bigrams": len(keys),
+            "postings": int(starts[-1]),
+            "common_terms": len(self.common),
+        }
 
 
 def _normalise(folder: Path, scale: NDArray[np.float64], *, common: int) -> None:

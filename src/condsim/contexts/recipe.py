@@ -1,4 +1,7 @@
-"""Recipe of a run from raw text to a surrogate: all settings, in one YAML file; needs no torch."""
+"""Recipe of a run from raw text to a surrogate: all settings, in one YAML file; needs no torch.
+
+``docs/contexts.md`` has a table of each section. Comments here say what is not in a key's name.
+"""
 
 from __future__ import annotations
 
@@ -53,10 +56,7 @@ class CorpusSettings(Settings):
     """Rules by which input files become sentences, documents and chunks."""
 
     what = "corpus"
-
-    # ISO 639 code, for the sentence splitter.
     language: str = "en"
-    # The last chunk of a document may be shorter.
     chunk_sentences: AtLeast1 = 10
     # Words of a sentence, as white space separates them.
     min_words: AtLeast1 = 3
@@ -68,9 +68,7 @@ class CorpusSettings(Settings):
     # A document of a text file: `blank-line` separates documents by blank lines, or by title lines
     # `= Title =` in a file that has any.
     documents: Literal["blank-line", "file"] = "blank-line"
-    # Name of the text in JSONL and Parquet.
     text_field: str = "text"
-    # Name of the column of a TSV file that contains one sentence in each row.
     caption_field: str = "caption"
 
     @model_validator(mode="after")
@@ -92,7 +90,6 @@ class VocabularySettings(Settings):
     """The tokenizer of the corpus."""
 
     what = "vocabulary"
-
     size: Annotated[int, Field(ge=MIN_VOCABULARY_SIZE, le=1_000_000)] = 8_000
     lowercase: bool = True
 
@@ -101,8 +98,6 @@ class IndexSettings(Settings):
     """The TF-IDF index."""
 
     what = "index"
-
-    # A term in fewer chunks than this is left out.
     min_df: AtLeast1 = 2
 
 
@@ -117,35 +112,26 @@ class CoherenceSettings(Settings):
     """
 
     what = "coherence"
-
     head: Head = "mlp"
-    # Sentences before and after the centre.
     left: Annotated[int, Field(ge=0)] = 2
     right: Annotated[int, Field(ge=0)] = 2
-    # Size of a token embedding.
     embedding: AtLeast1 = 300
-    # LSTM units in each direction; 300 in the paper.
     hidden: AtLeast1 = 300
-    # Hidden units of the `mlp` head.
     head_size: AtLeast1 = 300
-    # Dropout of token embeddings and sentence vectors.
     dropout: ShareBelow1 = 0.2
-    # The rest of a longer sentence is not read.
     max_tokens: AtLeast1 = 64
     # Consecutive sentences that are trained on, and replaced, together.
     run_sentences: AtLeast2 = 128
     batch_sentences: AtLeast2 = 512
     epochs: AtLeast1 = 4
     max_steps: AtLeast1 | None = None
-    # Peak of the learning rate, and the share of the steps over which it rises.
+    # Peak of the learning rate; `warmup` is the share of the steps over which it rises.
     learning_rate: Annotated[float, Field(gt=0)] = 2e-3
     warmup: ShareBelow1 = 0.05
-    # Applied to matrices only.
     weight_decay: Annotated[float, Field(ge=0)] = 0.01
-    # Evaluations in the whole training, and how many without a better one end it.
     evaluations: AtLeast1 = 8
     patience: AtLeast1 = 3
-    # Share of documents that are not trained on, and the number of their sentences to evaluate.
+    # Share of documents that are not trained on.
     held_out: Share = 0.05
     held_out_sentences: AtLeast1 = 20_000
     seed: Seed = 0
@@ -201,40 +187,28 @@ class GeneratorSettings(Settings):
     """
 
     what = "generators"
-
-    # `counts` needs no training: trained generators are compared with it.
     kind: GeneratorKind = "trained"
-    # Share of the context in the probabilities of `counts`.
     share: Share = 0.5
-    # Size of a Transformer from scratch.
     size: Size = "tiny"
     # A pre-trained encoder-decoder to start from instead, which brings its own tokenizer; for the
     # kind `translation` the frozen encoder.
     backbone: str | None = None
-    # One model for each task, or one for all with a task marker.
     models: Literal["three", "one"] = "three"
     encoder: Literal["apart", "joint"] = "apart"
     copy: bool = True  # type: ignore[assignment]
-    # Sentences before and after the centre.
     left: AtLeast1 = 2
     right: AtLeast1 = 2
-    # Tokens of a sentence, the end token included.
     max_tokens: AtLeast2 = 64
-    # Dropout of a Transformer from scratch.
     dropout: ShareBelow1 = 0.1
-    # Tokens of a batch, given and generated, approximately.
     batch_tokens: AtLeast1 = 8_192
     epochs: AtLeast1 = 3
-    # Steps of each model.
     max_steps: AtLeast1 | None = None
-    # Peak of the learning rate, None for one that suits the size, and the share of the steps over
-    # which it rises.
+    # Peak of the learning rate; None for one that suits the size.
     learning_rate: Annotated[float, Field(gt=0)] | None = None
     warmup: ShareBelow1 = 0.05
     weight_decay: Annotated[float, Field(ge=0)] = 0.01
     evaluations: AtLeast1 = 6
     patience: AtLeast1 = 3
-    # Share of documents that are not trained on, and the number of their centres to evaluate.
     held_out: Share = 0.05
     held_out_examples: AtLeast1 = 1_000
     seed: Seed = 0
@@ -273,11 +247,9 @@ class Selection(Settings):
     """Rules by which the context set of a sentence is made."""
 
     what = "selection"
-
     # `two-step`: retrieval, coherence, Eq. 3, one context from each chunk; `random`: any contexts
     # of the corpus; `no-diversity`: two-step without the rules that keep contexts apart (§5.4).
     strategy: Literal["two-step", "random", "no-diversity"] = "two-step"
-    # Contexts in a set, |C_s|; 500 in the paper.
     size: AtLeast1 = 500
     # Chunks to retrieve for a sentence; 20,000 in the paper. In a small corpus only the first share
     # more than a common word with it; there a few times `size` does better.
@@ -288,7 +260,6 @@ class Selection(Settings):
     candidates: Annotated[float, Field(ge=1)] = 4.0
     # Jaccard similarity from which two left neighbours are too similar.
     likeness: Annotated[float, Field(gt=0, le=1)] = 0.5
-    # Seed of random contexts.
     seed: Seed = 0
 
 
@@ -302,7 +273,6 @@ class Weights(Settings):
     """λ1 to λ4 of Eq. 3; the paper does not give them, so all are 1 unless they are tuned."""
 
     what = "weights"
-
     coherence: float = 1.0
     centre: float = 1.0
     left: float = 1.0
@@ -344,9 +314,7 @@ class ScoringSettings(Settings):
     """The origin score (SSBC §3.3), and the speed at which it is computed."""
 
     what = "scoring"
-
     center: Center = "pmi"
-    # Contexts over which a sentence's mean is taken, and sentences over which a context's is.
     references: AtLeast1 = 8
     weights: Weights = Weights()
     # Pairs scored together; no score depends on it.
@@ -362,7 +330,6 @@ class PairMix(Settings):
     """Shares of the three kinds of pairs, which add up to 1."""
 
     what = "mix"
-
     # The partner is one of the ten sentences of the best chunks that are most similar to the first
     # by TF-IDF, with a word in common. A document of one sentence, which is in no chunk that is
     # found, takes one of the ten other such documents most similar to it.
@@ -370,7 +337,6 @@ class PairMix(Settings):
     # The partner is at most ten sentences away in the same document (a hundred in dev and test,
     # where a partner of the same split is rare).
     document: float = 0.3
-    # The partner is any sentence.
     random: float = 0.3
 
     @model_validator(mode="after")
@@ -393,10 +359,8 @@ class HarvestSettings(Settings):
     """Number and mix of the pairs that are scored."""
 
     what = "harvest"
-
     # Pairs to draw; one that is drawn twice in a shard is written once.
     pairs: AtLeast1 = 100_000
-    # The most that is lost when a machine dies.
     shard_pairs: AtLeast1 = 1_000
     mix: PairMix = PairMix()
     seed: Seed = 0
@@ -415,12 +379,10 @@ class SurrogateSettings(Settings):
     """The encoder that learns the harvested scores (SSBC §3.4, §5.6)."""
 
     what = "surrogate"
-
     encoder: Literal["bi-encoder", "cross-encoder"] = "bi-encoder"
     # Hub name or folder to start from; None makes a small Transformer from scratch with the
     # tokenizer of the corpus.
     backbone: str | None = None
-    # Width and layers when from scratch.
     width: AtLeast1 = 256
     layers: AtLeast1 = 4
     # Initial token embeddings when from scratch; with `corpus`, tokens that occur near the same
@@ -440,10 +402,7 @@ class ContextsRecipe(Settings):
     """One run of the whole pipeline; the keys of a recipe file."""
 
     what = "contexts recipe"
-
-    # Name of the models, shown in tables.
     name: str
-    # Files and folders of text, relative to the working directory.
     inputs: list[str]
     corpus: CorpusSettings = CorpusSettings()
     vocabulary: VocabularySettings = VocabularySettings()

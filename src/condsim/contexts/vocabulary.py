@@ -16,8 +16,8 @@ from tokenizers.models import BPE
 from tokenizers.trainers import BpeTrainer
 
 from condsim.contexts.corpus import Corpus
-from condsim.contexts.recipe import MIN_VOCABULARY_SIZE, SPECIAL_TOKENS
-from condsim.errors import InputError, ModelError
+from condsim.contexts.recipe import SPECIAL_TOKENS
+from condsim.errors import ModelError
 from condsim.io import replacing, write_text
 from condsim.types import IntArray
 
@@ -31,15 +31,9 @@ _SENTENCES_PER_BLOCK = 10_000
 class Vocabulary:
     """A tokenizer and the ids of the tokens that the models place themselves.
 
-    Attributes:
-        tokenizer: The tokenizer.
-        revision: The first 12 hexadecimal digits of its SHA-256.
-        corpus_revision: The corpus it was learned from; "" for that of a pre-trained model.
-        pad_id: Id of padding.
-        start_id: Id of the first token that a decoder sees.
-        end_id: Id of the last token of a sentence or target.
-        separator_id: Id of the token between two sentences of one text.
-        folder: Its folder, where the tokens of the corpus are cached too.
+    ``revision`` is the first 12 hexadecimal digits of its SHA-256, ``corpus_revision`` the corpus
+    it was learned from, "" for that of a pre-trained model. The tokens of the corpus are cached in
+    ``folder`` too.
     """
 
     tokenizer: Tokenizer
@@ -138,19 +132,9 @@ def learn_vocabulary(
 ) -> Vocabulary:
     """Learn the tokenizer of a corpus, or open it if it was learned before.
 
-    Args:
-        corpus: The corpus; its sentences are read once, in order.
-        folder: Where to write it. One learned from another corpus, or with another size, is
-            replaced.
-        size: Number of entries, special tokens included; fewer if the text has no more to merge.
-        lowercase: Whether case is ignored, which suits a small corpus.
-        progress: Called with the sentences read and their number.
-
-    Raises:
-        InputError: If the size is too small for the bytes.
+    A text that has no more to merge gives fewer than ``size`` entries. A vocabulary learned from
+    another corpus, or with another size, is replaced.
     """
-    if size < MIN_VOCABULARY_SIZE:
-        raise InputError(f"A vocabulary needs at least {MIN_VOCABULARY_SIZE} entries; got {size}.")
     values = {"corpus": corpus.revision, "size": size, "lowercase": lowercase}
     settings = folder / "settings.json"
     if settings.is_file() and json.loads(settings.read_text(encoding="utf-8")) == values:
