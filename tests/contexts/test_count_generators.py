@@ -92,7 +92,7 @@ def fitted(small_corpus, tiny_backbone, tmp_path_factory):
 
 def test_translation_log_probabilities_of_a_small_vocabulary_are_those_by_hand(fitted):
     _, vocabulary, settings, _ = fitted
-    model = TranslationGenerator(settings, vocabulary, width=2).eval()
+    model = TranslationGenerator(settings, vocabulary, np.array([[0.0, 1.0]], np.float16)).eval()
     one, two, three = 300, 301, 302
     entries = len(vocabulary)
     with torch.no_grad():
@@ -104,7 +104,6 @@ def test_translation_log_probabilities_of_a_small_vocabulary_are_those_by_hand(f
         model.numbers["prior"][:] = torch.tensor([1.0, 0.0])
         model.numbers["rarity"][:] = 0.0
         model.numbers["shares"][:] = torch.tensor([0.1, 0.2, 0.3, 0.4]).log()
-    model._corpus = np.array([[0.0, 1.0]], np.float16)  # the sentence as a whole
     builder = ItemBuilder({0: np.array([one])}, GeneratorSettings(left=1, right=1), vocabulary)
     builder.add("centre", 0, [0, -1])
     builder.items.targets = [np.array([three])]

@@ -40,7 +40,7 @@ from condsim.cache import RecentVectors, kept_rows
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.generator_items import PLACE_BITS, EncoderUnits, Items
 from condsim.contexts.recipe import MODEL, SHAPES, GeneratorKind, GeneratorSettings
-from condsim.contexts.trainer import StepProgress, best_device, copy_tensors, read_tensors
+from condsim.contexts.trainer import StepProgress, best_device, load_weights
 from condsim.contexts.vocabulary import CorpusTokens, Vocabulary
 from condsim.io import sha256_of
 from condsim.types import BoolArray, FloatArray, IntArray
@@ -117,6 +117,25 @@ class CountsGenerator(nn.Module):
         return torch.from_numpy(np.add.reduceat(np.log(mixed), starts))
 
 
+def corpus_vectors(
+    backbone: str, corpus: Corpus, folder: Path, *, progress: StepProgress | None = None
+) -> NDArray[Any]:
+    """Compute the vectors of all sentences of a corpus, ``(n, d)``, or open those in the folder."""
+
+    def encode(first: int, last: int) -> NDArray[np.float16]:
+        sentences = corpus.sentences(np.arange(first, last, dtype=np.int64))
+        return _unit_vectors(backbone, sentences).astype(np.float16)
+
+    return kept_rows(
+        folder / "sentences.npy",
+        encode,
+        rows=len(corpus),
+        block=_SENTENCES_PER_READ,
+        inputs={"corpus": corpus.revision, "backbone": backbone},
+        progress=progress,
+    )
+
+
 class _EncodedUnits(NamedTuple):
     """Tokens of units, log p, log Z of each token among them, vectors and log Z of units."""
 
@@ -130,8 +149,12 @@ class _EncodedUnits(NamedTuple):
 class TranslationGenerator(CountsGenerator):
     """Counts, vectors of width d, and the numbers that are fitted."""
 
-    def __init__(self, settings: GeneratorSettings, vocabulary: Vocabulary, *, width: int) -> None:
+    def __init__(
+        self, settings: GeneratorSettings, vocabulary: Vocabulary, sentences: NDArray[Any]
+    ) -> None:
+        """Take the vectors of the corpus, ``(n, d)``; see `corpus_vectors`."""
         super().__init__(settings, vocabulary)
+        width = sentences.shape[1]
         # Unit vectors of the entries of the vocabulary, (v, d); 0 for special tokens.
         self.vectors: Tensor
         self.register_buffer("vectors", torch.zeros(len(vocabulary), width))
@@ -139,19 +162,20 @@ class TranslationGenerator(CountsGenerator):
             {name: nn.Parameter(torch.tensor(values)) for name, values in _INITIAL_NUMBERS.items()}
         )
         self._tokenizer, self._backbone = vocabulary.tokenizer, str(settings.backbone)
-        self._corpus: NDArray[Any] = np.zeros((0, width), np.float16)
+        self._corpus = sentences
         self._recent = RecentVectors(_RECENT_VECTORS, width)
         # Log Z of all tokens, and of all sentences.
         self._log_norms: dict[int, Tensor] = {}
 
     @classmethod
-    def new(cls, settings: GeneratorSettings, vocabulary: Vocabulary) -> TranslationGenerator:
+    def new(
+        cls, settings: GeneratorSettings, vocabulary: Vocabulary, sentences: NDArray[Any]
+    ) -> TranslationGenerator:
         """Make a model with the vector of each entry of the vocabulary, and no counts."""
+        model = cls(settings, vocabulary, sentences)
         texts = [vocabulary.tokenizer.decode([entry]).strip() for entry in range(len(vocabulary))]
-        is_special = [not text for text in texts]
         vectors = _unit_vectors(str(settings.backbone), texts)
-        vectors[is_special] = 0.0
-        model = cls(settings, vocabulary, width=vectors.shape[1])
+        vectors[[not text for text in texts]] = 0.0
         model.vectors.copy_(torch.from_numpy(vectors))
         return model
 
@@ -160,30 +184,11 @@ class TranslationGenerator(CountsGenerator):
         cls, settings: GeneratorSettings, vocabulary: Vocabulary, corpus: Corpus, folder: Path
     ) -> TranslationGenerator:
         """Open a fitted model, with its vectors of the corpus."""
-        tensors, _ = read_tensors(folder / MODEL)
-        model = cls(settings, vocabulary, width=tensors["vectors"].shape[1])
-        copy_tensors(model, tensors, source=folder / MODEL)
-        model.encode_corpus(corpus, folder)
+        sentences = corpus_vectors(str(settings.backbone), corpus, folder)
+        model = cls(settings, vocabulary, sentences)
+        load_weights(model, folder / MODEL)
         model.eval().cache_norms(folder)
         return model
-
-    def encode_corpus(
-        self, corpus: Corpus, folder: Path, *, progress: StepProgress | None = None
-    ) -> None:
-        """Compute the vectors of all sentences of a corpus, or open those in the folder."""
-
-        def encode(first: int, last: int) -> NDArray[np.float16]:
-            sentences = corpus.sentences(np.arange(first, last, dtype=np.int64))
-            return _unit_vectors(self._backbone, sentences).astype(np.float16)
-
-        self._corpus = kept_rows(
-            folder / "sentences.npy",
-            encode,
-            rows=len(corpus),
-            block=_SENTENCES_PER_READ,
-            inputs={"corpus": corpus.revision, "backbone": self._backbone},
-            progress=progress,
-        )
 
     def cache_norms(self, folder: Path, *, progress: StepProgress | None = None) -> None:
         """Compute log Z of all tokens and sentences, or open those in the folder."""

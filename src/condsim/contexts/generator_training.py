@@ -13,7 +13,12 @@ from torch import Tensor
 
 from condsim.config import Settings
 from condsim.contexts.corpus import Corpus
-from condsim.contexts.count_generators import FOLDER_KINDS, CountsGenerator, TranslationGenerator
+from condsim.contexts.count_generators import (
+    FOLDER_KINDS,
+    CountsGenerator,
+    TranslationGenerator,
+    corpus_vectors,
+)
 from condsim.contexts.generator import ContextGenerator, backbone_vocabulary, new_generator
 from condsim.contexts.generator_items import EncoderUnits, ItemBuilder, Items
 from condsim.contexts.recipe import (
@@ -318,8 +323,9 @@ def _new_model(
     if settings.kind == "counts":
         model = CountsGenerator(settings, data.vocabulary)
     else:
-        model = TranslationGenerator.new(settings, data.vocabulary)
-        model.encode_corpus(data.corpus, folder, progress=progress)
+        backbone = str(settings.backbone)
+        sentences = corpus_vectors(backbone, data.corpus, folder, progress=progress)
+        model = TranslationGenerator.new(settings, data.vocabulary, sentences)
     model.count(data.tokens, data.counted)
     return model
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import load_model, save_file, save_model
 from torch import Tensor, nn
 
 from condsim.config import Settings, validated, validated_json
@@ -47,44 +47,22 @@ def best_device() -> torch.device:
     return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
 
 
-def tensors_of(model: nn.Module) -> dict[str, Tensor]:
-    """List the tensors of a model, each once where several modules share it."""
-    saved = model.state_dict().keys()
-    buffers = {name: value for name, value in model.named_buffers() if name in saved}
-    return {name: value.detach() for name, value in [*model.named_parameters(), *buffers.items()]}
-
-
-def copy_tensors(model: nn.Module, tensors: Mapping[str, Tensor], *, source: Path) -> None:
-    """Copy tensors, read from ``source``, into a model."""
-    own = tensors_of(model)
-    wrong = sorted(own.keys() ^ tensors.keys())
-    wrong += [name for name in own.keys() & tensors if own[name].shape != tensors[name].shape]
-    if wrong:
-        raise ModelError(
-            f"{source} does not fit the model its settings describe ({len(wrong)} tensors differ, "
-            f"such as {wrong[0]}). Train it again."
-        )
-    with torch.no_grad():
-        for name, value in own.items():
-            value.copy_(tensors[name])
-
-
-def write_tensors(
-    path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None
-) -> None:
-    """Write tensors to one file, in one step."""
-    plain = {name: value.cpu().contiguous() for name, value in tensors.items()}
+def save_weights(model: nn.Module, path: Path) -> None:
+    """Write the weights of a model, in one step; tensors that modules share are written once."""
     with replacing(path) as partial:
-        save_file(plain, partial, metadata=dict(metadata or {}))
+        save_model(model, str(partial))
 
 
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Read tensors and metadata."""
+def load_weights(model: nn.Module, path: Path) -> None:
+    """Read the weights of a model."""
     try:
-        with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}
+        load_model(model, path)
     except (OSError, SafetensorError) as error:
         raise ModelError(f"Cannot read the weights {path}: {error}. Train it again.") from error
+    except RuntimeError as error:
+        raise ModelError(
+            f"{path} does not fit the model its settings describe: {error}. Train it again."
+        ) from error
 
 
 def prepare_folder(
@@ -110,7 +88,7 @@ def prepare_folder(
 
 def finish_folder(folder: Path, model: nn.Module, report: Settings) -> None:
     """Write a trained model and its report, and remove its checkpoints."""
-    write_tensors(folder / MODEL, tensors_of(model))
+    save_weights(model, folder / MODEL)
     write_text(folder / REPORT, json.dumps(report.model_dump(), indent=2))
     for name in (_CHECKPOINT, _BEST):
         (folder / name).unlink(missing_ok=True)
@@ -151,11 +129,9 @@ def read_report(kind: type[SettingsType], folder: Path) -> SettingsType:
 
 def _read_settings(folder: Path) -> dict[str, Any]:
     try:
-        record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+        record: dict[str, Any] = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ModelError(f"{folder} contains no model: {error}. Train it first.") from error
-    if not isinstance(record, dict):
-        raise ModelError(f"{folder / _RECORD} is damaged. Train the model again.")
     return record
 
 
@@ -257,8 +233,7 @@ class _Training:
                 saved = time.monotonic()
                 interval = max(interval, (saved - now) / _MAX_CHECKPOINT_SHARE)
         if self.evaluations:
-            path = self.folder / _BEST
-            copy_tensors(self.model, read_tensors(path)[0], source=path)
+            load_weights(self.model, self.folder / _BEST)
         self.model.eval()
         return TrainingSummary(
             steps=self.step,
@@ -311,31 +286,35 @@ class _Training:
         ):
             value = self.work.evaluate()
         if all(value > earlier for _, earlier in self.evaluations):
-            write_tensors(self.folder / _BEST, tensors_of(self.model))
+            save_weights(self.model, self.folder / _BEST)
         self.evaluations.append((self.step, value))
 
     def _save(self) -> None:
-        tensors = {f"model.{name}": value for name, value in tensors_of(self.model).items()}
+        tensors: dict[str, Tensor] = {}
         for name, parameter in self.model.named_parameters():
+            tensors[f"model.{name}"] = parameter.detach()
             for key, value in self.optimizer.state.get(parameter, {}).items():
                 tensors[f"optimizer.{key}.{name}"] = value
         record = {"step": self.step, "seconds": self.seconds, "evaluations": self.evaluations}
-        write_tensors(self.folder / _CHECKPOINT, tensors, {"state": json.dumps(record)})
+        with replacing(self.folder / _CHECKPOINT) as partial:
+            save_file(tensors, partial, metadata={"state": json.dumps(record)})
 
     def _resume(self) -> None:
         path = self.folder / _CHECKPOINT
         if not path.is_file():
             return
-        tensors, metadata = read_tensors(path)
-        own = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
-        copy_tensors(self.model, own, source=path)
-        for name, parameter in self.model.named_parameters():
-            keys = {key: f"optimizer.{key}.{name}" for key in ("step", "exp_avg", "exp_avg_sq")}
-            # A parameter that no loss reached has no state.
-            if keys["step"] in tensors:
-                self.optimizer.state[parameter] = {
-                    key: tensors[full].to(self.device) for key, full in keys.items()
+        with safe_open(path, framework="pt", device=str(self.device)) as file, torch.no_grad():
+            names = set(file.keys())
+            for name, parameter in self.model.named_parameters():
+                parameter.copy_(file.get_tensor(f"model.{name}"))
+                state = {
+                    key: file.get_tensor(f"optimizer.{key}.{name}")
+                    for key in ("step", "exp_avg", "exp_avg_sq")
+                    if f"optimizer.{key}.{name}" in names
                 }
-        record = json.loads(metadata["state"])
+                # A parameter that no loss reached has no state.
+                if state:
+                    self.optimizer.state[parameter] = state
+            record = json.loads(file.metadata()["state"])
         self.step, self.seconds = int(record["step"]), float(record["seconds"])
         self.evaluations = [(int(step), float(value)) for step, value in record["evaluations"]]
