@@ -166,14 +166,6 @@ def test_run_full_disk_is_one_line(recipe, made, monkeypatch, error: Exception):
     assert str(done.exception).startswith("No space is left on the disk of out. Finished work")
 
 
-def test_run_other_errors_are_not_hidden(recipe, made, monkeypatch):
-    def broken(self: Any, engine: Any = None) -> Any:
-        raise RuntimeError("a bug")
-
-    monkeypatch.setattr("condsim.contexts.pipeline.Pipeline.harvest", broken)
-    assert isinstance(invoke(recipe, "--output", "out").exception, RuntimeError)
-
-
 @pytest.mark.parametrize("options", [["--workers", "2"], ["--address", "auto"]])
 def test_run_ray_options_without_ray_are_refused(recipe, made, options: list[str]):
     done = invoke(recipe, "--output", "out", *options)

@@ -14,7 +14,6 @@ from condsim.contexts.generator_scorer import GeneratorScorer
 from condsim.contexts.generator_training import train_generators
 from condsim.contexts.recipe import GeneratorSettings
 from condsim.contexts.vocabulary import CorpusTokens, learn_vocabulary
-from condsim.errors import ModelError
 
 COUNTS = GeneratorSettings(kind="counts", held_out_examples=20)
 
@@ -69,11 +68,6 @@ def test_scores_repeat_words_of_the_context_and_have_no_side_at_an_edge(counted,
     (one,) = report.models.values()
     assert one.steps == 0
     assert np.isfinite([one.tasks["centre"].loss, one.tasks["left"].other_context_loss]).all()
-
-
-def test_open_of_another_kind_is_refused(counted, small_corpus):
-    with pytest.raises(ModelError, match="contains no finished generators model"):
-        GeneratorScorer.open(counted[0], small_corpus)
 
 
 TRANSLATION = GeneratorSettings(

@@ -25,14 +25,6 @@ def test_context_scores_context_without_a_side_has_the_mean_of_the_others():
     assert context_scores(terms, Weights()).tolist() == pytest.approx([-2.5, -2.875, -5])
 
 
-def test_context_scores_edge_of_a_document_is_no_better_than_an_equal_context():
-    # Coherence is near 0 and the others near -5: without its left side a context scored higher.
-    terms = {name: np.float32([-5, -5]) for name in TERMS} | {"coherence": np.float32([-0.1, -0.1])}
-    terms["left"][1] = np.nan
-    one, other = context_scores(terms, Weights()).tolist()
-    assert one == other
-
-
 def test_context_scores_context_without_any_term_is_nan():
     assert np.isnan(
         context_scores({"left": np.float32([np.nan])}, Weights(coherence=0, centre=0, right=0))
@@ -86,12 +78,6 @@ def test_similarity_context_that_lacks_all_terms_is_left_out():
     assert similarity(
         pair, weights=Weights(coherence=0, centre=0, right=0), center="none"
     ) == pytest.approx(1.0)
-
-
-def test_similarity_no_context_is_zero():
-    nothing = {"centre": np.zeros(0, np.float32)}
-    pair = PairTerms(nothing, nothing, nothing)
-    assert similarity(pair, weights=Weights(coherence=0, left=0, right=0), center="none") == 0.0
 
 
 class Coherence:

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from benchmarks.contexts_origin import token_scores
 
 from condsim.contexts.generator import backbone_vocabulary, new_generator
-from condsim.contexts.generator_items import ItemBuilder, length_groups, pad_rows
+from condsim.contexts.generator_items import ItemBuilder, length_groups
 from condsim.contexts.recipe import SHAPES, GeneratorSettings, Shape
 from condsim.contexts.token_probabilities import (
     Copies,
@@ -80,12 +80,6 @@ def test_add_nothing_given_has_a_unit_of_the_end_token(joint):
     assert made.add("centre", 3, (-1, -1, -1, -1))
     assert made.units.tokens[0].tolist() == [END]
     assert made.units.places[0].tolist() == [2]
-
-
-def test_ragged_fills_behind():
-    values, inside = pad_rows([np.array([1]), np.array([2, 3, 4])], fill=9)
-    assert values.tolist() == [[1, 9, 9], [2, 3, 4]]
-    assert inside.tolist() == [[True, False, False], [True, True, True]]
 
 
 def test_length_groups_hold_every_row_once_within_the_limit():
@@ -174,18 +168,6 @@ def test_target_log_probabilities_bfloat16_are_near_float32():
     full = target_log_probabilities(hidden, weight, None, targets)
     low = target_log_probabilities(hidden.bfloat16(), weight.bfloat16(), None, targets)
     torch.testing.assert_close(low, full, atol=0.05, rtol=0.01)
-
-
-def test_copies_in_bfloat16_are_near_float32():
-    torch.manual_seed(0)
-    head = CopyHead(8)
-    given, attended = torch.randint(0, 9, (2, 12)), torch.ones(2, 12, dtype=torch.bool)
-    wanted, hidden, keys = torch.randint(0, 9, (2, 5)), torch.randn(2, 5, 8), torch.randn(2, 12, 64)
-    full = head(hidden, keys, given, attended, wanted)
-    low = head.bfloat16()(hidden.bfloat16(), keys.bfloat16(), given, attended, wanted)
-    assert low.copied.dtype == torch.float32
-    words = torch.full((2, 5), -3.0)
-    torch.testing.assert_close(low.mixed(words), full.mixed(words), atol=0.03, rtol=0)
 
 
 @pytest.fixture(scope="module")

@@ -131,19 +131,6 @@ def test_state_store_keeps_what_comes_first():
     assert store.take(np.array([4])).tolist() == [[1, 2]]
 
 
-def test_scores_nothing_to_score_is_empty(folders, small_corpus):
-    scorer = GeneratorScorer.open(folders / "three-apart", small_corpus)
-    nothing = np.array([], dtype=np.int64)
-    assert [len(s) for s in scores(scorer, "centre", ["One.", "Two."], [nothing, nothing])] == [
-        0,
-        0,
-    ]
-    assert [len(s) for s in scores(scorer, "left", ["a", "b"], [nothing, np.array([7])])] == [0, 1]
-    assert scores(scorer, "centre", [], []) == []
-    only_nan = scores(scorer, "left", ["One."], [np.array([0])])
-    assert np.isnan(only_nan[0]).all()
-
-
 def test_scores_bfloat16_is_near_float32(folders, small_corpus, monkeypatch):
     one = GeneratorScorer.open(folders / "three-apart", small_corpus)
     monkeypatch.setattr("condsim.contexts.generator_scorer.uses_bfloat16", lambda _: True)

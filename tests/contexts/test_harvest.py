@@ -21,9 +21,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from condsim.cache import sole_process
 from condsim.contexts.harvest import Harvest, RayEngine, harvest_pairs
-from condsim.contexts.recipe import HarvestSettings, PairMix
+from condsim.contexts.recipe import PairMix
 from condsim.errors import InputError
 
 FAKE = Path(__file__).with_name("fake_origin.py")
@@ -219,20 +218,6 @@ def test_harvest_full_disk_is_one_line_and_finished_shards_stay(fake, folder, wh
     assert made.missing() == [3, 4]
     assert not list(made.folder.glob("*.partial"))
     assert rows(fake.run(folder)) == rows(whole)
-
-
-def test_harvest_second_process_is_told(fake, folder):
-    origin = fake.FakeOrigin(folder)
-    with (
-        sole_process(folder / "harvest"),
-        pytest.raises(InputError, match=r"Another process is at work in .*harvest\. Wait"),
-    ):
-        harvest_pairs(folder / "harvest", fake.SETTINGS, lambda: origin, identity={})
-
-
-def test_harvest_settings_last_shard_takes_what_is_left():
-    settings = HarvestSettings(pairs=25, shard_pairs=10)
-    assert [settings.pairs_of(number) for number in range(settings.shards)] == [10, 10, 5]
 
 
 @pytest.fixture(scope="module")

@@ -75,17 +75,6 @@ def test_index_scores_equal_scikit_learn(
         assert len(set(chunks.tolist())) == len(chunks)
 
 
-def test_index_finds_the_chunk_of_its_own_sentence(index: TfidfIndex, small_corpus: Corpus) -> None:
-    ids = np.arange(0, 300, 7)
-    found = index.search(small_corpus.sentences(ids), top_n=3)
-    hits = [
-        chunk in chunks.tolist()
-        for chunk, (chunks, _) in zip(small_corpus.chunk_of(ids), found, strict=True)
-    ]
-    assert np.mean(hits) > 0.9
-    assert len(index) == small_corpus.counts.chunks == 60
-
-
 def test_search_batches_find_the_same(
     index: TfidfIndex, small_corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,13 +100,6 @@ def test_best_of_equal_scores_takes_the_earlier_chunk() -> None:
     assert top_chunks(scores, 5)[0].tolist() == [4, 0, 3, 6, 2]
     assert top_chunks(scores, 7)[0].tolist() == [4, 0, 3, 6, 2, 5]
     assert top_chunks(scores, 99)[1].tolist() == [0.75, 0.5, 0.5, 0.5, 0.25, 0.25]
-
-
-def test_index_of_one_chunk_is_an_index(tmp_path: Path) -> None:
-    index = TfidfIndex.build(["one red fox"], tmp_path / "index", revision="1", min_df=1)
-    ((chunks, scores),) = index.search(["One red fox!"])
-    assert chunks.tolist() == [0]
-    np.testing.assert_allclose(scores, [1], rtol=1e-6)
 
 
 def test_index_too_many_words_are_left_out_and_counted(

@@ -187,11 +187,6 @@ def test_origin_scorer_goes_on_where_it_was_stopped(origin, tmp_path, caplog):
     assert (again.tolist(), terms.calls) == (found.tolist(), 0)
 
 
-def test_origin_scorer_keeps_no_score_of_a_single_batch(origin, tmp_path):
-    origin(batch_size=2, kept=KeptScores(tmp_path, "r0")).score(["a", "b"], ["c", "d"])
-    assert not list(tmp_path.iterdir())
-
-
 def test_origin_scorer_condition_raises(origin):
     with pytest.raises(InputError, match=r"takes no condition"):
         origin().score(["a"], ["b"], ["c"])
@@ -230,10 +225,6 @@ def test_cost_of_pmi_takes_the_centre_term_off_sentences():
     assert alone.sequences == 600 + 240 + 40
 
 
-def test_cost_of_coherence_alone_is_nothing():
-    assert cost(weights=Weights(centre=0, left=0, right=0)).sequences == 0
-
-
 def test_cost_is_bounded_by_the_corpus():
     found = cost(corpus=15)
     assert found.contexts == 30
@@ -249,10 +240,6 @@ def test_cost_says_its_time_in_the_unit_that_suits(seconds: float, text: str):
         "1,000 pairs x 40 contexts x 3 generators: about 5,000 sequences of 125,000 tokens in all, "
         f"about {text}"
     )
-
-
-def test_cost_that_was_not_timed_says_no_time():
-    assert str(cost()).endswith("sequences of 123,000 tokens in all")
 
 
 def test_expected_distinct_is_the_mean_of_draws():

@@ -13,7 +13,6 @@ import pytest
 from condsim.contexts.corpus import Corpus, prepare_corpus
 from condsim.contexts.index import TfidfIndex
 from condsim.contexts.pairs import (
-    SPLITS,
     PairDrawer,
     build_single_index,
     open_single_index,
@@ -134,16 +133,6 @@ def test_draw_pair_drawn_twice_is_there_once(drawer):
     assert len(pairs) == 16 * 15 / 2 + 1 + 1  # all there are in the three splits
 
 
-def test_draw_on_a_real_corpus(small_corpus, tmp_path):
-    index = TfidfIndex.build(
-        small_corpus.chunk_texts(), tmp_path / "index", revision=small_corpus.revision
-    )
-    one = PairDrawer(small_corpus, index).draw(0, 400)
-    assert set(one.splits.tolist()) == {TRAIN, DEV, TEST}
-    assert (np.bincount(one.kinds) > 50).all()
-    assert SPLITS[one.splits[0]] == "train"
-
-
 def test_draw_tfidf_partner_is_one_of_the_ten_most_alike_and_shares_a_word(numbered):
     class Alike(Near):
         def likeness(self, sentence: str, others: Any) -> Any:
@@ -207,11 +196,3 @@ def test_single_index_is_built_once_and_is_needed_where_there_are_such_documents
     before = (made.folder / "manifest.json").stat().st_mtime_ns
     build_single_index(captions, tmp_path / "index", min_df=2)
     assert (made.folder / "manifest.json").stat().st_mtime_ns == before
-
-
-def test_single_index_of_documents_with_no_word_in_common_finds_nothing(tmp_path):
-    (tmp_path / "a.txt").write_text("One lorry stops.\n\nMany violins sound.")
-    corpus = prepare_corpus([tmp_path / "a.txt"], tmp_path / "corpus")
-    index = build_single_index(corpus, tmp_path / "index", min_df=2)
-    ((found, _),) = index.search(["One lorry."])
-    assert not len(found)

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -160,48 +159,6 @@ def test_opened_run_is_an_origin_model_that_needs_no_input(copy, tmp_path):
     assert scorer.score(PAIR[0], PAIR[0]) == pytest.approx(1.0, abs=1e-5)
 
 
-_KILLED_AT_THE_THIRD_BATCH = """
-import itertools, os, signal, sys
-from condsim.cache import KeptScores
-from condsim.cli.main import run
-add, calls = KeptScores.add, itertools.count(1)
-def add_and_die(*values):
-    add(*values)
-    if next(calls) == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-KeptScores.add = add_and_die
-run(sys.argv[1:])
-"""
-
-
-@pytest.mark.slow
-def test_opened_run_evaluation_that_was_killed_goes_on(copy, tmp_path):
-    folder, recipe = copy
-    small = recipe.replaced(scoring=recipe.scoring.replaced(batch_size=2))
-    save_contexts_recipe(small, folder / "contexts.yaml")
-    corpus = Corpus(folder / "corpus")
-    first, second = corpus.sentences(range(0, 60)), corpus.sentences(range(60, 120))
-    data = tmp_path / "sts-dev.csv"
-    known = ("main-news", "days", "2026")
-    rows = [
-        (*known, str(row), str(row % 6), *pair)
-        for row, pair in enumerate(zip(first, second, strict=True))
-    ]
-    data.write_text("".join("\t".join(row) + "\n" for row in rows))
-    options = ["evaluate", "--model", str(folder), "--data", str(data), "--resamples", "20"]
-    killed = subprocess.run([sys.executable, "-c", _KILLED_AT_THE_THIRD_BATCH, *options])
-    assert killed.returncode == -signal.SIGKILL
-    command = [sys.executable, "-m", "condsim", *options]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    before = re.search(r"small origin: (\d+) pairs were scored before", done.stderr)
-    assert before is not None
-    assert int(before[1]) == 6
-    assert len((*folder.glob("scored/*.txt"),)) == 1
-    kept = load_scorer(folder).score(first, second, scale="raw")
-    anew = open_pipeline(folder).scorer.cosines(first, second)
-    np.testing.assert_allclose(kept, anew, atol=1e-4)
-
-
 def test_opened_run_version_is_that_of_weights_and_settings(copy):
     folder, recipe = copy
     scorer, identity = load_scorer(folder), open_pipeline(folder).identity
@@ -219,16 +176,6 @@ def test_opened_run_version_is_that_of_weights_and_settings(copy):
         assert open_pipeline(folder).identity != identity
         identity = open_pipeline(folder).identity
     assert len(versions) == 4
-
-
-def test_opened_run_vectors_that_were_cut_off_are_computed_again(copy):
-    folder, _ = copy
-    before = load_scorer(folder).score(*PAIR, scale="raw")
-    (file,) = (folder / "coherence").glob("vectors.npy")
-    whole = file.read_bytes()
-    file.write_bytes(whole[:-2])
-    assert load_scorer(folder).score(*PAIR, scale="raw") == pytest.approx(before, abs=1e-5)
-    assert file.read_bytes() == whole
 
 
 def test_opened_run_of_an_unfinished_one_says_what_is_missing(copy):
@@ -343,15 +290,6 @@ def test_pipeline_of_a_changed_recipe_is_refused(origin, section: str, change: s
         new(origin / "run", recipe)
 
 
-def test_pipeline_of_other_inputs_is_refused(origin, small_text):
-    (origin / "more.txt").write_text(small_text)
-    with pytest.raises(InputError, match=r"run of another recipe: 'inputs' changed"):
-        new(
-            origin / "run",
-            recipe_of(origin / "days.txt").replaced(inputs=[str(origin / "more.txt")]),
-        )
-
-
 def test_pipeline_origin_settings_may_change_until_there_is_a_harvest(copy):
     folder, recipe = copy
     other = recipe.replaced(selection=recipe.selection.replaced(size=2))
@@ -423,17 +361,6 @@ def test_pipeline_folder_of_something_else_is_refused(tmp_path):
         new(tmp_path, recipe)
     with pytest.raises(InputError, match=r"a\.txt is a file; a run of contexts is a folder"):
         new(tmp_path / "a.txt", recipe)
-
-
-def test_pipeline_second_process_is_told(tmp_path):
-    (tmp_path / "a.txt").write_text("A text.")
-    recipe = recipe_of(tmp_path / "a.txt")
-    with (
-        new(tmp_path / "run", recipe).begun(),
-        pytest.raises(InputError, match=r"Another process is at work in .*run\."),
-        new(tmp_path / "run", recipe).begun(),
-    ):
-        pass
 
 
 @pytest.mark.slow

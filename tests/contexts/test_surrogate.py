@@ -170,15 +170,6 @@ def test_surrogate_recipe_is_the_papers():
     assert (recipe.train, recipe.dev) == ("train.parquet", "dev.parquet")
 
 
-def test_surrogate_recipe_takes_what_train_says():
-    settings = SurrogateSettings(
-        encoder="cross-encoder", backbone="roberta-base", train={"epochs": 3, "pooling": "cls"}
-    )
-    recipe = surrogate_recipe(settings, name="s", files=FILES, backbone=Path("b"))
-    assert (recipe.encoder, recipe.backbone) == ("cross-encoder", "roberta-base")
-    assert (recipe.epochs, recipe.pooling) == (3, "cls")
-
-
 @pytest.mark.parametrize(
     ("train", "message"),
     [
