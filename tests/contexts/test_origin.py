@@ -170,7 +170,7 @@ def test_origin_scorer_goes_on_where_it_was_stopped(origin, tmp_path, caplog):
             return super().terms(sentences, centres, names)
 
     def of(terms: Terms) -> OriginScorer:
-        return origin(terms=terms, batch_size=2, kept=KeptScores(tmp_path, "r0"))
+        return origin(terms=terms, batch_size=2, cache=KeptScores(tmp_path, "r0"))
 
     pairs = [f"a{row}" for row in range(7)], [f"d{row}" for row in range(7)]
     expected = origin(batch_size=2).score(*pairs, scale="raw")

@@ -107,9 +107,8 @@ class CoherenceModel(nn.Module):
         left = self.settings.left
         total = self.bias.expand(len(neighbours), -1)
         for column, rows in enumerate(neighbours.T):
-            place = column if column < left else column + 1
-            # -1 is the last row.
-            total = total + projections[place][rows]
+            # The place of the centre is left out, and -1 is the last row.
+            total = total + projections[column if column < left else column + 1][rows]
         return total
 
     def logits(self, contexts: Tensor, centres: Tensor) -> Tensor:

@@ -102,8 +102,8 @@ class CountsGenerator(nn.Module):
         """Sum the log-probabilities of the tokens of each target, ``(n,)`` float64."""
         counts = self.counts.numpy()
         numbers: dict[tuple[int, ...], int] = {}
-        inputs = np.array([numbers.setdefault(given, len(numbers)) for given in items.units])
-        bags = [np.concatenate([units.tokens[unit] for unit in given]) for given in numbers]
+        inputs = np.array([numbers.setdefault(group, len(numbers)) for group in items.units])
+        bags = [np.concatenate([units.tokens[unit] for unit in group]) for group in numbers]
         sizes = np.array([len(bag) for bag in bags])
         owners = np.repeat(np.arange(len(bags)), sizes)
         keys, times = np.unique(owners * len(counts) + np.concatenate(bags), return_counts=True)

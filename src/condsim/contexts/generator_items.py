@@ -91,10 +91,12 @@ class ItemBuilder:
             self._numbers[key] = len(self.units)
             parts = [np.concatenate((self._sentences[number], self._end)) for number, _ in key]
             parts = parts or [self._end]
-            places = [place for _, place in key] or [self._left]
-            filled = [np.full(len(part), place) for part, place in zip(parts, places, strict=True)]
-            number, place = key[0] if len(key) == 1 else (_NO_SENTENCE, 0)
-            self.units.keys.append(number << PLACE_BITS | place if number >= 0 else _NO_SENTENCE)
+            places = [column for _, column in key] or [self._left]
+            filled = [
+                np.full(len(part), column) for part, column in zip(parts, places, strict=True)
+            ]
+            number, column = key[0] if len(key) == 1 else (_NO_SENTENCE, 0)
+            self.units.keys.append(number << PLACE_BITS | column if number >= 0 else _NO_SENTENCE)
             self.units.tokens.append(np.concatenate(parts))
             self.units.places.append(np.concatenate(filled))
         return self._numbers[key]

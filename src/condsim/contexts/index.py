@@ -181,12 +181,12 @@ class TfidfIndex:
             results += [top_chunks(row, top_n) for row in scores]
         return results
 
-    def likeness(self, sentence: str, others: Sequence[str]) -> FloatArray:
-        """Compute the TF-IDF cosines of a sentence with n others, ``(n,)``.
+    def likeness(self, sentence: str, candidates: Sequence[str]) -> FloatArray:
+        """Compute the TF-IDF cosines of a sentence with n candidates, ``(n,)``.
 
         Terms that are not in the index do not count; without known terms a cosine is 0.
         """
-        vectors = self._vectors([sentence, *others])
+        vectors = self._vectors([sentence, *candidates])
         cosines: FloatArray = vectors[1:] @ vectors[:1].toarray()[0]
         return cosines
 

@@ -71,7 +71,7 @@ class OriginScorer(PairScorer):
         selection: Selection | None = None,
         name: str = "origin",
         revision: str | None = None,
-        kept: KeptScores | None = None,
+        cache: KeptScores | None = None,
     ) -> None:
         """Prepare; nothing is computed.
 
@@ -84,14 +84,14 @@ class OriginScorer(PairScorer):
             selection: Rules for context sets; the paper's by default.
             name: Name of the scorer.
             revision: See the attributes.
-            kept: Cache of scores for :meth:`score` when there is more than a batch of pairs, so
+            cache: Cache of scores for :meth:`score` when there is more than a batch of pairs, so
                 that a long run that is stopped can continue.
         """
         self.name = name
         self.revision = revision
         self.calibration = _LINEAR
         self.without_contexts = 0
-        self._corpus, self._terms, self._cache = corpus, terms, kept
+        self._corpus, self._terms, self._cache = corpus, terms, cache
         self._selection, self._scoring = selection or Selection(), scoring or ScoringSettings()
         self.weights, center = self._scoring.weights, self._scoring.center
         self._selector = ContextSelector(corpus, index, terms, self._selection, self.weights)
@@ -107,9 +107,11 @@ class OriginScorer(PairScorer):
             corpus, terms, self._scoring.references, seed=self._selection.seed
         )
         # Terms from which the means of sentences, and of contexts, are subtracted.
-        used = self.weights.used if center != "none" else ()
-        self._sentence_terms = [name for name in used if center == "pmi" and name in SENTENCE_TERMS]
-        self._context_terms = [name for name in used if name not in self._sentence_terms]
+        names = self.weights.used if center != "none" else ()
+        self._sentence_terms = [
+            name for name in names if center == "pmi" and name in SENTENCE_TERMS
+        ]
+        self._context_terms = [name for name in names if name not in self._sentence_terms]
 
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
         if rows.conditions is not None:

@@ -107,7 +107,7 @@ class ContextsRun:
             selection=self.recipe.selection,
             name=f"{self.recipe.name} origin",
             revision=self._revision,
-            kept=KeptScores(self.folder / SCORED, self._revision),
+            cache=KeptScores(self.folder / SCORED, self._revision),
         )
 
     def fit_weights(self, *, sentences: int = 640) -> FittedWeights:

@@ -176,9 +176,8 @@ def _word_matrix(sentences: Sequence[str]) -> tuple[sparse.csr_array, NDArray[np
         distinct = set(sentence.casefold().split())
         columns.extend(numbers.setdefault(word, len(numbers)) for word in distinct)
         starts.append(len(columns))
-    ones = np.ones(len(columns), np.float32)
     shape = (len(sentences), max(len(numbers), 1))
-    matrix = sparse.csr_array((ones, columns, starts), shape=shape)
+    matrix = sparse.csr_array((np.ones(len(columns), np.float32), columns, starts), shape=shape)
     return matrix, np.diff(starts).astype(np.float32)
 
 
