@@ -55,7 +55,7 @@ SENTENCES = (
 )
 
 
-def small_text() -> str:
+def days() -> str:
     """The corpus as one text file, 300 sentences of which no two are alike."""
     names = ("who", "stuff", "where", "thing", "tool", "weather")
     documents = []
@@ -68,12 +68,18 @@ def small_text() -> str:
 
 
 @pytest.fixture(scope="session")
+def small_text() -> str:
+    """20 documents of 15 sentences."""
+    return days()
+
+
+@pytest.fixture(scope="session")
 def small_corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     """20 documents of 15 sentences, in chunks of 5: 60 chunks."""
     pytest.importorskip("pyarrow")
     pytest.importorskip("sentencex")
     folder = tmp_path_factory.mktemp("small-corpus")
-    (folder / "days.txt").write_text(small_text(), encoding="utf-8")
+    (folder / "days.txt").write_text(days(), encoding="utf-8")
     return prepare_corpus(
         [folder / "days.txt"], folder / "corpus", settings=CorpusSettings(chunk_sentences=5)
     )

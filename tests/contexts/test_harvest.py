@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import importlib.util
 import json
 import os
 import shutil
@@ -15,28 +14,15 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.contexts import fake_origin as fake
 
 from condsim.contexts.harvest import Harvest, RayEngine, harvest_pairs
 from condsim.contexts.recipe import PairMix
 from condsim.errors import InputError
-
-FAKE = Path(__file__).with_name("fake_origin.py")
-
-
-@pytest.fixture(scope="module")
-def fake() -> Iterator[ModuleType]:
-    """The module, by value for workers on Ray, which have another path."""
-    spec = importlib.util.spec_from_file_location("fake_origin", FAKE)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["fake_origin"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["fake_origin"]
 
 
 @pytest.fixture
@@ -46,7 +32,7 @@ def folder(small_corpus, tmp_path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def whole(fake, small_corpus, tmp_path_factory) -> Harvest:
+def whole(small_corpus, tmp_path_factory) -> Harvest:
     """A harvest without a break."""
     folder = tmp_path_factory.mktemp("whole")
     shutil.copytree(small_corpus.folder, folder / "corpus")
@@ -59,7 +45,7 @@ def rows(made: Harvest) -> list[dict[str, Any]]:
     return [row for shard in shards for row in parquet.read_table(shard).to_pylist()]
 
 
-def test_harvest_shards_hold_scored_pairs_of_the_corpus(whole, small_corpus, fake):
+def test_harvest_shards_hold_scored_pairs_of_the_corpus(whole, small_corpus):
     found = rows(whole)
     assert 560 < len(found) <= 600
     assert whole.missing() == []
@@ -94,7 +80,7 @@ def test_harvest_splits_are_read_a_shard_at_a_time(whole):
         ]
 
 
-def test_harvest_with_missing_shards_writes_these_and_no_other(fake, folder, whole):
+def test_harvest_with_missing_shards_writes_these_and_no_other(folder, whole):
     made = fake.run(folder)
     kept = made.shard(1).stat().st_mtime_ns
     for number in (0, 7, 14):
@@ -116,7 +102,7 @@ def test_harvest_with_missing_shards_writes_these_and_no_other(fake, folder, who
     assert not list(made.folder.glob("*.partial"))
 
 
-def test_harvest_finished_opens_no_model(fake, folder):
+def test_harvest_finished_opens_no_model(folder):
     made = fake.run(folder)
 
     def opened() -> Any:
@@ -125,8 +111,8 @@ def test_harvest_finished_opens_no_model(fake, folder):
     assert harvest_pairs(made.folder, fake.SETTINGS, opened, identity=fake.IDENTITY).missing() == []
 
 
-def test_harvest_killed_with_sigkill_loses_and_doubles_no_pair(fake, folder, whole):
-    command = [sys.executable, str(FAKE), str(folder), "0.1"]
+def test_harvest_killed_with_sigkill_loses_and_doubles_no_pair(folder, whole):
+    command = [sys.executable, str(fake.__file__), str(folder), "0.1"]
     for shards in (2, 6):
         process = subprocess.Popen(command)
         try:
@@ -152,9 +138,7 @@ def test_harvest_killed_with_sigkill_loses_and_doubles_no_pair(fake, folder, who
         ({"seed": 4}, {"selection": {"size": 6}}, "selection', 'harvest"),
     ],
 )
-def test_harvest_of_something_else_is_refused(
-    whole, fake, settings: Any, identity: Any, changed: str
-):
+def test_harvest_of_something_else_is_refused(whole, settings: Any, identity: Any, changed: str):
     before = [path.stat().st_mtime_ns for path in sorted(whole.folder.iterdir())]
     with pytest.raises(
         InputError, match=rf"holds a harvest of something else: '{changed}' changed"
@@ -168,7 +152,7 @@ def test_harvest_of_something_else_is_refused(
     assert [path.stat().st_mtime_ns for path in sorted(whole.folder.iterdir())] == before
 
 
-def test_harvest_shard_that_was_cut_off_is_made_anew(fake, folder, whole):
+def test_harvest_shard_that_was_cut_off_is_made_anew(folder, whole):
     made = fake.run(folder)
     path = made.shard(4)
     path.write_bytes(path.read_bytes()[:-100])
@@ -177,7 +161,7 @@ def test_harvest_shard_that_was_cut_off_is_made_anew(fake, folder, whole):
     assert rows(fake.run(folder)) == rows(whole)
 
 
-def test_harvest_damaged_shard_is_named(fake, folder):
+def test_harvest_damaged_shard_is_named(folder):
     made = fake.run(folder)
     path = made.shard(4)
     content = path.read_bytes()
@@ -200,7 +184,7 @@ def test_harvest_of_another_version_raises(tmp_path):
         Harvest.open(tmp_path)
 
 
-def test_harvest_full_disk_is_one_line_and_finished_shards_stay(fake, folder, whole, monkeypatch):
+def test_harvest_full_disk_is_one_line_and_finished_shards_stay(folder, whole, monkeypatch):
     made = fake.run(folder)
     for number in (3, 4):
         made.shard(number).unlink()
@@ -221,7 +205,7 @@ def test_harvest_full_disk_is_one_line_and_finished_shards_stay(fake, folder, wh
 
 
 @pytest.fixture(scope="module")
-def text(fake, small_corpus, tmp_path_factory) -> Path:
+def text(small_corpus, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("text")
     shutil.copytree(small_corpus.folder, folder / "corpus")
     fake.FakeOrigin(folder)  # builds the index
@@ -232,7 +216,7 @@ def shards(made: Harvest) -> list[bytes]:
     return [made.shard(number).read_bytes() for number in range(made.settings.shards)]
 
 
-def opened(fake: ModuleType, folder: Path, mark: Path | None = None) -> Any:
+def opened(folder: Path, mark: Path | None = None) -> Any:
     origin = fake.FakeOrigin(folder)
     if mark is not None:
         origin.scorer = fake.DyingScorer(mark)
@@ -240,7 +224,7 @@ def opened(fake: ModuleType, folder: Path, mark: Path | None = None) -> Any:
 
 
 @pytest.fixture(scope="module")
-def engine(fake, cluster) -> Iterator[type[RayEngine]]:
+def engine(cluster) -> Iterator[type[RayEngine]]:
     from ray import cloudpickle
 
     cloudpickle.register_pickle_by_value(fake)
@@ -249,16 +233,14 @@ def engine(fake, cluster) -> Iterator[type[RayEngine]]:
 
 
 @pytest.mark.slow
-def test_ray_engine_worker_that_dies_is_replaced_and_shards_are_the_same(
-    fake, engine, text, tmp_path
-):
+def test_ray_engine_worker_that_dies_is_replaced_and_shards_are_the_same(engine, text, tmp_path):
     mark = tmp_path / "one worker died"
     settings, identity = fake.SETTINGS, fake.IDENTITY
     told: list[int] = []
     by_ray = harvest_pairs(
         tmp_path / "ray",
         settings,
-        partial(opened, fake, text, mark),
+        partial(opened, text, mark),
         identity=identity,
         engine=engine(workers=2),
         progress=lambda done, total: told.append(done),
@@ -267,19 +249,17 @@ def test_ray_engine_worker_that_dies_is_replaced_and_shards_are_the_same(
     assert told[0] == 0
     assert told[-1] == settings.pairs
     assert len(told) == settings.shards + 1
-    here = harvest_pairs(
-        tmp_path / "here", settings, partial(opened, fake, text), identity=identity
-    )
+    here = harvest_pairs(tmp_path / "here", settings, partial(opened, text), identity=identity)
     assert shards(by_ray) == shards(here)
 
 
 @pytest.mark.slow
-def test_ray_engine_worker_that_cannot_begin_is_one_line(fake, engine, tmp_path):
+def test_ray_engine_worker_that_cannot_begin_is_one_line(engine, tmp_path):
     with pytest.raises(InputError, match=r"A worker of the harvest failed: .*holds no corpus"):
         harvest_pairs(
             tmp_path / "ray",
             fake.SETTINGS,
-            partial(opened, fake, tmp_path / "nothing"),
+            partial(opened, tmp_path / "nothing"),
             identity={},
             engine=engine(workers=1),
         )

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import signal
@@ -75,16 +74,6 @@ def make(
             if until == "surrogate":
                 made.surrogate(harvested)
     return told
-
-
-@pytest.fixture(scope="module")
-def small_text() -> str:
-    conftest = Path(__file__).with_name("conftest.py")
-    spec = importlib.util.spec_from_file_location("contexts_conftest", conftest)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    text: str = module.small_text()
-    return text
 
 
 @pytest.fixture(scope="module")

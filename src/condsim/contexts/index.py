@@ -290,7 +290,7 @@ def _write_index(texts: Iterable[str], folder: Path, *, min_df: int) -> dict[str
     with _PostingsWriter(folder, runs, min_df=min_df) as postings:
         for keys, chunks, counts in runs.parts():
             postings.add(keys, chunks, counts)
-    counts = postings.write_terms()
+    sizes = postings.write_terms()
     runs.remove()
     norms = np.sqrt(postings.squares)
     scale = np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0)
@@ -299,7 +299,7 @@ def _write_index(texts: Iterable[str], folder: Path, *, min_df: int) -> dict[str
         "chunks": runs.chunks,
         "texts": runs.texts,
         "words_left_out": runs.words_left_out,
-        **counts,
+        **sizes,
     }
 
 

@@ -76,7 +76,9 @@ def target_log_probabilities(
     """
     blocks = []
     size = max(1, _LOGITS_PER_BLOCK // len(weight))
-    for rows, block_targets in zip(hidden.split(size), targets.split(size), strict=True):
+    for rows, block_targets in zip(
+        torch.split(hidden, size), torch.split(targets, size), strict=True
+    ):
         logits = F.linear(rows, weight, bias).float()
         blocks.append(-F.cross_entropy(logits, block_targets, reduction="none"))
     scores = torch.cat(blocks)
