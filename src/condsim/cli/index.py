@@ -182,7 +182,7 @@ def prepare(
         opened = Index.open(folder, model=model)
         encoding = None
         if engine == "ray":
-            from condsim.search.ray import RayEncoding
+            from condsim.integrations.ray import RayEncoding
 
             encoding = RayEncoding(model or opened.about.model, address=address, workers=workers)
         for one in condition:
