@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from tests.contexts import fake_origin as fake
 
-from condsim.contexts.harvest import Harvest, RayEngine, harvest_pairs
+from condsim.contexts.harvest import Harvest, harvest_pairs, ray_engine
 from condsim.contexts.recipe import PairMix
 from condsim.errors import InputError
 
@@ -224,11 +224,13 @@ def opened(folder: Path, mark: Path | None = None) -> Any:
 
 
 @pytest.fixture(scope="module")
-def engine(cluster) -> Iterator[type[RayEngine]]:
+def engine(cluster) -> Iterator[Callable[..., Any]]:
     from ray import cloudpickle
 
+    from condsim.integrations.ray import RayWorkers
+
     cloudpickle.register_pickle_by_value(fake)
-    yield RayEngine
+    yield lambda workers: ray_engine(RayWorkers(workers=workers))
     cloudpickle.unregister_pickle_by_value(fake)
 
 
@@ -263,16 +265,3 @@ def test_ray_engine_worker_that_cannot_begin_is_one_line(engine, tmp_path):
             identity={},
             engine=engine(workers=1),
         )
-
-
-@pytest.mark.slow
-def test_ray_engine_too_many_workers_raises(engine):
-    with pytest.raises(InputError, match=r"has room for 2 workers of 1 cores .*Got 3 to start"):
-        engine(workers=3).check()
-    engine(workers=2).check()
-
-
-@pytest.mark.parametrize("options", [{"workers": 0}, {"cpus": 0}, {"gpus": -1}])
-def test_ray_engine_bad_options_raise(options: dict[str, float]):
-    with pytest.raises(InputError, match=r"Ray needs 1 worker or more"):
-        RayEngine(**options)

@@ -248,12 +248,13 @@ def test_pipeline_documents_of_one_sentence_are_harvested_with_each_other(small_
 
 @pytest.mark.slow
 def test_pipeline_harvest_on_ray_has_the_same_pairs_and_scores(copy, cluster, one_thread):
-    from condsim.contexts.harvest import RayEngine
+    from condsim.contexts.harvest import ray_engine
+    from condsim.integrations.ray import RayWorkers
 
     folder, recipe = copy
     recipe = recipe.replaced(harvest=recipe.harvest.replaced(pairs=50))
     with new(folder, recipe, "harvest").begun() as made:
-        by_ray = made.harvest(RayEngine(workers=1))
+        by_ray = made.harvest(ray_engine(RayWorkers(workers=1)))
     spread = pq.read_table(by_ray.shard(0)).to_pydict()
     shutil.rmtree(folder / "harvest")
     with new(folder, recipe, "harvest").begun() as made:

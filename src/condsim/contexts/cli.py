@@ -165,12 +165,13 @@ def _harvest_engine(
         if address is not None or workers is not None or gpus:
             raise InputError("--address, --workers and --worker-gpus are for --engine ray.")
         return None
-    from condsim.contexts.harvest import RayEngine
+    from condsim.contexts.harvest import ray_engine
+    from condsim.integrations.ray import RayWorkers as Cluster
 
-    engine = RayEngine(address=address, workers=workers, gpus=gpus)
+    cluster = Cluster(address=address, workers=workers, gpus=gpus)
     if address is not None:
-        engine.check()
-    return engine
+        cluster.check()
+    return ray_engine(cluster)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,8 +22,10 @@ from condsim.contexts.origin import OriginScorer
 from condsim.contexts.pairs import SPLITS, PairDrawer
 from condsim.contexts.recipe import PAIR_KINDS, HarvestSettings
 from condsim.errors import InputError
-from condsim.integrations.ray import RayWorkers
 from condsim.io import replacing, sha256_of, write_text
+
+if TYPE_CHECKING:
+    from condsim.integrations.ray import RayWorkers
 
 HARVEST_MANIFEST = "harvest.json"
 HARVEST_FORMAT = 3
@@ -198,20 +200,27 @@ def write_in_process(
     return map(ShardWriter(target, opener).work, numbers)
 
 
-class RayEngine(RayWorkers):
-    """Writes shards on a Ray cluster; the folder must be one that all machines share."""
+def ray_engine(workers: RayWorkers) -> Engine:
+    """Make an engine of the workers of a Ray cluster; all machines must share the folder.
 
-    def __call__(
-        self, target: Harvest, opener: Callable[[], PairOrigin], numbers: list[int]
+    Shards come in any order; a worker that dies is replaced.
+    """
+    failure = (
+        "A worker of the harvest failed: {} Finished shards are saved; run the same command again "
+        "for the rest."
+    )
+
+    def write(
+        target: Harvest, opener: Callable[[], PairOrigin], numbers: list[int]
     ) -> Iterator[int]:
-        """Write shards and yield their numbers, in any order; a worker that dies is replaced."""
         # Workers have working directories of their own.
         target = replace(target, folder=target.folder.resolve())
-        failure = (
-            "A worker of the harvest failed: {} Finished shards are saved; run the same command "
-            "again for the rest."
+        arguments = (target, opener)
+        yield from workers.map(
+            ShardWriter, arguments, numbers, max_workers=len(numbers), failure=failure
         )
-        yield from self.map(ShardWriter, (target, opener), numbers, most=len(numbers), what=failure)
+
+    return write
 
 
 def harvest_pairs(
