@@ -14,11 +14,11 @@ from condsim.errors import requires_extra
 if TYPE_CHECKING:
     from condsim.contexts.corpus import Corpus
     from condsim.contexts.index import TfidfIndex
-    from condsim.contexts.run import open_pipeline
+    from condsim.contexts.run import open_pipeline as open_pipeline
 
 _MODULES = {"Corpus": "corpus", "TfidfIndex": "index", "open_pipeline": "run"}
 
-__all__ = ["Corpus", "TfidfIndex", "open_pipeline"]
+__all__ = ["Corpus", "TfidfIndex"]
 
 
 def __getattr__(name: str) -> object:
