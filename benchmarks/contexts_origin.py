@@ -15,7 +15,7 @@ from benchmarks.machine import usable_cores, version_of
 from benchmarks.result import Result
 from condsim.contexts.corpus import Corpus, prepare_corpus
 from condsim.contexts.equations import ContextTerms, PairTerms
-from condsim.contexts.generator import ContextGenerator, new_generator
+from condsim.contexts.generator import ContextGenerator, Copies, new_generator
 from condsim.contexts.generator_items import EncoderUnits, ItemBuilder, Items
 from condsim.contexts.generator_scorer import GeneratorScorer
 from condsim.contexts.index import TfidfIndex
@@ -28,7 +28,6 @@ from condsim.contexts.recipe import (
     Selection,
     Weights,
 )
-from condsim.contexts.token_probabilities import Copies
 from condsim.contexts.vocabulary import Vocabulary, learn_vocabulary
 from condsim.model.precision import uses_bfloat16
 from condsim.types import FloatArray, IntArray

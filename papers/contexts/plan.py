@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.contexts.cost import Cost, cost_of, expected_distinct
+from condsim.contexts.origin import Cost, cost_of, expected_distinct
 from condsim.contexts.recipe import Center, ContextsRecipe, Weights, load_contexts_recipe
 from condsim.errors import InputError
 from condsim.types import FloatArray

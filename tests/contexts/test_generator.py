@@ -12,14 +12,15 @@ import torch
 import torch.nn.functional as F
 from benchmarks.contexts_origin import token_scores
 
-from condsim.contexts.generator import backbone_vocabulary, new_generator
-from condsim.contexts.generator_items import ItemBuilder, length_groups
-from condsim.contexts.recipe import SHAPES, GeneratorSettings, Shape
-from condsim.contexts.token_probabilities import (
+from condsim.contexts.generator import (
     Copies,
     CopyHead,
+    backbone_vocabulary,
+    new_generator,
     target_log_probabilities,
 )
+from condsim.contexts.generator_items import ItemBuilder, length_groups
+from condsim.contexts.recipe import SHAPES, GeneratorSettings, Shape
 from condsim.contexts.vocabulary import learn_vocabulary
 from condsim.errors import InputError
 
@@ -139,7 +140,7 @@ def test_probabilities_of_all_tokens_sum_to_one():
 
 @pytest.mark.parametrize("biased", [False, True])
 def test_target_log_probabilities_equal_log_softmax_with_gradients(biased, monkeypatch):
-    monkeypatch.setattr("condsim.contexts.token_probabilities._LOGITS_PER_BLOCK", 3 * 30)
+    monkeypatch.setattr("condsim.contexts.generator._LOGITS_PER_BLOCK", 3 * 30)
     torch.manual_seed(0)
     targets, bias = torch.randint(0, 30, (11,)), torch.randn(30) if biased else None
     own, copied = F.logsigmoid(torch.randn(11)), -4 * torch.rand(11)

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from condsim.cache import KeptScores
-from condsim.contexts.cost import Cost, cost_of, expected_distinct
 from condsim.contexts.equations import similarity
-from condsim.contexts.origin import OriginScorer
+from condsim.contexts.origin import Cost, OriginScorer, cost_of, expected_distinct
 from condsim.contexts.recipe import ScoringSettings, Selection, Weights
 from condsim.errors import InputError
 from condsim.types import Scorer

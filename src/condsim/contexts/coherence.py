@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from condsim.cache import kept_rows
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.recipe import MODEL, CoherenceSettings
-from condsim.contexts.trainer import best_device, load_weights, open_finished
+from condsim.contexts.trainer import best_device, open_finished, restore_weights
 from condsim.contexts.vocabulary import Vocabulary
 from condsim.io import sha256_of
 from condsim.model.precision import uses_bfloat16
@@ -138,7 +138,7 @@ class CoherenceScorer:
             folder, "coherence", CoherenceSettings, corpus=corpus.revision
         )
         model = CoherenceModel(settings, tokens=len(vocabulary), pad=vocabulary.pad_id)
-        load_weights(model, folder / MODEL)
+        restore_weights(model, folder / MODEL)
         model.to(best_device()).eval()
         inputs = {"corpus": corpus.revision, "model": sha256_of(folder / MODEL)[:12]}
         rows = partial(kept_rows, rows=len(corpus), inputs=inputs, progress=progress)

@@ -29,8 +29,8 @@ from condsim.cache import build_once, changed_values, need_manifest, read_manife
 from condsim.contexts.recipe import CorpusSettings
 from condsim.contexts.sentences import (
     CorpusCounts,
+    CorpusSentence,
     Paragraph,
-    Sentence,
     count_bytes,
     find_inputs,
     read_paragraphs,
@@ -314,7 +314,11 @@ def _counted_documents(
 
 
 def _write_sentences(
-    blocks: Iterator[list[Sentence]], folder: Path, counts: CorpusCounts, *, chunk_sentences: int
+    blocks: Iterator[list[CorpusSentence]],
+    folder: Path,
+    counts: CorpusCounts,
+    *,
+    chunk_sentences: int,
 ) -> str:
     """Write sentences, documents and chunks; returns a hash of the sentences and documents."""
     content = hashlib.sha256()

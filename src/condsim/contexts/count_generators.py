@@ -40,7 +40,7 @@ from condsim.cache import RecentVectors, kept_rows
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.generator_items import PLACE_BITS, EncoderUnits, Items
 from condsim.contexts.recipe import MODEL, SHAPES, GeneratorKind, GeneratorSettings
-from condsim.contexts.trainer import StepProgress, best_device, load_weights
+from condsim.contexts.trainer import StepProgress, best_device, restore_weights
 from condsim.contexts.vocabulary import CorpusTokens, Vocabulary
 from condsim.io import sha256_of
 from condsim.types import BoolArray, FloatArray, IntArray
@@ -186,7 +186,7 @@ class TranslationGenerator(CountsGenerator):
         """Open a fitted model, with its vectors of the corpus."""
         sentences = corpus_vectors(str(settings.backbone), corpus, folder)
         model = cls(settings, vocabulary, sentences)
-        load_weights(model, folder / MODEL)
+        restore_weights(model, folder / MODEL)
         model.eval().cache_norms(folder)
         return model
 

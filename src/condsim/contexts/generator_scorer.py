@@ -24,7 +24,7 @@ from condsim.contexts.recipe import (
     GeneratorSettings,
     GeneratorTask,
 )
-from condsim.contexts.trainer import best_device, load_weights, open_finished
+from condsim.contexts.trainer import best_device, open_finished, restore_weights
 from condsim.contexts.vocabulary import Vocabulary
 from condsim.errors import ModelError
 from condsim.model.precision import uses_bfloat16
@@ -95,7 +95,7 @@ class GeneratorScorer:
                     if kind == "counts"
                     else saved_generator(settings, vocabulary, path)
                 )
-                load_weights(model, path / MODEL)
+                restore_weights(model, path / MODEL)
             if isinstance(model, ContextGenerator):
                 # About twice as fast where the processor has it; changes a score by thousandths.
                 dtype = torch.bfloat16 if uses_bfloat16("auto") else torch.float32

@@ -88,7 +88,7 @@ def splits_of(corpus: Corpus) -> NDArray[np.int8]:
             f"has {len(corpus)}."
         )
     sentences = chain.from_iterable(corpus.blocks(_SENTENCES_PER_BLOCK))
-    hashes = np.fromiter(map(_hash, sentences), np.uint64, len(corpus))
+    hashes = np.fromiter(map(_sentence_hash, sentences), np.uint64, len(corpus))
     lowest = np.partition(hashes, [count - 1, 2 * count - 1])
     splits = np.full(len(corpus), _TRAIN, np.int8)
     splits[hashes <= lowest[2 * count - 1]] = _TEST
@@ -96,7 +96,7 @@ def splits_of(corpus: Corpus) -> NDArray[np.int8]:
     return splits
 
 
-def _hash(sentence: str) -> int:
+def _sentence_hash(sentence: str) -> int:
     """Hash the words of a sentence; ignores case and white space."""
     text = " ".join(sentence.casefold().split()).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "big")

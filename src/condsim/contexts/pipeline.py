@@ -13,7 +13,6 @@ from condsim.cache import sole_process
 from condsim.console import Progress, silent
 from condsim.contexts.coherence_training import CoherenceReport, train_coherence
 from condsim.contexts.corpus import Corpus, prepare_corpus
-from condsim.contexts.cost import Cost, expected_distinct
 from condsim.contexts.generator_training import GeneratorReport, train_generators
 from condsim.contexts.harvest import (
     HARVEST_MANIFEST,
@@ -23,6 +22,7 @@ from condsim.contexts.harvest import (
     write_in_process,
 )
 from condsim.contexts.index import TfidfIndex
+from condsim.contexts.origin import Cost, expected_distinct
 from condsim.contexts.pairs import SPLITS, build_single_index, splits_of
 from condsim.contexts.recipe import (
     COHERENCE,

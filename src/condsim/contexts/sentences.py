@@ -74,7 +74,7 @@ class Paragraph(NamedTuple):
     is_sentence: bool = False
 
 
-class Sentence(NamedTuple):
+class CorpusSentence(NamedTuple):
     """A sentence with single spaces, its number of words and its `near_duplicate_key`."""
 
     document: int
@@ -198,7 +198,7 @@ def near_duplicate_key(sentence: str) -> bytes:
 
 def split_sentences(
     paragraphs: Iterable[Paragraph], settings: CorpusSettings, counts: CorpusCounts
-) -> Iterator[list[Sentence]]:
+) -> Iterator[list[CorpusSentence]]:
     """Split paragraphs; drop and count what is not a sentence, and near-duplicates."""
     # Sorted keys take 80 MB for ten million sentences; a set would take some 800 MB.
     seen = np.zeros(0, np.uint64)
@@ -215,7 +215,7 @@ def split_sentences(
 
 def _valid_sentences(
     paragraphs: Iterable[Paragraph], settings: CorpusSettings, counts: CorpusCounts
-) -> Iterator[Sentence]:
+) -> Iterator[CorpusSentence]:
     from sentencex import segment
 
     for document, paragraph, is_sentence in paragraphs:
@@ -228,7 +228,7 @@ def _valid_sentences(
             if reason:
                 counts.dropped[reason] += 1
             else:
-                yield Sentence(document, text, len(words), key)
+                yield CorpusSentence(document, text, len(words), key)
 
 
 def _judge(text: str, words: int, settings: CorpusSettings) -> tuple[str, bytes]:

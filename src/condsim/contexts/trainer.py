@@ -53,7 +53,7 @@ def save_weights(model: nn.Module, path: Path) -> None:
         save_model(model, str(partial))
 
 
-def load_weights(model: nn.Module, path: Path) -> None:
+def restore_weights(model: nn.Module, path: Path) -> None:
     """Read the weights of a model."""
     try:
         load_model(model, path)
@@ -233,7 +233,7 @@ class _Training:
                 saved = time.monotonic()
                 interval = max(interval, (saved - now) / _MAX_CHECKPOINT_SHARE)
         if self.evaluations:
-            load_weights(self.model, self.folder / _BEST)
+            restore_weights(self.model, self.folder / _BEST)
         self.model.eval()
         return TrainingSummary(
             steps=self.step,

@@ -62,7 +62,7 @@ class Vocabulary:
             raise ModelError(
                 f"{folder} contains no vocabulary: {error}. Learn it again."
             ) from error
-        if _hash(text) != record["revision"]:
+        if _text_hash(text) != record["revision"]:
             raise ModelError(
                 f"{folder / _TOKENIZER} is not the tokenizer that {_RECORD} was written for. Learn "
                 "the vocabulary again; models trained with the old one have a copy of it."
@@ -84,7 +84,7 @@ class Vocabulary:
     ) -> Vocabulary:
         """Write a tokenizer to a folder; ``ids`` are those of padding, start, end, separator."""
         tokenizer.encode_special_tokens = True
-        vocabulary = cls(tokenizer, _hash(tokenizer.to_str()), corpus, *ids, folder)
+        vocabulary = cls(tokenizer, _text_hash(tokenizer.to_str()), corpus, *ids, folder)
         vocabulary.save(folder)
         return vocabulary
 
@@ -183,7 +183,7 @@ def _reported_blocks(
             progress(done, len(corpus))
 
 
-def _hash(text: str) -> str:
+def _text_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
