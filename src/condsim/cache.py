@@ -212,7 +212,9 @@ def _compute_blocks(
             stream.write(values.tobytes())
             stream.flush()
             done = stop
-            record = {**expected, "done": done, "bytes": stream.tell()}
+            record = {**expected, "done": done}
+            if done < rows:
+                record["bytes"] = stream.tell()
             write_text(path.with_suffix(".json"), json.dumps(record))
             if progress is not None:
                 progress(done, rows)
