@@ -230,7 +230,7 @@ def test_corpus_folder_of_something_else_is_refused(write: Write, tmp_path: Path
         prepare_corpus([write(RIVERS)], tmp_path / "full")
     with pytest.raises(InputError, match="is a file"):
         prepare_corpus([write(RIVERS)], tmp_path / "full" / "letter.txt")
-    with pytest.raises(InputError, match="holds no corpus; make it with prepare_corpus"):
+    with pytest.raises(InputError, match="contains no corpus; make it with prepare_corpus"):
         Corpus(tmp_path / "missing")
 
 
