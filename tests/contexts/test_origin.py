@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from condsim.cache import KeptScores
+from condsim.cache import ScoreCache
 from condsim.contexts.equations import similarity
 from condsim.contexts.origin import Cost, OriginScorer, cost_of, expected_distinct
 from condsim.contexts.recipe import ScoringSettings, Selection, Weights
@@ -169,7 +169,7 @@ def test_origin_scorer_goes_on_where_it_was_stopped(origin, tmp_path, caplog):
             return super().terms(sentences, centres, names)
 
     def of(terms: Terms) -> OriginScorer:
-        return origin(terms=terms, batch_size=2, cache=KeptScores(tmp_path, "r0"))
+        return origin(terms=terms, batch_size=2, cache=ScoreCache(tmp_path, "r0"))
 
     pairs = [f"a{row}" for row in range(7)], [f"d{row}" for row in range(7)]
     expected = origin(batch_size=2).score(*pairs, scale="raw")

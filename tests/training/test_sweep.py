@@ -428,7 +428,7 @@ def test_sweep_foreign_files_are_left_alone(tmp_path, write, runs):
         run_sweep(spec, tmp_path / "file")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "a.txt").write_text("")
-    with pytest.raises(InputError, match="is not empty and holds no sweep"):
+    with pytest.raises(InputError, match="is not empty and contains no sweep"):
         run_sweep(spec, tmp_path / "full")
     for name, content in (("text", b"no database" * 99), ("database", b"")):
         path = tmp_path / name / "study.db"

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from condsim.cache import RecentVectors, kept_rows
+from condsim.cache import VectorCache, cached_rows
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.generator_items import PLACE_BITS, EncoderUnits, Items
 from condsim.contexts.recipe import MODEL, SHAPES, GeneratorKind, GeneratorSettings
@@ -126,7 +126,7 @@ def corpus_vectors(
         sentences = corpus.sentences(np.arange(first, last, dtype=np.int64))
         return _unit_vectors(backbone, sentences).astype(np.float16)
 
-    return kept_rows(
+    return cached_rows(
         folder / "sentences.npy",
         encode,
         rows=len(corpus),
@@ -163,7 +163,7 @@ class TranslationGenerator(CountsGenerator):
         )
         self._tokenizer, self._backbone = vocabulary.tokenizer, str(settings.backbone)
         self._corpus = sentences
-        self._recent = RecentVectors(_RECENT_VECTORS, width)
+        self._recent = VectorCache(_RECENT_VECTORS, width)
         # Log Z of all tokens, and of all sentences.
         self._log_norms: dict[int, Tensor] = {}
 
@@ -205,7 +205,9 @@ class TranslationGenerator(CountsGenerator):
 
             path = folder / f"normalisers-{name}.npy"
             with torch.inference_mode():
-                cached = kept_rows(path, norms, rows=len(vectors), inputs=inputs, progress=progress)
+                cached = cached_rows(
+                    path, norms, rows=len(vectors), inputs=inputs, progress=progress
+                )
             self._log_norms[kind] = torch.from_numpy(np.array(cached[:, 0]))
 
     def train(self, mode: bool = True) -> TranslationGenerator:

@@ -12,7 +12,7 @@ from itertools import islice
 
 import numpy as np
 
-from condsim.cache import KeptScores
+from condsim.cache import ScoreCache
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.equations import (
     SENTENCE_TERMS,
@@ -72,7 +72,7 @@ class OriginScorer(PairScorer):
         selection: Selection | None = None,
         name: str = "origin",
         revision: str | None = None,
-        cache: KeptScores | None = None,
+        cache: ScoreCache | None = None,
     ) -> None:
         """Prepare; nothing is computed.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from condsim import __version__
-from condsim.cache import KeptScores, digest
+from condsim.cache import ScoreCache, digest
 from condsim.console import Progress, silent
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.equations import ContextTerms
@@ -107,7 +107,7 @@ class ContextsRun:
             selection=self.recipe.selection,
             name=f"{self.recipe.name} origin",
             revision=self._revision,
-            cache=KeptScores(self.folder / SCORED, self._revision),
+            cache=ScoreCache(self.folder / SCORED, self._revision),
         )
 
     def fit_weights(self, *, sentences: int = 640) -> FittedWeights:

@@ -27,7 +27,7 @@ from condsim.model.builders import build_bi_encoder
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.onnx import OnnxScorer
 from condsim.model.precision import uses_bfloat16
-from condsim.model.settings import FILE_NAME, Fact, Settings, model_folder, revision_of
+from condsim.model.settings import FILE_NAME, Fact, ModelSettings, model_folder, revision_of
 from condsim.model.torch import EncoderScorer
 from condsim.model.trained import load_trained
 from condsim.training.adapt_result import Adaptation, movement
@@ -267,7 +267,7 @@ class _Making:
     def _plain_start(self, output: Path) -> None:
         before = self._before()
         has_settings = (self.source / FILE_NAME).is_file()
-        known = Settings.load(self.source) if has_settings else None
+        known = ModelSettings.load(self.source) if has_settings else None
         if known is not None and known.kind != "bi-encoder":
             raise ModelError(f"{self.source} is a {known.kind}; only a bi-encoder can be adapted.")
         length = known.max_seq_length if known else None
@@ -281,7 +281,7 @@ class _Making:
                 "Train it with 'condsim train' instead."
             )
         model.save_pretrained(str(output), create_model_card=False)
-        Settings(
+        ModelSettings(
             kind="bi-encoder",
             name=before.name,
             order=before.order,
@@ -300,7 +300,7 @@ class _Making:
         inputs, vectors = rehearsal.write(
             cast(EncoderScorer, load_trained(start)), self.work, most=needed, seed=settings.seed
         )
-        known = Settings.load(start)
+        known = ModelSettings.load(start)
         recipe = Recipe(
             name=name,
             train=str(files[0]),
@@ -372,7 +372,7 @@ class _Making:
         shutil.rmtree(output, ignore_errors=True)
         own = [(text, row.condition) for row in self.parts[0] for text in row.pair][:200]
         kept = [(text, row[2]) for row in rehearsal.rehearsed[:100] for text in row[:2]]
-        known = Settings.load(self.source).facts if (self.source / FILE_NAME).is_file() else {}
+        known = ModelSettings.load(self.source).facts if (self.source / FILE_NAME).is_file() else {}
         facts: dict[str, Fact] = {
             "base_model": str(known.get("base_model", before.name)),
             "adapted_from": f"{before.name} {self.inputs['model']}",

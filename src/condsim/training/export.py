@@ -27,7 +27,7 @@ from condsim.io import check_folder, replacing, write_text
 from condsim.model.backbone import quiet_loading, without_progress_bars
 from condsim.model.conditions import card_texts, conditional_sentences
 from condsim.model.onnx import MODEL_FILE, TOKENIZER_FILE
-from condsim.model.settings import FILE_NAME, Fact, Settings
+from condsim.model.settings import FILE_NAME, Fact, ModelSettings
 from condsim.model.trained import check_loaded, check_not_pickled, kind_of, loading_reason
 from condsim.training.quantize import quantize_static
 from condsim.types import FloatArray
@@ -169,21 +169,21 @@ def _check_place(output: Path, name: str) -> None:
     """Refuses a folder that holds anything but an earlier export of a model of that name."""
     check_folder(output, what="exported model", own=[MODEL_FILE])
     if (output / MODEL_FILE).is_file() and (output / FILE_NAME).is_file():
-        other = Settings.load(output).name
+        other = ModelSettings.load(output).name
         if other != name or (output / "modules.json").exists():
             raise InputError(f"{output} holds the model {other!r}; give another folder to write.")
 
 
-def _settings(source: Path) -> Settings:
+def _settings(source: Path) -> ModelSettings:
     """Settings of the model, or those of a plain sentence-transformers model."""
     if not (source / "modules.json").is_file():
         raise ModelError(
             f"{source} is no folder that sentence-transformers wrote (there is no modules.json)."
         )
     if (source / FILE_NAME).is_file():
-        settings = Settings.load(source)
+        settings = ModelSettings.load(source)
     else:
-        settings = Settings(kind_of(source), source.resolve().name, order="condition-first")
+        settings = ModelSettings(kind_of(source), source.resolve().name, order="condition-first")
     if settings.kind != "bi-encoder":
         raise ModelError(
             f"{source} is a {settings.kind}; only a bi-encoder can be exported, for its embedding "
@@ -283,7 +283,7 @@ def _trace(model: SentenceTransformer) -> tuple[onnx.ModelProto, tuple[str, ...]
 
 
 def _write(
-    output: Path, graph: onnx.ModelProto, model: SentenceTransformer, settings: Settings
+    output: Path, graph: onnx.ModelProto, model: SentenceTransformer, settings: ModelSettings
 ) -> None:
     with replacing(output / MODEL_FILE) as partial:
         onnx.save(graph, str(partial))
@@ -297,7 +297,7 @@ def _write(
     settings.save(output)
 
 
-def _card(settings: Settings) -> str:
+def _card(settings: ModelSettings) -> str:
     """The text of ``README.md``."""
     shown = {
         name.replace("_", " "): f"{value:,}" if isinstance(value, int) else value
@@ -305,5 +305,5 @@ def _card(settings: Settings) -> str:
     }
     facts = "\n".join(f"| {name} | {value} |" for name, value in shown.items())
     first, second = card_texts(settings.order)
-    card = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
+    card = Path(__file__).with_name("export_card.md").read_text(encoding="utf-8")
     return card.format(settings=settings, facts=facts, first=first, second=second)

@@ -28,7 +28,7 @@ from condsim.model.backbone import without_progress_bars
 from condsim.model.baselines import ConditionOnlyScorer
 from condsim.model.calibration import fit_calibration
 from condsim.model.conditions import card_texts, cross_encoder_inputs
-from condsim.model.settings import Settings
+from condsim.model.settings import ModelSettings
 from condsim.model.torch import EncoderScorer
 from condsim.model.trained import load_trained
 from condsim.training.data import DevData, TrainingData, dev_pairs, load_data, used_rows
@@ -136,7 +136,7 @@ def write_model(
         content = json.loads(config.read_text(encoding="utf-8"))
         write_text(config, json.dumps({**content, "dtype": "float32"}, indent=2) + "\n")
     base_model = base_model or recipe.backbone
-    settings = Settings(
+    settings = ModelSettings(
         kind=recipe.encoder,
         name=recipe.name,
         order=recipe.order,
