@@ -134,7 +134,7 @@ def test_index_bad_input_is_an_error(tmp_path: Path, index: TfidfIndex) -> None:
         TfidfIndex.build([], tmp_path / "few", revision="1", min_df=0)
     with pytest.raises(InputError, match=r"'top_n' must be 1 or more; got 0\."):
         index.search(["x"], top_n=0)
-    with pytest.raises(InputError, match="holds no TF-IDF index"):
+    with pytest.raises(InputError, match="no TF-IDF index; make it with"):
         TfidfIndex(tmp_path / "missing")
 
 

