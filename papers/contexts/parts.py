@@ -1,9 +1,9 @@
 """The parts of runs of similarity from contexts: what decides each, what it needs, how it is made.
 
-A part is a folder of `condsim.contexts.run.Pipeline` that holds one step of its own: a corpus with
-its vocabulary and index, a coherence model, generators, a harvest, a surrogate. Its name ends in a
-code of all that decides it, so rows that need the same part share it. The steps before its own are
-links to their own parts, so the folder ``origin`` of a row, all links, is a model for
+A part is a folder of `condsim.contexts.pipeline.Pipeline` that holds one step of its own: a corpus
+with its vocabulary and index, a coherence model, generators, a harvest, a surrogate. Its name ends
+in a code of all that decides it, so rows that need the same part share it. The steps before its own
+are links to their own parts, so the folder ``origin`` of a row, all links, is a model for
 ``condsim evaluate --model`` like any other run.
 """
 
@@ -20,22 +20,24 @@ from typing import Any, Literal
 
 from condsim.cache import locked
 from condsim.console import Progress, silent
-from condsim.contexts.coherence.model import CoherenceScorer
-from condsim.contexts.corpus.reading import find_inputs
-from condsim.contexts.corpus.vocabulary import CorpusTokens
-from condsim.contexts.harvest.stored import FORMAT
-from condsim.contexts.opened import (
+from condsim.contexts.coherence import CoherenceScorer
+from condsim.contexts.harvest import HARVEST_FORMAT
+from condsim.contexts.pipeline import Pipeline, Stage
+from condsim.contexts.recipe import (
     COHERENCE,
     CORPUS,
     GENERATORS,
     HARVEST,
     INDEX,
     RECIPE,
+    SPEED_KEYS,
     SURROGATE,
     VOCABULARY,
+    ContextsRecipe,
+    save_contexts_recipe,
 )
-from condsim.contexts.recipe import SPEED_KEYS, ContextsRecipe, save_contexts_recipe
-from condsim.contexts.run import Pipeline, Stage
+from condsim.contexts.sentences import find_inputs
+from condsim.contexts.vocabulary import CorpusTokens
 from condsim.errors import InputError
 from condsim.io import sha256_of, write_text
 from condsim.training.folder import HISTORY
@@ -118,7 +120,7 @@ def _code(part: Part, recipe: ContextsRecipe) -> str:
     if part == "generators" and recipe.generators.models == "three":
         values["tasks"] = list(recipe.generators.models_for(recipe.scoring.weights.used))
     if part == "harvest":
-        values["format"] = FORMAT
+        values["format"] = HARVEST_FORMAT
     if part == "corpus":
         files = find_inputs([Path(path) for path in recipe.inputs])
         values["inputs"] = [_sha256(file, file.stat().st_mtime_ns) for file in files]

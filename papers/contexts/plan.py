@@ -10,9 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe
-from condsim.contexts.scoring.equations import Center, Weights
-from condsim.contexts.scoring.selection import Cost, cost_of, expected_distinct
+from condsim.contexts.origin import Cost, cost_of, expected_distinct
+from condsim.contexts.recipe import Center, ContextsRecipe, Weights, load_contexts_recipe
 from condsim.errors import InputError
 from condsim.types import FloatArray
 from papers.catalogue import Experiment, FromContexts, Row

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.contexts.scoring.equations import PairTerms
-from condsim.contexts.scoring.origin import OriginScorer
+from condsim.contexts.equations import PairTerms
+from condsim.contexts.origin import OriginScorer
 from condsim.io import replacing
 from condsim.types import FloatArray, IntArray, Task
 

@@ -14,13 +14,14 @@ from typing import get_args
 import numpy as np
 
 from condsim.console import Progress
-from condsim.contexts.coherence.training import CoherenceReport
-from condsim.contexts.corpus.stored import Corpus
-from condsim.contexts.generator.training import GeneratorReport
-from condsim.contexts.models import REPORT
-from condsim.contexts.opened import COHERENCE, CORPUS, GENERATORS, SURROGATE, OpenedRun
-from condsim.contexts.scoring.equations import Center, similarity
-from condsim.contexts.scoring.origin import OriginScorer
+from condsim.contexts.coherence_training import CoherenceReport
+from condsim.contexts.corpus import Corpus
+from condsim.contexts.equations import similarity
+from condsim.contexts.generator_training import GeneratorReport
+from condsim.contexts.origin import OriginScorer
+from condsim.contexts.recipe import COHERENCE, CORPUS, GENERATORS, REPORT, SURROGATE, Center
+from condsim.contexts.run import ContextsRun
+from condsim.contexts.trainer import read_report
 from condsim.errors import require
 from condsim.evaluation.evaluate import Scores, evaluate
 from condsim.evaluation.report import Report
@@ -193,7 +194,7 @@ class FromContextsWork:
         if self._opened is None or self._opened[0] != folder:
             scoring = run.recipe.scoring.replaced(center=self._means(run))
             recipe = run.recipe.replaced(scoring=scoring)
-            opened = OpenedRun(run.part_folder, recipe, progress=self._progress)
+            opened = ContextsRun(run.part_folder, recipe, progress=self._progress)
             self._opened = (folder, opened.scorer)
         return self._opened[1]
 
@@ -349,7 +350,10 @@ def _model_notes(lines: Sequence[ContextsLine]) -> list[str]:
 
 def _summaries(run: Measurement) -> Iterator[tuple[str, str]]:
     """The stage and the summary of each model that a measurement was made by."""
-    for stage, read in ((COHERENCE, CoherenceReport.read), (GENERATORS, GeneratorReport.read)):
+    for stage, read in (
+        (COHERENCE, partial(read_report, CoherenceReport)),
+        (GENERATORS, GeneratorReport.read),
+    ):
         folder = run.part_folder / stage
         if (folder / REPORT).is_file():
             yield stage, read(folder).summary()

@@ -95,7 +95,7 @@ def _load_folder(folder: Path, device: str | None) -> AnyScorer:
         return OnnxScorer(folder)
     if (folder / CONTEXTS_FILE).is_file():
         # Nothing else in the core imports contexts.
-        opened: Any = importlib.import_module("condsim.contexts.opened")
+        opened: Any = importlib.import_module("condsim.contexts")
         scorer: AnyScorer = opened.open_pipeline(folder).scorer
         return scorer
     with requires_extra("train"):

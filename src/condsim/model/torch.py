@@ -103,7 +103,7 @@ class EncoderScorer(EmbeddingScorer):
 
     @property
     def _joint(self) -> bool:
-        """Whether the model reads condition and text together, which share its limit."""
+        """True if the model reads condition and text together, which share its limit."""
         from condsim.model.tri_encoder import TriEncoder
 
         return not isinstance(self.model[0], TriEncoder)
