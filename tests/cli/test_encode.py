@@ -97,7 +97,7 @@ def test_encode_cross_encoder_refused(file, tmp_path, tiny_backbone):
         "--file", file, "--output", tmp_path / "out.npy", "--model", tmp_path / "cross"
     ).exception
     assert isinstance(error, ModelError)
-    assert "gives scores only; embeddings need a bi- or tri-encoder" in str(error)
+    assert "gives only scores; embeddings need a bi- or tri-encoder" in str(error)
 
 
 def test_encode_help_shows_examples():
