@@ -13,7 +13,6 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from condsim.data.statistics import draw_folds
 from condsim.errors import InputError, require, unknown_name
 from condsim.types import Float64Array, FloatArray, Task
 
@@ -314,6 +313,9 @@ def out_of_fold(
     Raises:
         InputError: If ``folds`` is below 2 or no baseline has this name.
     """
+    # Imported here, because condsim.load imports this module and must be fast.
+    from condsim.data.statistics import draw_folds
+
     if folds < 2:
         raise InputError(f"The number of folds must be at least 2; got {folds}.")
     pairs = list(zip(task.sentences1, task.sentences2, strict=True))
