@@ -74,10 +74,12 @@ class CachedScoring(SuiteScoring):
         self._precision = precision
         self._digests = {key: _rows_digest(item.task) for key, item in self.sets.items()}
 
-    def score(self, scorer: UnloadedScorer | Scorer) -> ScoredModel:
+    def score(
+        self, scorer: UnloadedScorer | Scorer, *, revision: str | None = None
+    ) -> ScoredModel:
         """Score every data set; the scorer is loaded only if scores are missing."""
         name = scorer.name
-        revision = revision_of(scorer)
+        revision = revision or revision_of(scorer)
         cached = {}
         if revision is not None:
             for key in self.sets:

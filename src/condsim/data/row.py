@@ -55,9 +55,9 @@ class Row(NamedTuple):
         rule = "have a letter, digit or symbol" if isinstance(value, str) else "be text"
         raise InputError(f"{self.place(column)}: must {rule}, got {short_repr(value)}.")
 
-    def score(self, column: str, *, label_range: tuple[float, float]) -> float:
-        """Return a cell that is a number within a range."""
-        return score_of(self.cells[column], self.place(column), label_range=label_range)
+    def score(self, column: str, *, label_range: tuple[float, float], fix: str = "") -> float:
+        """Return a cell that is a number within a range; ``fix`` ends the message otherwise."""
+        return score_of(self.cells[column], self.place(column), label_range=label_range, fix=fix)
 
 
 def location(
@@ -86,14 +86,14 @@ def number_of(value: Cell) -> float | None:
         return None
 
 
-def score_of(value: Cell, where: str, *, label_range: tuple[float, float]) -> float:
+def score_of(value: Cell, where: str, *, label_range: tuple[float, float], fix: str = "") -> float:
     """Convert a cell at the location ``where`` to a number within a range."""
     low, high = label_range
     score = number_of(value)
     if score is None or not low <= score <= high:
+        hint = label_hint(value, high=high) or (f" {fix}" if fix else "")
         raise InputError(
-            f"{where}: must be a number from {low:g} to {high:g}, got {short_repr(value)}."
-            f"{label_hint(value, high=high)}"
+            f"{where}: must be a number from {low:g} to {high:g}, got {short_repr(value)}.{hint}"
         )
     return score
 

@@ -249,8 +249,10 @@ class SuiteScoring:
         self.seed = seed
         self.progress = progress
 
-    def score(self, scorer: UnloadedScorer | Scorer) -> ScoredModel:
-        """Load a scorer and score every data set."""
+    def score(
+        self, scorer: UnloadedScorer | Scorer, *, revision: str | None = None
+    ) -> ScoredModel:
+        """Load a scorer and score every data set; ``revision`` is its version, if known."""
         started = time.monotonic()
         self.progress(f"{scorer.name}: loading", 0, 0)
         opened = scorer.open() if isinstance(scorer, UnloadedScorer) else scorer
@@ -263,7 +265,7 @@ class SuiteScoring:
         return ScoredModel(
             scorer.name,
             scores,
-            revision=revision_of(scorer),
+            revision=revision or revision_of(scorer),
             seconds=time.monotonic() - started,
             facts={"versions": loaded_versions(*LIBRARIES, modules=MODULES)},
         )
@@ -274,7 +276,7 @@ class SuiteScoring:
         for name in names:
             if name in UNFITTED_BASELINES:
                 try:
-                    scored.append(self.score(baseline(name)))
+                    scored.append(self.score(baseline(name), revision=name))
                 except MissingExtraError as error:
                     _LOGGER.warning("%s is left out: %s", name, error)
         if any(suite_set.task.conditions is not None for suite_set in self.sets.values()):
