@@ -152,8 +152,8 @@ def check_header(
     repeated = sorted({name for name in (*columns, *more) if names.count(name) > 1})
     if repeated:
         raise InputError(
-            f"{path}, header: each column name must occur once, got {_listed(repeated)} more than "
-            "once."
+            f"{path}, header: each column name must occur once, got {_join_names(repeated)} "
+            "more than once."
         )
     check_columns(f"{path}, header", names, columns)
 
@@ -177,8 +177,8 @@ def check_columns(where: str, names: Sequence[str], columns: Sequence[str]) -> N
     subject = "column" if len(missing) == 1 else "columns"
     verb = "is" if len(missing) == 1 else "are"
     raise InputError(
-        f"{where}: {subject} {_listed(missing)} {verb} missing; found "
-        f"{_listed(names) or 'none'}.{hint}"
+        f"{where}: {subject} {_join_names(missing)} {verb} missing; found "
+        f"{_join_names(names) or 'none'}.{hint}"
     )
 
 
@@ -194,7 +194,7 @@ def unique_names(names: Sequence[str]) -> list[str]:
     return unique
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     more = ", ..." if len(names) > _MAX_LISTED_NAMES else ""
     return ", ".join(short_repr(name) for name in names[:_MAX_LISTED_NAMES]) + more
 

@@ -72,7 +72,7 @@ class Robustness:
 
     @property
     def passes(self) -> bool:
-        """Whether the mean is below `BAR`."""
+        """True if the mean is below `BAR`."""
         return self.mean.value < BAR
 
     def to_dict(self) -> dict[str, Any]:

@@ -249,9 +249,7 @@ class SuiteScoring:
         self.seed = seed
         self.progress = progress
 
-    def score(
-        self, scorer: UnloadedScorer | Scorer, *, revision: str | None = None
-    ) -> ScoredModel:
+    def score(self, scorer: UnloadedScorer | Scorer, *, revision: str | None = None) -> ScoredModel:
         """Load a scorer and score every data set; ``revision`` is its version, if known."""
         started = time.monotonic()
         self.progress(f"{scorer.name}: loading", 0, 0)
@@ -265,7 +263,7 @@ class SuiteScoring:
         return ScoredModel(
             scorer.name,
             scores,
-            revision=revision or revision_of(scorer),
+            revision=revision or scorer_revision(scorer),
             seconds=time.monotonic() - started,
             facts={"versions": loaded_versions(*LIBRARIES, modules=MODULES)},
         )
@@ -314,7 +312,7 @@ class SuiteScoring:
         return dict(zip(scores, drawn, strict=True))
 
 
-def revision_of(scorer: UnloadedScorer | Scorer) -> str | None:
+def scorer_revision(scorer: UnloadedScorer | Scorer) -> str | None:
     """Find the version of a scorer; None if it is unknown."""
     if isinstance(scorer, UnloadedScorer):
         return scorer.revision()
