@@ -27,7 +27,6 @@ class Row(NamedTuple):
     """One data row of a file.
 
     Attributes:
-        path: The file.
         number: Number of the row, from 1, not counting the header and blank lines.
         line: Physical line of the file on which the row starts, from 1; None in Parquet.
         cells: The requested columns; an optional column that the file lacks is None.

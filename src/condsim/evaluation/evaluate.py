@@ -41,11 +41,9 @@ class Scores:
     """The scores of the rows of a task, with their provenance.
 
     Attributes:
-        name: Name of the scorer.
         values: Scores of the rows, ``(n,)``; calibrated if the scorer has a calibration.
         raw: Raw similarities, ``(n,)``, on which over-estimation is counted; None if they are the
             same.
-        revision: Version of the model, if it has one.
         fitted_on: For a fitted baseline, the rows it was fitted on.
         scored_by: Further settings that decide the scores, if the scorer reports any.
     """
@@ -99,14 +97,12 @@ def evaluate(
 
     Args:
         scorer: A scorer, or scores of all rows of the task or of its labelled rows.
-        task: The rows.
         baselines: Further baselines: scorers, or names in `condsim.model.baselines.BASELINES`. A
             name that needs fitting is predicted out of fold from ``task`` itself.
         against: A second model, or its scores, for the paired difference and its p-value.
         condition_only: A fitted condition-only scorer; by default predictions out of fold from
             ``task`` itself. The report says which. Ignored for a task without conditions.
         resamples: Number of bootstrap resamples of the sentence pairs, at least 1.
-        seed: Seed of the resamples and of the folds.
         over_estimation: Whether to count the pairs that each scorer drives too far apart, on raw
             similarities; see `over_estimation`. Nothing is scored twice for it.
 
@@ -195,10 +191,8 @@ def triplet_accuracy(
     very high ones. Equal similarities count as wrong: a constant scorer must not be right.
 
     Args:
-        scorer: The scorer.
         triplets: The triplets, at least one.
         resamples: Number of bootstrap resamples of the triplets, at least 1.
-        seed: Seed of the resamples.
 
     Returns:
         The accuracy in percent with its 95 % interval.

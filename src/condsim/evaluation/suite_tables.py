@@ -44,7 +44,6 @@ def suite_tables(report: SuiteReport, *, width: int = 80) -> list[Table]:
     """Lay a report out for the terminal.
 
     Args:
-        report: The report.
         width: Characters in a line; scorers that do not fit go into a further table.
 
     Returns:

@@ -62,10 +62,7 @@ def rich_table(
     """Lay a table out for the terminal: names in the first column, figures in the others.
 
     Args:
-        head: Heads of the columns.
         rows: The cells of each row; intervals go on a line of their own.
-        title: Line above the table.
-        notes: Lines below the table.
         bold: Number of a row in bold.
         section: Number of the row before which a line is drawn.
     """
