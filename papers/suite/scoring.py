@@ -51,7 +51,7 @@ def default_cache() -> Path:
 
 
 class CachedScoring(SuiteScoring):
-    """Computes scores and bootstrap draws, or finds them in a cache.
+    """Compute scores and bootstrap draws, or finds them in a cache.
 
     Keys of the cache are made of the version of the model, the texts and the options, so a cached
     value is what would be computed. Scorers of unknown version are not cached.

@@ -20,6 +20,7 @@ from condsim.evaluation.bootstrap import Difference, Metric, bootstrap, weighted
 from condsim.evaluation.metrics import (
     METRICS,
     Metrics,
+    OverEstimation,
     check_pairs,
     count_over_estimation,
     triplet_wins,
@@ -27,7 +28,7 @@ from condsim.evaluation.metrics import (
 from condsim.evaluation.report import ModelResult, Report, loaded_versions
 from condsim.model.base import rescaled
 from condsim.model.baselines import FittedBaseline, baseline, out_of_fold
-from condsim.types import FloatArray, Scorer, Task
+from condsim.types import Float64Array, FloatArray, Scorer, Task
 
 CONDITION_ONLY = "condition-only"
 FOLDS = 10
@@ -138,22 +139,12 @@ def evaluate(
     values = metrics.point()  # (scorers, metrics)
     draws = bootstrap(metrics, pairing.pair_ids, resamples=resamples, seed=seed)
     results = []
-    for index, scores in enumerate(all_scores):
+    for scores, scorer_values, scorer_draws in zip(all_scores, values, draws, strict=True):
         counts = None
         if over_estimation:
             raw = scores.values if scores.raw is None else scores.raw
             counts = count_over_estimation(raw, gold, high=pairing.high, low=pairing.low)
-        metric_values = zip(METRICS, values[index], draws[index], strict=True)
-        results.append(
-            ModelResult(
-                scores.name,
-                {name: Metric.of(value, drawn) for name, value, drawn in metric_values},
-                revision=scores.revision,
-                fitted_on=scores.fitted_on,
-                scored_by=scores.scored_by,
-                over_estimation=counts,
-            )
-        )
+        results.append(_model_result(scores, scorer_values, scorer_draws, counts))
     model = len(baseline_entries)
     comparison = {}
     if against is not None:
@@ -179,6 +170,23 @@ def evaluate(
             **loaded_versions("condsim", "numpy", "onnxruntime", "torch"),
         },
         created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _model_result(
+    scores: Scores, values: Float64Array, draws: Float64Array, counts: OverEstimation | None
+) -> ModelResult:
+    """Join the metrics of a scorer, ``(metrics,)``, and their draws, ``(metrics, b)``."""
+    metrics = {}
+    for name, value, drawn in zip(METRICS, values, draws, strict=True):
+        metrics[name] = Metric.of(value, drawn)
+    return ModelResult(
+        scores.name,
+        metrics,
+        revision=scores.revision,
+        fitted_on=scores.fitted_on,
+        scored_by=scores.scored_by,
+        over_estimation=counts,
     )
 
 
