@@ -77,7 +77,7 @@ def steps(part: Part, recipe: ContextsRecipe) -> tuple[Part, ...]:
 
 
 def part_folder(runs: Path, part: Part, recipe: ContextsRecipe) -> Path:
-    """Names the folder of a part, such as ``runs/openstax-generators-1a2b3c4d``.
+    """Name the folder of a part, such as ``runs/openstax-generators-1a2b3c4d``.
 
     All values of the recipe count, the defaults too, and the content of the input files.
     """
@@ -85,7 +85,7 @@ def part_folder(runs: Path, part: Part, recipe: ContextsRecipe) -> Path:
 
 
 def counts_of(part: Part, runs: Path, recipe: ContextsRecipe) -> dict[str, int]:
-    """What was counted when a part was made; empty if it is not made."""
+    """Counts of a part that is finished; empty if it is not."""
     marker = part_folder(runs, part, recipe) / MADE
     if not marker.is_file():
         return {}
@@ -134,14 +134,14 @@ def _sha256(file: Path, changed: int) -> str:
 
 
 class PartMaker:
-    """Makes parts, each once, whichever rows and processes need it."""
+    """Make parts, each once, whichever rows and processes need it."""
 
     def __init__(self, runs: Path, *, progress: Progress = silent) -> None:
         self._runs = runs
         self._progress = progress
 
     def make(self, part: Part, recipe: ContextsRecipe, *, wait: bool) -> None:
-        """Makes a part with all it needs, or goes on with it.
+        """Make a part with all it needs, or go on with it.
 
         Raises BusyError if another process makes one of them and ``wait`` is off.
         """
@@ -150,7 +150,7 @@ class PartMaker:
 
     @contextmanager
     def own(self, folder: Path, *, wait: bool) -> Iterator[None]:
-        """Keeps other processes from work in a folder; the lock file lies beside it."""
+        """Keep other processes from work in a folder; the lock file lies beside it."""
         lock = folder.with_name(f"{folder.name}.making.lock")
         with locked(lock, busy=None if wait else str(folder)):
             yield
@@ -228,7 +228,7 @@ _MAKERS: Mapping[Part, Callable[[Pipeline, Progress], dict[str, int]]] = {
 
 
 def _link(link: Path, target: Path) -> None:
-    """Links to a folder beside, so that both may be moved together."""
+    """Link to a folder beside, so that both may be moved together."""
     if link.is_dir():
         return
     try:

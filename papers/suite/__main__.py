@@ -95,7 +95,7 @@ def main(
         if plot.suffix.lower() != ".png":
             raise InputError(f"--plot: the name must end in .png; got {plot}.")
         require("matplotlib", extra="train")
-    scorers = [named_scorer(name) for name in model or [None]]
+    scorers = [named_scorer(name) for name in model or []] or [named_scorer(None)]
     reference = None if against is None else named_scorer(against)
     names = {scorer.name for scorer in scorers} | set(UNFITTED_BASELINES)
     if reference is not None and reference.name not in names:

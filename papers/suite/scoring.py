@@ -29,7 +29,7 @@ from condsim.evaluation.suite import (
     SuiteScoring,
     SuiteSet,
     UnloadedScorer,
-    revision_of,
+    scorer_revision,
 )
 from condsim.model.embedding import EmbeddingScorer
 from condsim.types import Float64Array, FloatArray, IntArray, Scorer, Task
@@ -51,7 +51,7 @@ def default_cache() -> Path:
 
 
 class CachedScoring(SuiteScoring):
-    """Computes scores and bootstrap draws, or finds them in a cache.
+    """Compute scores and bootstrap draws, or finds them in a cache.
 
     Keys of the cache are made of the version of the model, the texts and the options, so a cached
     value is what would be computed. Scorers of unknown version are not cached.
@@ -74,10 +74,10 @@ class CachedScoring(SuiteScoring):
         self._precision = precision
         self._digests = {key: _rows_digest(item.task) for key, item in self.sets.items()}
 
-    def score(self, scorer: UnloadedScorer | Scorer) -> ScoredModel:
+    def score(self, scorer: UnloadedScorer | Scorer, *, revision: str | None = None) -> ScoredModel:
         """Score every data set; the scorer is loaded only if scores are missing."""
         name = scorer.name
-        revision = revision_of(scorer)
+        revision = revision or scorer_revision(scorer)
         cached = {}
         if revision is not None:
             for key in self.sets:
@@ -102,7 +102,7 @@ class CachedScoring(SuiteScoring):
         versions = loaded_versions(*LIBRARIES, modules=MODULES)
         facts = {"versions": versions, "numbers": getattr(opened, "numbers", None)}
         # A model of the Hub has a version once it is downloaded.
-        revision = revision or revision_of(scorer)
+        revision = revision or scorer_revision(scorer)
         if revision is not None:
             for key, values in new_scores.items():
                 self._store.put(self._key(key, revision), Kept(values, facts))

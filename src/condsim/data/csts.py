@@ -64,7 +64,7 @@ def iter_csts(path: Path | str, *, labels: bool = True) -> Iterator[CstsRow]:
             row.text("sentence1"),
             row.text("sentence2"),
             row.text("condition"),
-            _label(row) if labels else None,
+            _csts_label(row) if labels else None,
         )
 
 
@@ -139,7 +139,7 @@ def load_applicability(path: Path | str, *, require_both: bool = True) -> Task:
     return task
 
 
-def _label(row: Row) -> float | None:
+def _csts_label(row: Row) -> float | None:
     value = row.cells["label"]
     label = number_of(value)
     if value in (None, "") or (label is not None and (math.isnan(label) or label == _NO_LABEL)):

@@ -17,6 +17,7 @@ import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from types import ModuleType
@@ -92,7 +93,7 @@ class Batch:
 
     def check_flat(self) -> None:
         """Reject lists and objects, which a table cannot hold, before a long computation."""
-        for row in self._full_rows():
+        for row in self._full_rows:
             for name, value in row.record.items():
                 if isinstance(value, list | dict):
                     raise InputError(
@@ -104,7 +105,7 @@ class Batch:
         """Yield each row as it is written: the columns of the file, then the added ones."""
         columns = {name: _plain_values(values) for name, values in self.added.items()}
         new_names: dict[tuple[str, ...], list[str]] = {}
-        for index, row in enumerate(self._full_rows()):
+        for index, row in enumerate(self._full_rows):
             names = tuple(row.record)
             if names not in new_names:
                 new_names[names] = unique_names([*columns, *names])[len(columns) :]
@@ -122,11 +123,12 @@ class Batch:
             table = table.append_column(name, _arrow().array(values, from_pandas=True))
         return table
 
-    def _full_rows(self) -> Iterable[Row]:
-        """Return the rows with their records."""
+    @cached_property
+    def _full_rows(self) -> Sequence[Row]:
+        """The rows with their records."""
         if self._table is None:
             return self.rows
-        return with_records(self.rows, self._table)
+        return list(with_records(self.rows, self._table))
 
 
 def _plain_values(values: Sequence[object] | NDArray[Any]) -> Sequence[object]:

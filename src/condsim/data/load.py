@@ -48,7 +48,6 @@ class HubName(NamedTuple):
         dataset: Owner and name.
         config: Configuration, or None for the only one.
         revision: Commit, tag or branch.
-        split: Name of the split.
     """
 
     dataset: str

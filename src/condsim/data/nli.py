@@ -39,7 +39,6 @@ class NliTask:
     """Validated pairs with a class: what the softmax objective learns from.
 
     Attributes:
-        name: Name of the task.
         revision: First 12 hex digits of the SHA-256 of the file.
         premises: The premise of each row, length n.
         hypotheses: The hypothesis of each row, length n.

@@ -81,7 +81,6 @@ def join_tasks(tasks: Sequence[Task], *, name: str) -> Task:
 
     Args:
         tasks: One or more, all on one scale, all with conditions or all without.
-        name: Name of the joined task.
 
     Returns:
         Their rows; the revision is made of their revisions.

@@ -27,7 +27,6 @@ class Row(NamedTuple):
     """One data row of a file.
 
     Attributes:
-        path: The file.
         number: Number of the row, from 1, not counting the header and blank lines.
         line: Physical line of the file on which the row starts, from 1; None in Parquet.
         cells: The requested columns; an optional column that the file lacks is None.
@@ -55,9 +54,9 @@ class Row(NamedTuple):
         rule = "have a letter, digit or symbol" if isinstance(value, str) else "be text"
         raise InputError(f"{self.place(column)}: must {rule}, got {short_repr(value)}.")
 
-    def score(self, column: str, *, label_range: tuple[float, float]) -> float:
-        """Return a cell that is a number within a range."""
-        return score_of(self.cells[column], self.place(column), label_range=label_range)
+    def score(self, column: str, *, label_range: tuple[float, float], fix: str = "") -> float:
+        """Return a cell that is a number within a range; ``fix`` ends the message otherwise."""
+        return score_of(self.cells[column], self.place(column), label_range=label_range, fix=fix)
 
 
 def location(
@@ -86,14 +85,14 @@ def number_of(value: Cell) -> float | None:
         return None
 
 
-def score_of(value: Cell, where: str, *, label_range: tuple[float, float]) -> float:
+def score_of(value: Cell, where: str, *, label_range: tuple[float, float], fix: str = "") -> float:
     """Convert a cell at the location ``where`` to a number within a range."""
     low, high = label_range
     score = number_of(value)
     if score is None or not low <= score <= high:
+        hint = label_hint(value, high=high) or (f" {fix}" if fix else "")
         raise InputError(
-            f"{where}: must be a number from {low:g} to {high:g}, got {short_repr(value)}."
-            f"{label_hint(value, high=high)}"
+            f"{where}: must be a number from {low:g} to {high:g}, got {short_repr(value)}.{hint}"
         )
     return score
 
@@ -152,8 +151,8 @@ def check_header(
     repeated = sorted({name for name in (*columns, *more) if names.count(name) > 1})
     if repeated:
         raise InputError(
-            f"{path}, header: each column name must occur once, got {_listed(repeated)} more than "
-            "once."
+            f"{path}, header: each column name must occur once, got {_join_names(repeated)} "
+            "more than once."
         )
     check_columns(f"{path}, header", names, columns)
 
@@ -177,8 +176,8 @@ def check_columns(where: str, names: Sequence[str], columns: Sequence[str]) -> N
     subject = "column" if len(missing) == 1 else "columns"
     verb = "is" if len(missing) == 1 else "are"
     raise InputError(
-        f"{where}: {subject} {_listed(missing)} {verb} missing; found "
-        f"{_listed(names) or 'none'}.{hint}"
+        f"{where}: {subject} {_join_names(missing)} {verb} missing; found "
+        f"{_join_names(names) or 'none'}.{hint}"
     )
 
 
@@ -194,7 +193,7 @@ def unique_names(names: Sequence[str]) -> list[str]:
     return unique
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     more = ", ..." if len(names) > _MAX_LISTED_NAMES else ""
     return ", ".join(short_repr(name) for name in names[:_MAX_LISTED_NAMES]) + more
 

@@ -135,9 +135,7 @@ class TaskStatistics:
     """Statistics of a task.
 
     Attributes:
-        name: Name of the task.
         revision: Revision of its data.
-        rows: Number of rows.
         labelled_rows: Rows with a label.
         unlabelled_rows: Rows without one, or invalid.
         sentence_pairs: Distinct (sentence1, sentence2), over all rows.

@@ -90,9 +90,9 @@ def iter_criteria(
     names = set(column_names(path))
     rows: Iterator[CriteriaText | CriteriaPair]
     if set(_PAIR_FORM) <= names:
-        rows = map(_read_pair, iter_rows(path, columns=_PAIR_FORM[:2], whole_record=True))
+        rows = map(_read_criteria_pair, iter_rows(path, columns=_PAIR_FORM[:2], whole_record=True))
     elif set(_TEXT_FORM) <= names:
-        rows = map(_read_text, iter_rows(path, columns=_TEXT_FORM[:1], whole_record=True))
+        rows = map(_read_criteria_text, iter_rows(path, columns=_TEXT_FORM[:1], whole_record=True))
     else:
         rows = _read_table(path, text=text, separator=separator)
     seen: dict[str, None] = {}
@@ -115,13 +115,13 @@ def _select(
     return CriteriaText(row.text, attributes, row.place)
 
 
-def _read_text(row: Row) -> CriteriaText:
+def _read_criteria_text(row: Row) -> CriteriaText:
     values = _object(row, "attributes")
     attributes = _attributes(values, row.place("attributes"), separator=None)
     return CriteriaText(row.text("text"), attributes, row.place())
 
 
-def _read_pair(row: Row) -> CriteriaPair:
+def _read_criteria_pair(row: Row) -> CriteriaPair:
     labels = {}
     for name, value in _object(row, "labels").items():
         number = value if isinstance(value, int | float) else math.nan

@@ -30,7 +30,6 @@ class Triplets:
     """Validated triplets: what the triplet objective learns from and is measured on.
 
     Attributes:
-        name: Name of the data.
         revision: First 12 hex digits of the SHA-256 of the file.
         anchors: The anchor of each row, length n.
         positives: The text that is nearer to the anchor, length n.

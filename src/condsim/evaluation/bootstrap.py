@@ -64,7 +64,6 @@ def bootstrap(
         statistic: Maps row weights ``(b, n)`` to values ``(..., b)``, one for each resample.
         clusters: The sentence pair each row belongs to, ``(n,)``.
         resamples: Number of resamples, at least 1.
-        seed: Seed of the resamples.
 
     Returns:
         The values, ``(..., resamples)``; NaN where the statistic does not exist.

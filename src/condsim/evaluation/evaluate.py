@@ -20,6 +20,7 @@ from condsim.evaluation.bootstrap import Difference, Metric, bootstrap, weighted
 from condsim.evaluation.metrics import (
     METRICS,
     Metrics,
+    OverEstimation,
     check_pairs,
     count_over_estimation,
     triplet_wins,
@@ -27,7 +28,7 @@ from condsim.evaluation.metrics import (
 from condsim.evaluation.report import ModelResult, Report, loaded_versions
 from condsim.model.base import rescaled
 from condsim.model.baselines import FittedBaseline, baseline, out_of_fold
-from condsim.types import FloatArray, Scorer, Task
+from condsim.types import Float64Array, FloatArray, Scorer, Task
 
 CONDITION_ONLY = "condition-only"
 FOLDS = 10
@@ -41,11 +42,9 @@ class Scores:
     """The scores of the rows of a task, with their provenance.
 
     Attributes:
-        name: Name of the scorer.
         values: Scores of the rows, ``(n,)``; calibrated if the scorer has a calibration.
         raw: Raw similarities, ``(n,)``, on which over-estimation is counted; None if they are the
             same.
-        revision: Version of the model, if it has one.
         fitted_on: For a fitted baseline, the rows it was fitted on.
         scored_by: Further settings that decide the scores, if the scorer reports any.
     """
@@ -99,14 +98,12 @@ def evaluate(
 
     Args:
         scorer: A scorer, or scores of all rows of the task or of its labelled rows.
-        task: The rows.
         baselines: Further baselines: scorers, or names in `condsim.model.baselines.BASELINES`. A
             name that needs fitting is predicted out of fold from ``task`` itself.
         against: A second model, or its scores, for the paired difference and its p-value.
         condition_only: A fitted condition-only scorer; by default predictions out of fold from
             ``task`` itself. The report says which. Ignored for a task without conditions.
         resamples: Number of bootstrap resamples of the sentence pairs, at least 1.
-        seed: Seed of the resamples and of the folds.
         over_estimation: Whether to count the pairs that each scorer drives too far apart, on raw
             similarities; see `over_estimation`. Nothing is scored twice for it.
 
@@ -142,22 +139,12 @@ def evaluate(
     values = metrics.point()  # (scorers, metrics)
     draws = bootstrap(metrics, pairing.pair_ids, resamples=resamples, seed=seed)
     results = []
-    for index, scores in enumerate(all_scores):
+    for scores, scorer_values, scorer_draws in zip(all_scores, values, draws, strict=True):
         counts = None
         if over_estimation:
             raw = scores.values if scores.raw is None else scores.raw
             counts = count_over_estimation(raw, gold, high=pairing.high, low=pairing.low)
-        metric_values = zip(METRICS, values[index], draws[index], strict=True)
-        results.append(
-            ModelResult(
-                scores.name,
-                {name: Metric.of(value, drawn) for name, value, drawn in metric_values},
-                revision=scores.revision,
-                fitted_on=scores.fitted_on,
-                scored_by=scores.scored_by,
-                over_estimation=counts,
-            )
-        )
+        results.append(_model_result(scores, scorer_values, scorer_draws, counts))
     model = len(baseline_entries)
     comparison = {}
     if against is not None:
@@ -186,6 +173,23 @@ def evaluate(
     )
 
 
+def _model_result(
+    scores: Scores, values: Float64Array, draws: Float64Array, counts: OverEstimation | None
+) -> ModelResult:
+    """Join the metrics of a scorer, ``(metrics,)``, and their draws, ``(metrics, b)``."""
+    metrics = {}
+    for name, value, drawn in zip(METRICS, values, draws, strict=True):
+        metrics[name] = Metric.of(value, drawn)
+    return ModelResult(
+        scores.name,
+        metrics,
+        revision=scores.revision,
+        fitted_on=scores.fitted_on,
+        scored_by=scores.scored_by,
+        over_estimation=counts,
+    )
+
+
 def triplet_accuracy(
     scorer: Scorer, triplets: Triplets, *, resamples: int = 1000, seed: int = 0
 ) -> Metric:
@@ -195,10 +199,8 @@ def triplet_accuracy(
     very high ones. Equal similarities count as wrong: a constant scorer must not be right.
 
     Args:
-        scorer: The scorer.
         triplets: The triplets, at least one.
         resamples: Number of bootstrap resamples of the triplets, at least 1.
-        seed: Seed of the resamples.
 
     Returns:
         The accuracy in percent with its 95 % interval.

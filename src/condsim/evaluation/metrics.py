@@ -71,7 +71,6 @@ def auroc(
         positive: Marks of the positive rows, ``(n,)``; both kinds must be present.
         clusters: The sentence pair each row belongs to, ``(n,)``.
         resamples: Number of resamples, at least 1.
-        seed: Seed of the resamples.
 
     Returns:
         The area, 0 to 1 (0.5 is chance), and its 95 % interval.

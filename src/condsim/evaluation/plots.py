@@ -34,7 +34,6 @@ def score_histogram(scores: Mapping[str, FloatArray], path: Path) -> None:
 
     Args:
         scores: Scores in [0, 1] by the name of their model, ``(n,)`` each.
-        path: The PNG file to write.
     """
     figure = _new_figure(scores, width=6.4, height=1.9 * len(scores) + 0.5)
     panels = figure.subplots(len(scores), 1, sharex=True, squeeze=False)[:, 0]
@@ -60,8 +59,6 @@ def predicted_against_gold(scores: Mapping[str, FloatArray], task: Task, path: P
     Args:
         scores: Raw similarities of all rows by the name of their model, ``(n,)`` each, from left to
             right.
-        task: The rows.
-        path: The PNG file to write.
     """
     figure = _new_figure(scores, width=4.6 * len(scores) + 0.4, height=4.8)
     pairing = pair_rows(task)

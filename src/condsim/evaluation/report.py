@@ -75,10 +75,8 @@ class ModelResult:
     """The result of one scorer.
 
     Attributes:
-        name: Name of the scorer.
         metrics: By name: ``spearman``, ``pearson`` and ``partial_spearman`` (x 100), ``mse`` (of
             gold in [0, 1]; lower is better), ``pair_accuracy`` (in %).
-        revision: Version of the model, if it has one.
         fitted_on: For a fitted baseline, the rows it was fitted on.
         over_estimation: Pairs driven too far apart, if they were counted.
         scored_by: Further settings that decide its scores, such as λ of an origin model (SSBC), if
@@ -105,20 +103,14 @@ class Report(ResultFile):
     """The result of an evaluation.
 
     Attributes:
-        format: Version of the file format.
-        task: Name of the task.
         task_revision: First 12 hex digits of the SHA-256 of its file.
-        rows: Number of rows.
         valid_rows: Rows with a label, on which every metric is computed.
         invalid_rows: Rows without a label; neither scored nor counted.
         pairs: Distinct sentence pairs among the valid rows: the unit of the bootstrap.
         contrasting_pairs: Pairs whose two labels differ: those that pair accuracy counts.
-        model: Result of the model.
         baselines: Results of the baselines, the condition-only one first.
         against: Result of the model it is compared with, if any.
         comparison: By metric, model minus ``against``; empty without ``against``.
-        seed: Seed of the resamples and of the folds.
-        resamples: Number of bootstrap resamples.
         versions: Versions of condsim, Python and the libraries that were loaded.
         created: Time of the evaluation, in UTC, ISO 8601.
     """

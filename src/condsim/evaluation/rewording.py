@@ -24,7 +24,6 @@ class WordingShift:
 
     Attributes:
         condition_group: The condition it is a wording of.
-        condition: The wording.
         pairs: Number of sentence pairs that were scored under it.
         shift: Mean of its score minus the mean over all wordings, -1 to 1.
         distance: Mean of the absolute value of that, 0 to 1.
@@ -45,17 +44,13 @@ class Robustness:
     under the wordings of one condition. Intervals are 95 % bootstrap intervals over the pairs.
 
     Attributes:
-        model: Name of the scorer.
         data: Name of the rewordings.
         data_revision: First 12 hex digits of the SHA-256 of their file.
-        rows: Number of scored rows.
         groups: Number of deviations: of sentence pairs under a condition.
         mean: Mean of the deviations.
         p95: Their 95th percentile.
         kinds: By condition group, the mean of its deviations.
         wordings: Each wording, the one that changes scores most first.
-        seed: Seed of the resamples.
-        resamples: Number of resamples.
     """
 
     model: str
@@ -72,7 +67,7 @@ class Robustness:
 
     @property
     def passes(self) -> bool:
-        """Whether the mean is below `BAR`."""
+        """True if the mean is below `BAR`."""
         return self.mean.value < BAR
 
     def to_dict(self) -> dict[str, Any]:
@@ -89,7 +84,6 @@ def robustness(
         scorer: The model; its scores must be in [0, 1].
         rewordings: Pairs under several wordings of a condition.
         resamples: Number of bootstrap resamples of the sentence pairs, at least 1.
-        seed: Seed of the resamples.
 
     Returns:
         The deviations, per condition and overall, and the effect of each wording.

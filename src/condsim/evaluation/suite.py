@@ -42,7 +42,6 @@ class SuiteSet:
 
     Attributes:
         key: Short name, unique in a suite.
-        title: Name in tables.
         task: The labelled rows.
         group: Heading in tables, such as ``left out of training``; each group has a mean.
         averaged: Whether it counts in the means.
@@ -110,15 +109,10 @@ class SuiteColumn:
     """A data set of a report.
 
     Attributes:
-        key: Short name.
-        title: Name in tables.
         figure: The main metric: ``spearman``, or ``accuracy`` of triplets.
-        revision: Version of the data.
         rows: Number of labelled rows, or of triplets.
         subsets: Number of rows by name of the subset; empty if there are none.
         published: Whether it has the rows that published results are of.
-        group: Heading in tables.
-        conditions: Number of distinct conditions.
         pairs: Number of pairs of rows of one text pair with different labels.
         undefined: Metrics that its labels do not define; they are left out of the means.
     """
@@ -141,9 +135,6 @@ class SuiteRow:
     """The results of one scorer.
 
     Attributes:
-        name: Name of the scorer.
-        baseline: Whether it is a baseline.
-        revision: Version of the model, if it has one.
         figures: Metrics x 100 by key of the data set, then by name, the main one first. The key
             ``avg`` is the mean over the averaged data sets, ``avg:GROUP`` that over a group.
         comparison: By key, the main metric minus that of the reference.
@@ -166,14 +157,12 @@ class SuiteReport(ResultFile):
     """The result of an evaluation of several models on several data sets.
 
     Attributes:
-        format: Version of the file format.
         columns: The data sets.
         rows: The scorers, baselines first.
         against: Name of the reference scorer of the comparisons; None without a bootstrap.
         aggregation: How the subsets of a data set became one number.
         condition: The condition of pairs that have none of their own, if one was given.
         resamples: Number of bootstrap resamples; 0 without intervals.
-        seed: Seed of the resamples and of the folds.
         versions: Versions of condsim and Python.
         created: Time of the evaluation, in UTC, ISO 8601.
     """
@@ -249,8 +238,8 @@ class SuiteScoring:
         self.seed = seed
         self.progress = progress
 
-    def score(self, scorer: UnloadedScorer | Scorer) -> ScoredModel:
-        """Load a scorer and score every data set."""
+    def score(self, scorer: UnloadedScorer | Scorer, *, revision: str | None = None) -> ScoredModel:
+        """Load a scorer and score every data set; ``revision`` is its version, if known."""
         started = time.monotonic()
         self.progress(f"{scorer.name}: loading", 0, 0)
         opened = scorer.open() if isinstance(scorer, UnloadedScorer) else scorer
@@ -263,7 +252,7 @@ class SuiteScoring:
         return ScoredModel(
             scorer.name,
             scores,
-            revision=revision_of(scorer),
+            revision=revision or scorer_revision(scorer),
             seconds=time.monotonic() - started,
             facts={"versions": loaded_versions(*LIBRARIES, modules=MODULES)},
         )
@@ -274,7 +263,7 @@ class SuiteScoring:
         for name in names:
             if name in UNFITTED_BASELINES:
                 try:
-                    scored.append(self.score(baseline(name)))
+                    scored.append(self.score(baseline(name), revision=name))
                 except MissingExtraError as error:
                     _LOGGER.warning("%s is left out: %s", name, error)
         if any(suite_set.task.conditions is not None for suite_set in self.sets.values()):
@@ -312,7 +301,7 @@ class SuiteScoring:
         return dict(zip(scores, drawn, strict=True))
 
 
-def revision_of(scorer: UnloadedScorer | Scorer) -> str | None:
+def scorer_revision(scorer: UnloadedScorer | Scorer) -> str | None:
     """Find the version of a scorer; None if it is unknown."""
     if isinstance(scorer, UnloadedScorer):
         return scorer.revision()

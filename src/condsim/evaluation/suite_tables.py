@@ -44,7 +44,6 @@ def suite_tables(report: SuiteReport, *, width: int = 80) -> list[Table]:
     """Lay a report out for the terminal.
 
     Args:
-        report: The report.
         width: Characters in a line; scorers that do not fit go into a further table.
 
     Returns:
@@ -52,7 +51,7 @@ def suite_tables(report: SuiteReport, *, width: int = 80) -> list[Table]:
     """
     room = max(1, (width - _TITLE_WIDTH - _FACTS_WIDTH) // (_FIGURE_WIDTH * len(HEADS)))
     parts = [report.rows[start : start + room] for start in range(0, len(report.rows), room)]
-    tables = [_table(report, rows) for rows in parts]
+    tables = [_suite_table(report, rows) for rows in parts]
     tables[-1].caption = Text("\n".join(suite_notes(report)))
     return tables
 
@@ -61,7 +60,7 @@ def suite_markdown(report: SuiteReport) -> str:
     """Lay a report out as a Markdown table with the notes below it, ending in a newline."""
     heads = [f"{row.name}: {head}" for row in report.rows for head in HEADS.values()]
     rows = []
-    for line in _lines(report):
+    for line in _table_lines(report):
         title = line.title if line.column else f"**{line.title}**"
         cells = [figure_cell(row, line.key, metric) for row in report.rows for metric in HEADS]
         rows.append([title, *line.facts, *(escape_marks(str(cell)) for cell in cells)])
@@ -120,7 +119,7 @@ def escape_marks(text: str) -> str:
     return text.replace("*", "\\*").replace("\n", " ")
 
 
-def _table(report: SuiteReport, rows: Sequence[SuiteRow]) -> Table:
+def _suite_table(report: SuiteReport, rows: Sequence[SuiteRow]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), caption_justify="left")
     table.add_column("Set", overflow="fold", max_width=_TITLE_WIDTH)
     table.add_column("rows", justify="right", no_wrap=True)
@@ -133,7 +132,7 @@ def _table(report: SuiteReport, rows: Sequence[SuiteRow]) -> Table:
             name_lines = names[row.name] if number == 0 else []
             lines = [*name_lines, *[""] * (height - len(name_lines)), head]
             table.add_column(Text("\n".join(lines)), justify="right", no_wrap=True)
-    for line in _lines(report):
+    for line in _table_lines(report):
         if line.key is None:
             table.add_section()
         cells = [figure_cell(row, line.key, metric) for row in rows for metric in HEADS]
@@ -145,7 +144,7 @@ def _table(report: SuiteReport, rows: Sequence[SuiteRow]) -> Table:
     return table
 
 
-def _lines(report: SuiteReport) -> Iterator[_Line]:
+def _table_lines(report: SuiteReport) -> Iterator[_Line]:
     figures = report.rows[0].figures if report.rows else {}
     groups: dict[str, list[SuiteColumn]] = {}
     for column in report.columns:

@@ -62,10 +62,7 @@ def rich_table(
     """Lay a table out for the terminal: names in the first column, figures in the others.
 
     Args:
-        head: Heads of the columns.
         rows: The cells of each row; intervals go on a line of their own.
-        title: Line above the table.
-        notes: Lines below the table.
         bold: Number of a row in bold.
         section: Number of the row before which a line is drawn.
     """
@@ -122,7 +119,7 @@ def to_table(report: Report) -> Table:
         ["", *METRICS.values()],
         _report_rows(report),
         title=f"{report.task} ({report.task_revision})",
-        notes=_notes(report),
+        notes=_report_notes(report),
         bold=0,
         section=None if report.against is None else len(report.baselines) + 2,
     )
@@ -132,7 +129,7 @@ def over_estimation_table(report: Report) -> Table | None:
     """Lay the over-estimation of a report out for the terminal; None if it was not counted."""
     if report.model.over_estimation is None:
         return None
-    rows = [[result.name, *_over_estimation_cells(result)] for result in _results(report)]
+    rows = [[result.name, *_over_estimation_cells(result)] for result in _report_results(report)]
     return rich_table(
         ["", *OVER_ESTIMATION_HEADS],
         rows,
@@ -152,16 +149,18 @@ def to_markdown(report: Report) -> str:
     (name, *cells), *rows = _report_rows(report)
     lines = markdown_table(["", *METRICS.values()], [[f"**{name}**", *cells], *rows])
     lines += ["", f"{_escape(report.task)} ({report.task_revision}).", ""]
-    lines += [f"- {_escape(note)}" for note in _notes(report)]
+    lines += [f"- {_escape(note)}" for note in _report_notes(report)]
     if report.model.over_estimation is not None:
-        rows = [[result.name, *_over_estimation_cells(result)] for result in _results(report)]
+        rows = [
+            [result.name, *_over_estimation_cells(result)] for result in _report_results(report)
+        ]
         rows[0][0] = f"**{rows[0][0]}**"
         lines += ["", *markdown_table(["Over-estimation", *OVER_ESTIMATION_HEADS], rows)]
         lines += ["", *(f"- {_escape(note)}" for note in _over_estimation_notes(report))]
     return "\n".join(lines) + "\n"
 
 
-def _results(report: Report) -> list[ModelResult]:
+def _report_results(report: Report) -> list[ModelResult]:
     compared = [] if report.against is None else [report.against]
     return [report.model, *compared, *report.baselines]
 
@@ -171,7 +170,7 @@ def _report_rows(report: Report) -> list[list[str | Cell]]:
     forms = {name: ".3f" if name == "mse" else ".1f" for name in METRICS}
     rows: list[list[str | Cell]] = [
         [result.name, *(metric_cell(result.metrics[name], forms[name]) for name in METRICS)]
-        for result in _results(report)
+        for result in _report_results(report)
     ]
     if report.against is not None:
         cells = [metric_cell(report.comparison[name], forms[name]) for name in METRICS]
@@ -179,7 +178,7 @@ def _report_rows(report: Report) -> list[list[str | Cell]]:
     return rows
 
 
-def _notes(report: Report) -> Iterator[str]:
+def _report_notes(report: Report) -> Iterator[str]:
     yield (
         f"{report.valid_rows} rows with a label in {report.pairs} sentence pairs, "
         f"{report.invalid_rows} without one left out"
@@ -188,7 +187,7 @@ def _notes(report: Report) -> Iterator[str]:
     if report.contrasting_pairs:
         metrics += f"; Pair acc. in % of the {report.contrasting_pairs} pairs whose labels differ"
     yield metrics
-    partials = [result.metrics["partial_spearman"].value for result in _results(report)]
+    partials = [result.metrics["partial_spearman"].value for result in _report_results(report)]
     if not all(map(math.isnan, partials)):
         yield "Partial: Spearman once the condition-only prediction is held fixed"
     for result in report.baselines:

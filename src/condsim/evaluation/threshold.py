@@ -32,8 +32,6 @@ class Threshold:
         high: Its upper end.
         recall: Share of the positive rows that reach it, in [0, 1].
         reached: Number of rows that reach it.
-        rows: Number of rows.
-        positives: Number of positive rows.
     """
 
     value: float

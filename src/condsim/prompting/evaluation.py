@@ -61,7 +61,6 @@ def evaluate_prompt(
         settings: The settings of the scorer, for the report.
         condition_only: See `evaluate`; not used for the valid rows alone.
         resamples: Number of bootstrap resamples of the sentence pairs, at least 1.
-        seed: Seed of the resamples and of the folds.
 
     Raises:
         InputError: If fewer than 3 rows have a label, or the instruction's scale is not that of
