@@ -20,22 +20,23 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from condsim.annotation.items import Collection
 from condsim.cache import sole_process
 from condsim.config import Settings
 from condsim.console import Progress
 from condsim.errors import InputError, require
 from condsim.io import replacing
-from condsim.rows.filters import FilterCounts, FilterSettings
-from condsim.rows.items import Collection, TextFacts, read_stop_words, text_facts
 from condsim.rows.near_pairs import EXACT_UP_TO, ItemPairs, nearest_pairs
-from condsim.rows.records import (
+from condsim.rows.pairs import (
     Candidate,
-    manifest_of,
+    FilterCounts,
+    FilterSettings,
+    TextFacts,
     pair_id_of,
-    parquet_schema,
-    read_manifest,
-    write_manifest,
+    read_stop_words,
+    text_facts,
 )
+from condsim.rows.records import manifest_of, parquet_schema, read_manifest, write_manifest
 from condsim.types import FloatArray
 
 _COUNTS = b"counts"  # key in the metadata of a part

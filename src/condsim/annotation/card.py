@@ -14,13 +14,14 @@ import yaml
 
 from condsim.annotation.agreement import Kappa, RatingReport
 from condsim.annotation.labels import LABELS, Dropped, LabelRules, OrderCheck
+from condsim.annotation.records import DatasetRow
 from condsim.annotation.splits import LeakageReport, SplitRules, Splitting
 from condsim.data.statistics import TaskStatistics
 from condsim.errors import require
 from condsim.evaluation.bootstrap import Metric
 from condsim.evaluation.tables import markdown_table
 from condsim.io import replacing
-from condsim.rows.records import DatasetRow, columns_of
+from condsim.rows.records import columns_of
 from condsim.types import Task
 
 

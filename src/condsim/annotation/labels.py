@@ -14,18 +14,10 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
+from condsim.annotation.records import HUMAN, Condition, DatasetRow, Intended, Rating, row_id_of
 from condsim.config import Settings
 from condsim.errors import InputError
-from condsim.rows.records import (
-    DOES_NOT_APPLY,
-    HUMAN,
-    Condition,
-    DatasetRow,
-    Intended,
-    Rating,
-    TableRow,
-    row_id_of,
-)
+from condsim.rows.records import DOES_NOT_APPLY, TableRow
 from condsim.types import IntArray
 
 LABELS = (1, 2, 3, 4, 5)  # the Likert scale

@@ -12,18 +12,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple, cast
 
+from condsim.annotation.records import HUMAN, Condition, Intended, Rating
 from condsim.annotation.stages import Answer, Item, Stage, hints_of
 from condsim.annotation.store import Annotation, AnnotationStore, PoolMember
 from condsim.errors import InputError
-from condsim.rows.records import (
-    DOES_NOT_APPLY,
-    HUMAN,
-    Condition,
-    Intended,
-    Rating,
-    write_manifest,
-    write_rows,
-)
+from condsim.rows.records import DOES_NOT_APPLY, write_manifest, write_rows
 
 UNKNOWN = "(unknown)"
 """Annotator whose account is gone and was never seen."""

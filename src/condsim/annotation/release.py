@@ -24,6 +24,7 @@ from condsim.annotation.labels import (
     decide_labels,
     unrated_conditions,
 )
+from condsim.annotation.records import HUMAN, Condition, DatasetRow, Rating, row_id_of
 from condsim.annotation.splits import SPLITS, SplitRules, Splitting, find_leakage, split_rows
 from condsim.data.csts import iter_csts, load_csts
 from condsim.data.reading import iter_rows, stem_of
@@ -31,19 +32,8 @@ from condsim.data.statistics import describe
 from condsim.errors import InputError
 from condsim.evaluation.report import write_json
 from condsim.io import check_folder, sha256_of, write_text
-from condsim.rows.records import (
-    HUMAN,
-    Candidate,
-    Condition,
-    DatasetRow,
-    Rating,
-    pair_id_of,
-    plain_values,
-    read_rows,
-    revisions_of,
-    row_id_of,
-    write_rows,
-)
+from condsim.rows.pairs import Candidate, pair_id_of
+from condsim.rows.records import plain_values, read_rows, revisions_of, write_rows
 
 _MANIFEST = "manifest.json"
 

@@ -14,17 +14,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
 from xml.sax.saxutils import quoteattr
 
+from condsim.annotation.records import HUMAN, Condition, check_label, row_id_of
 from condsim.data.reading import stem_of
-from condsim.rows.records import (
-    DOES_NOT_APPLY,
-    HUMAN,
-    Condition,
-    TableRow,
-    check_label,
-    pair_id_of,
-    read_rows,
-    row_id_of,
-)
+from condsim.rows.pairs import pair_id_of
+from condsim.rows.records import DOES_NOT_APPLY, TableRow, read_rows
 
 _FOLDER = Path(__file__).parent
 

@@ -197,7 +197,7 @@ def test_rows_leave_out_texts_that_are_held_out_or_repeated() -> None:
 
 def test_pairs_of_one_criterion_are_refused() -> None:
     items = [CriteriaText(item.text, {"topic": item.attributes["topic"]}) for item in _texts()]
-    with pytest.raises(InputError, match="no row can be drawn; .* more criteria"):
+    with pytest.raises(InputError, match="more criteria"):
         list(criteria_rows(items, CriteriaSettings(form="pairs")))
     assert len(list(criteria_rows(items, CriteriaSettings(rows=100)))) > 80
 

@@ -14,7 +14,7 @@ from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
     from condsim.annotation.candidates import CandidateReport
-    from condsim.rows.filters import FilterCounts, FilterSettings
+    from condsim.rows.pairs import FilterCounts, FilterSettings
 
 PRESET = typer.Option(help="Filters of the paper: coco or flickr30k.")
 MAX_IOU = typer.Option(help="Highest overlap of the bags of words, 0 to 1.")
@@ -37,7 +37,8 @@ def filter_settings(
     name: str | None, given: Sequence[float | None], *, cosine: bool
 ) -> FilterSettings:
     """Puts a preset, None for no bounds, and single bounds, None for the preset's, together."""
-    from condsim.rows.filters import FilterSettings, preset
+    from condsim.annotation.pair_files import preset
+    from condsim.rows.pairs import FilterSettings
 
     bounds = dict(zip(_BOUNDS, given, strict=True))
     if not cosine and bounds["min_text_cosine"] is not None:
@@ -136,9 +137,10 @@ def candidates(
         check_candidates_file,
         make_candidates,
     )
-    from condsim.rows.filters import preset as preset_of
-    from condsim.rows.items import read_items, read_stop_words
-    from condsim.rows.near_pairs import embed
+    from condsim.annotation.embedding import embed
+    from condsim.annotation.items import read_items
+    from condsim.annotation.pair_files import preset as preset_of
+    from condsim.rows.pairs import read_stop_words
 
     check_outputs(output=output)
     check_candidates_file(output)
@@ -216,9 +218,9 @@ def filter_(
 
     `condsim build filter coco.parquet flickr.parquet --max-iou 0.1 --output pairs.parquet`
     """
-    from condsim.rows.filters import PairFilter, filter_files
-    from condsim.rows.items import read_stop_words
+    from condsim.annotation.pair_files import filter_files
     from condsim.rows.near_pairs import load_text_encoder
+    from condsim.rows.pairs import PairFilter, read_stop_words
 
     check_outputs(output=output)
     bounds = (max_iou, min_cosine, min_ratio, min_length)

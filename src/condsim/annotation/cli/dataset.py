@@ -189,7 +189,8 @@ def agreement(
     from condsim.annotation.agreement import report_ratings
     from condsim.annotation.card import rating_tables
     from condsim.annotation.labels import collect_votes
-    from condsim.rows.records import Rating, plain_values, read_rows
+    from condsim.annotation.records import Rating
+    from condsim.rows.records import plain_values, read_rows
 
     report = report_ratings(collect_votes(read_rows(ratings, Rating)))
     write_report(json, plain_values(report))
