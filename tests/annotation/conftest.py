@@ -12,10 +12,10 @@ import pytest
 from condsim.annotation.exchange import push
 from condsim.annotation.label_studio import ITEM, Prediction, RemoteAnswer, RemoteTask
 from condsim.annotation.outcome import decide_by_hand
+from condsim.annotation.records import Condition
 from condsim.annotation.stages import Answer, Stage, verification_items
 from condsim.annotation.store import AnnotationStore
 from condsim.errors import InputError
-from condsim.rows.records import Condition
 
 
 @dataclass

@@ -7,8 +7,8 @@ import pytest
 
 from condsim.annotation.agreement import fleiss_kappa, krippendorff_alpha, measure_agreement
 from condsim.annotation.labels import collect_votes
+from condsim.annotation.records import Rating
 from condsim.errors import InputError
-from condsim.rows.records import Rating
 
 
 def ratings_of(labels: dict[str, list[int]], *, origin: str = "human") -> list[Rating]:

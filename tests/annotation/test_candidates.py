@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from condsim.annotation.candidates import CandidateSettings, make_candidates
+from condsim.annotation.items import read_items
 from condsim.errors import InputError
-from condsim.rows.filters import FilterSettings
-from condsim.rows.items import bag_of_words, read_items, read_stop_words
-from condsim.rows.records import Candidate, pair_id_of, read_manifest, read_rows
+from condsim.rows.pairs import Candidate, FilterSettings, bag_of_words, pair_id_of, read_stop_words
+from condsim.rows.records import read_manifest, read_rows
 
 pytest.importorskip("faiss")
 pytest.importorskip("pyarrow")

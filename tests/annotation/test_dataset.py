@@ -11,19 +11,13 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from condsim.annotation.records import Condition, DatasetRow, Rating, row_id_of
 from condsim.cli.build import app
 from condsim.data.csts import load_csts
 from condsim.data.statistics import pair_rows
 from condsim.errors import InputError
-from condsim.rows.records import (
-    Candidate,
-    Condition,
-    DatasetRow,
-    Rating,
-    pair_id_of,
-    row_id_of,
-    write_rows,
-)
+from condsim.rows.pairs import Candidate, pair_id_of
+from condsim.rows.records import write_rows
 
 COLUMNS = [field.name for field in fields(DatasetRow)]
 CONDITIONS = {"high": "The place", "low": "The animal"}

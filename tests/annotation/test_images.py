@@ -6,9 +6,9 @@ import os
 import numpy as np
 import pytest
 
+from condsim.annotation.embedding import find_images, image_vectors, read_vectors
+from condsim.annotation.items import read_items
 from condsim.errors import InputError, ModelError
-from condsim.rows.items import read_items
-from condsim.rows.near_pairs import find_images, image_vectors, read_vectors
 
 PIL = pytest.importorskip("PIL.Image")
 

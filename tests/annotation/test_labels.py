@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from condsim.annotation.labels import LabelRules, collect_votes, decide_labels, unrated_conditions
+from condsim.annotation.records import Condition, Rating, row_id_of
 from condsim.errors import InputError
-from condsim.rows.records import Condition, Rating, row_id_of
 
 KEEP = LabelRules(keep_lone=True)
 

@@ -6,9 +6,9 @@ import pytest
 
 from condsim.annotation.mturk import export_mturk, import_mturk
 from condsim.annotation.outcome import decide_by_hand, outcome_of, ratings_of
+from condsim.annotation.records import Condition
 from condsim.annotation.stages import verification_items
 from condsim.errors import InputError
-from condsim.rows.records import Condition
 
 HEAD = "AssignmentId,WorkerId,AssignmentStatus,SubmitTime,WorkTimeInSeconds,Input.condsim_item"
 

@@ -13,7 +13,8 @@ from condsim.annotation.agreement import (
     time_per_rating,
 )
 from condsim.annotation.labels import collect_votes
-from condsim.rows.records import Rating, plain_values
+from condsim.annotation.records import Rating
+from condsim.rows.records import plain_values
 
 
 def rating(

@@ -10,9 +10,9 @@ import pytest
 
 from condsim.annotation.exchange import pull, push
 from condsim.annotation.label_studio import ITEM, TOKEN, LabelStudioServer, Prediction, open_server
+from condsim.annotation.records import Condition
 from condsim.annotation.stages import Answer, verification_items
 from condsim.errors import BackendError, InputError
-from condsim.rows.records import Condition
 
 pytest.importorskip("label_studio_sdk")
 

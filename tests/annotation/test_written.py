@@ -10,11 +10,12 @@ import pytest
 from condsim.annotation.exchange import pull, push
 from condsim.annotation.outcome import conditions_of, decide_by_hand, ratings_of, write_stage
 from condsim.annotation.prefill import propose_conditions, rate_rows, read_proposal
+from condsim.annotation.records import Condition, Rating
 from condsim.annotation.stages import Answer, condition_items, verification_items
 from condsim.errors import InputError
 from condsim.prompting.ask import Asker
 from condsim.prompting.backend import Answer as ModelAnswer
-from condsim.rows.records import Condition, Rating, read_manifest, read_rows
+from condsim.rows.records import read_manifest, read_rows
 
 
 class HalfScorer:

@@ -6,7 +6,8 @@ from typer.testing import CliRunner
 
 from condsim.cli.build import app
 from condsim.errors import InputError
-from condsim.rows.records import Candidate, read_manifest, read_rows
+from condsim.rows.pairs import Candidate
+from condsim.rows.records import read_manifest, read_rows
 
 pytest.importorskip("faiss")
 pytest.importorskip("pyarrow")

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from condsim.annotation.pair_files import PRESETS, preset
 from condsim.errors import InputError
-from condsim.rows.filters import PRESETS, FilterCounts, FilterSettings, preset
-from condsim.rows.items import Measures
+from condsim.rows.pairs import FilterCounts, FilterSettings, Measures
 
 
 def measures():

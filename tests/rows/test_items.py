@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from condsim.annotation.items import read_items
 from condsim.errors import InputError
-from condsim.rows.items import read_items
 
 
 def write(path, text):

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from condsim.annotation.records import Condition, Rating, row_id_of
 from condsim.errors import InputError
-from condsim.rows.records import Condition, Rating, pair_id_of, row_id_of
+from condsim.rows.pairs import pair_id_of
 
 
 def test_pair_id_depends_on_source_and_texts_not_on_order():

@@ -19,7 +19,8 @@ from typer.testing import CliRunner, Result
 from condsim.annotation.label_studio import TOKEN, LabelStudioServer, result_of
 from condsim.annotation.stages import Answer
 from condsim.annotation.store import AnnotationStore
-from condsim.rows.records import Condition, Rating, read_rows
+from condsim.annotation.records import Condition, Rating
+from condsim.rows.records import read_rows
 
 PROGRAM = os.environ.get("CONDSIM_LABEL_STUDIO", "")
 pytestmark = pytest.mark.skipif(
