@@ -9,11 +9,11 @@ from itertools import count
 
 import pytest
 
-from condsim.annotation.exchange import push
+from condsim.annotation.exchange import push_items
 from condsim.annotation.label_studio import ITEM, Prediction, RemoteAnswer, RemoteTask
 from condsim.annotation.outcome import decide_by_hand
 from condsim.annotation.records import Condition
-from condsim.annotation.stages import Answer, Stage, verification_items
+from condsim.annotation.stages import TaskAnswer, Stage, verification_items
 from condsim.annotation.store import AnnotationStore
 from condsim.errors import InputError
 
@@ -66,7 +66,7 @@ class FakeServer:
         self,
         task: int,
         account: int | None,
-        answer: Answer,
+        answer: TaskAnswer,
         *,
         minute: int = 0,
         prefilled_by: str = "",
@@ -79,7 +79,7 @@ class FakeServer:
         self._replace(task, lambda answers: (*answers, one))
         return key
 
-    def edit(self, key: str, answer: Answer) -> None:
+    def edit(self, key: str, answer: TaskAnswer) -> None:
         for task in self._all():
             self._replace(
                 task,
@@ -146,5 +146,5 @@ def written():
 def verification(store, server, written):
     """Those conditions handed out to two annotators each; gives the tasks in order."""
     decide_by_hand(store, accept=("ann", "bob", "cleo"))
-    push(store, server, "verification", verification_items(written), annotators=2)
+    push_items(store, server, "verification", verification_items(written), annotators=2)
     return [stored.task for stored in store.items("verification").values()]

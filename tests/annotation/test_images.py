@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from condsim.annotation.embedding import find_images, image_vectors, read_vectors
+from condsim.annotation.items import find_images, image_vectors, read_vectors
 from condsim.annotation.items import read_items
 from condsim.errors import InputError, ModelError
 

@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from condsim.annotation.mturk import export_mturk, import_mturk
-from condsim.annotation.outcome import decide_by_hand, outcome_of, ratings_of
+from condsim.annotation.outcome import decide_by_hand, stage_outcome, ratings_of
 from condsim.annotation.records import Condition
 from condsim.annotation.stages import verification_items
 from condsim.errors import InputError
@@ -61,7 +61,7 @@ def test_import_mturk_twice_changes_nothing(store, exported, tmp_path):
         ("w2", 5, 12),
     ]
     assert next(ratings_of(store)).updated_at == "2026-11-20T17:30:00+00:00"
-    assert dict(outcome_of(store, "verification").set_aside) == {
+    assert dict(stage_outcome(store, "verification").set_aside) == {
         "no rating": 1,
         "the annotator is not in the pool": 1,
     }

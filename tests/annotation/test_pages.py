@@ -13,7 +13,7 @@ from condsim.annotation.stages import (
     FIELDS,
     STAGES,
     VERDICTS,
-    Answer,
+    TaskAnswer,
     guidelines,
     labelling_config,
     rating_of,
@@ -46,9 +46,9 @@ def test_labelling_config_rating_offers_each_verdict_with_its_own_key():
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_result_of_answer_reads_back(stage):
-    answer = Answer("The sport", "The place", 4)
+    answer = TaskAnswer("The sport", "The place", 4)
     asked = {name: getattr(answer, name) for name in FIELDS[stage]}
-    assert answer_of(result_of(stage, answer)) == Answer(**asked)
+    assert answer_of(result_of(stage, answer)) == TaskAnswer(**asked)
 
 
 def test_answer_of_nothing_usable_is_empty():
@@ -58,7 +58,7 @@ def test_answer_of_nothing_usable_is_empty():
         {"from_name": "other", "value": {"text": ["x"]}},
         {"from_name": "low"},
     ]
-    assert answer_of(regions) == Answer()
+    assert answer_of(regions) == TaskAnswer()
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from condsim.annotation.exchange import pull, push
+from condsim.annotation.exchange import pull_annotations, push_items
 from condsim.annotation.outcome import decide_by_hand, score_test
-from condsim.annotation.stages import Answer, qualification_items
+from condsim.annotation.stages import TaskAnswer, qualification_items
 from condsim.errors import InputError
 
 
 @pytest.fixture
 def test(store, server):
     """The test handed out; gives its items."""
-    push(store, server, "qualification", qualification_items())
+    push_items(store, server, "qualification", qualification_items())
     return list(store.items("qualification").values())
 
 
@@ -21,10 +21,10 @@ def answer_all(server, test, account, answer_of):
 
 
 def test_score_test_good_and_bad_answers_make_the_pool(store, server, test):
-    answer_all(server, test, 1, lambda label: Answer("The purpose of it", "The place", label))
-    answer_all(server, test, 2, lambda label: Answer("The activity", "The color is red", label))
-    answer_all(server, test, 3, lambda label: Answer("The purpose of it", "The place", 3))
-    pull(store, server, "qualification")
+    answer_all(server, test, 1, lambda label: TaskAnswer("The purpose of it", "The place", label))
+    answer_all(server, test, 2, lambda label: TaskAnswer("The activity", "The color is red", label))
+    answer_all(server, test, 3, lambda label: TaskAnswer("The purpose of it", "The place", 3))
+    pull_annotations(store, server, "qualification")
     ann, bob, cleo = score_test(store)
     assert (ann.condition_score, ann.rating_score, ann.accepted) == (1, 1, True)
     assert (bob.condition_score, bob.rating_score, bob.accepted) == (0, 1, False)
@@ -35,22 +35,22 @@ def test_score_test_good_and_bad_answers_make_the_pool(store, server, test):
 
 
 def test_score_test_unfinished_is_not_decided(store, server, test):
-    answer_all(server, test[:5], 1, lambda label: Answer("The purpose of it", "The place", label))
-    pull(store, server, "qualification")
+    answer_all(server, test[:5], 1, lambda label: TaskAnswer("The purpose of it", "The place", label))
+    pull_annotations(store, server, "qualification")
     (ann,) = score_test(store)
     assert (ann.answered, ann.items, ann.accepted) == (5, 6, None)
     assert store.pool() == {}
 
 
 def test_score_test_same_condition_twice_does_not_do(store, server, test):
-    answer_all(server, test, 1, lambda label: Answer("The place", "the place", label))
-    pull(store, server, "qualification")
+    answer_all(server, test, 1, lambda label: TaskAnswer("The place", "the place", label))
+    pull_annotations(store, server, "qualification")
     assert score_test(store)[0].condition_score == 0
 
 
 def test_score_test_decision_by_hand_stands(store, server, test):
-    answer_all(server, test, 1, lambda label: Answer("The activity", "The thing", 3))
-    pull(store, server, "qualification")
+    answer_all(server, test, 1, lambda label: TaskAnswer("The activity", "The thing", 3))
+    pull_annotations(store, server, "qualification")
     decide_by_hand(store, accept=["ANN"])
     assert score_test(store)[0].accepted is False
     assert store.pool()["ann"].accepted

@@ -4,11 +4,11 @@ import gzip
 
 import pytest
 
-from condsim.annotation.exchange import push
+from condsim.annotation.exchange import push_items
 from condsim.annotation.label_studio import ITEM
 from condsim.annotation.outcome import decide_by_hand
 from condsim.annotation.stages import (
-    Answer,
+    TaskAnswer,
     Item,
     condition_items,
     qualification_items,
@@ -19,25 +19,25 @@ from condsim.errors import InputError
 
 
 def test_push_twice_adds_each_task_once(store, server, written, verification):
-    done = push(store, server, "verification", verification_items(written))
-    assert (done.made, done.items, done.added, done.repeated) == (False, 4, 0, 4)
+    done = push_items(store, server, "verification", verification_items(written))
+    assert (done.is_new, done.items, done.added, done.repeated) == (False, 4, 0, 4)
     assert len(server.tasks(done.project)) == 4
 
 
 def test_push_broken_off_goes_on_where_it_stopped(store, server):
     server.fails_after = 2
     with pytest.raises(ConnectionError):
-        push(store, server, "qualification", qualification_items())
+        push_items(store, server, "qualification", qualification_items())
     server.fails_after = None
-    done = push(store, server, "qualification", qualification_items())
-    assert (done.made, done.items, done.added) == (False, 6, 4)
+    done = push_items(store, server, "qualification", qualification_items())
+    assert (done.is_new, done.items, done.added) == (False, 6, 4)
     assert len({task.item for task in server.tasks(done.project)}) == 6
 
 
 def test_push_task_deleted_on_the_server_comes_back(store, server, verification):
     project = store.project("verification").project
     del server.projects[project][verification[0]]
-    assert push(store, server, "verification", ()).added == 1
+    assert push_items(store, server, "verification", ()).added == 1
 
 
 def test_push_verification_hides_author_and_intention(server, verification):
@@ -46,44 +46,44 @@ def test_push_verification_hides_author_and_intention(server, verification):
 
 def test_push_empty_pool_is_refused_before_anything_is_made(store, server, written):
     with pytest.raises(InputError, match="Nobody is in the pool"):
-        push(store, server, "verification", verification_items(written))
+        push_items(store, server, "verification", verification_items(written))
     assert not server.projects
-    assert push(store, server, "verification", verification_items(written), anyone=True).added == 4
+    assert push_items(store, server, "verification", verification_items(written), anyone=True).added == 4
 
 
 def test_push_nothing_is_refused(store, server):
     with pytest.raises(InputError, match="nothing to annotate"):
-        push(store, server, "conditions", (), anyone=True)
+        push_items(store, server, "conditions", (), anyone=True)
 
 
 def test_push_other_number_of_annotators_is_refused(store, server, verification):
     with pytest.raises(InputError, match="for 2 annotators an item, not 3"):
-        push(store, server, "verification", (), annotators=3)
+        push_items(store, server, "verification", (), annotators=3)
 
 
 def test_push_other_server_is_refused(store, server, another_server, verification):
     with pytest.raises(InputError, match="was pushed to http://localhost:8080, not to"):
-        push(store, another_server(url="http://other"), "verification", ())
+        push_items(store, another_server(url="http://other"), "verification", ())
 
 
 def test_push_again_hands_out_what_is_not_done(store, server, verification):
-    from condsim.annotation.exchange import pull
+    from condsim.annotation.exchange import pull_annotations
 
     for account in (2, 3):
-        server.submit(verification[0], account, Answer(rating=4))
-    pull(store, server, "verification")
+        server.submit(verification[0], account, TaskAnswer(rating=4))
+    pull_annotations(store, server, "verification")
     del server.projects[store.project("verification").project]
-    done = push(store, server, "verification", (), again=True)
-    assert (done.made, done.added) == (True, 3)
-    assert pull(store, server, "verification").removed == 0
+    done = push_items(store, server, "verification", (), again=True)
+    assert (done.is_new, done.added) == (True, 3)
+    assert pull_annotations(store, server, "verification").removed == 0
 
 
 def test_push_proposals_are_handed_out_once(store, server, verification):
     items = list(store.items("verification"))
     with store.changes():
-        store.put_proposals("verification", [Proposal(items[0], "m", Answer(rating=2))])
-    assert push(store, server, "verification", ()).predictions == 1
-    assert push(store, server, "verification", ()).predictions == 0
+        store.put_proposals("verification", [Proposal(items[0], "m", TaskAnswer(rating=2))])
+    assert push_items(store, server, "verification", ()).predictions == 1
+    assert push_items(store, server, "verification", ()).predictions == 0
     assert [(one.task, one.model) for one in server.predictions] == [(verification[0], "m")]
 
 
@@ -92,7 +92,7 @@ def test_push_proposals_sent_before_a_break_are_not_sent_again(
 ):
     items = list(store.items("verification"))
     with store.changes():
-        proposals = [Proposal(item, "m", Answer(rating=2)) for item in items]
+        proposals = [Proposal(item, "m", TaskAnswer(rating=2)) for item in items]
         store.put_proposals("verification", proposals)
     monkeypatch.setattr("condsim.annotation.exchange._AT_ONCE", 1)
     add = server.add_predictions
@@ -104,9 +104,9 @@ def test_push_proposals_sent_before_a_break_are_not_sent_again(
 
     monkeypatch.setattr(server, "add_predictions", breaks)
     with pytest.raises(ConnectionError):
-        push(store, server, "verification", ())
+        push_items(store, server, "verification", ())
     monkeypatch.setattr(server, "add_predictions", add)
-    assert push(store, server, "verification", ()).predictions == len(items) - 1
+    assert push_items(store, server, "verification", ()).predictions == len(items) - 1
     assert sorted(one.task for one in server.predictions) == sorted(verification)
 
 

@@ -106,9 +106,9 @@ def test_one_person_agreement_counts_the_rows_of_the_model():
     ratings = [rating(row, name, 1 + row) for row in range(4) for name in "ab"]
     ratings.append(rating(0, "m", 1, origin="m"))
     rows = collect_votes(ratings)
-    assert one_person_agreement(rows, beside_models=True).rows == 2
-    assert one_person_agreement(rows, beside_models=False).rows == 8
-    assert one_person_agreement(collect_votes([rating(0, "a", 1)]), beside_models=False) is None
+    assert one_person_agreement(rows, rated_by_models=True).rows == 2
+    assert one_person_agreement(rows, rated_by_models=False).rows == 8
+    assert one_person_agreement(collect_votes([rating(0, "a", 1)]), rated_by_models=False) is None
 
 
 def test_report_ratings_of_people_alone_has_no_models():

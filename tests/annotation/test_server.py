@@ -8,10 +8,10 @@ import time
 import httpx
 import pytest
 
-from condsim.annotation.exchange import pull, push
+from condsim.annotation.exchange import pull_annotations, push_items
 from condsim.annotation.label_studio import ITEM, TOKEN, LabelStudioServer, Prediction, open_server
 from condsim.annotation.records import Condition
-from condsim.annotation.stages import Answer, verification_items
+from condsim.annotation.stages import TaskAnswer, verification_items
 from condsim.errors import BackendError, InputError
 
 pytest.importorskip("label_studio_sdk")
@@ -101,7 +101,7 @@ def test_label_studio_export_reads_annotations_and_their_models():
     (found,) = server.tasks(7)
     first, second = found.answers
     assert (found.task, found.item) == (1, "i")
-    assert (first.key, first.account, first.answer) == ("1-0", 1, Answer(rating=4))
+    assert (first.key, first.account, first.answer) == ("1-0", 1, TaskAnswer(rating=4))
     assert (first.seconds, first.prefilled_by) == (4.5, "m")
     assert (second.account, second.seconds, second.cancelled) == (None, None, True)
 
@@ -113,7 +113,7 @@ def test_label_studio_predictions_name_their_model():
         sent.append((request.method, request.url.path, json.loads(request.content)))
         return httpx.Response(200, json={})
 
-    server_of(answer).add_predictions(7, "verification", [Prediction(1, "m", Answer("x", "y", 2))])
+    server_of(answer).add_predictions(7, "verification", [Prediction(1, "m", TaskAnswer("x", "y", 2))])
     (_, path, (prediction,)), (method, _, settings) = sent
     assert path == "/api/projects/7/import/predictions"
     assert (prediction["task"], prediction["model_version"]) == (1, "m")
@@ -158,9 +158,9 @@ def test_pull_20_000_annotations_in_under_60_s(store):
 
     server = server_of(answer)
     items = verification_items(rows)
-    push(store, server, "verification", items, annotators=4, anyone=True)
+    push_items(store, server, "verification", items, annotators=4, anyone=True)
     start = time.process_time()
-    pulled = pull(store, server, "verification")
-    again = pull(store, server, "verification")
+    pulled = pull_annotations(store, server, "verification")
+    again = pull_annotations(store, server, "verification")
     assert (pulled.annotations, pulled.new, again.new, again.changed) == (20_000, 20_000, 0, 0)
     assert time.process_time() - start < 60

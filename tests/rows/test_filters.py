@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.annotation.pair_files import PRESETS, preset
+from condsim.annotation.candidates import PRESETS, preset
 from condsim.errors import InputError
 from condsim.rows.pairs import FilterCounts, FilterSettings, Measures
 

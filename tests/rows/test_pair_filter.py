@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from condsim.annotation.pair_files import filter_files, preset, read_pairs
+from condsim.annotation.candidates import filter_files, preset, read_pairs
 from condsim.data.reading import iter_rows
 from condsim.errors import InputError
 from condsim.rows.near_pairs import TextEncoder

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.annotation.embedding import embed, mean_vectors
+from condsim.annotation.items import embed_collection, mean_vectors
 from condsim.annotation.items import read_items
 from condsim.errors import InputError, ModelError
 from condsim.rows.near_pairs import TextEncoder, caption_vectors, load_text_encoder, unit_length
@@ -80,7 +80,7 @@ def test_text_encoder_unknown_refused():
 def fake(monkeypatch):
     made = Fake()
     monkeypatch.setattr(
-        "condsim.annotation.embedding.load_text_encoder",
+        "condsim.annotation.items.load_text_encoder",
         lambda name, device: TextEncoder(name, "1", made),
     )
     return made
@@ -88,7 +88,7 @@ def fake(monkeypatch):
 
 def test_embed_without_images_takes_the_mean_of_captions(collection, tmp_path, fake):
     pytest.importorskip("filelock")
-    found = embed(collection, cache=tmp_path / "c", progress=silent)
+    found = embed_collection(collection, cache=tmp_path / "c", progress=silent)
     np.testing.assert_allclose(found.items, mean_vectors(found.captions, collection))
     assert found.provenance["items"] == {"by": "mean of captions"}
     assert found.provenance["text_encoder"]["revision"] == "1"
@@ -98,17 +98,17 @@ def test_embed_by_a_file_asks_the_text_encoder_for_cosines_only(collection, tmp_
     pytest.importorskip("filelock")
     path = tmp_path / "v.npy"
     np.save(path, np.eye(2))
-    found = embed(collection, cache=tmp_path / "c", progress=silent, embeddings=path, cosine=False)
+    found = embed_collection(collection, cache=tmp_path / "c", progress=silent, embeddings=path, cosine=False)
     assert found.captions is None
     assert not fake.asked
     assert found.provenance["items"]["by"] == "file"
-    found = embed(collection, cache=tmp_path / "c", progress=silent, embeddings=path)
+    found = embed_collection(collection, cache=tmp_path / "c", progress=silent, embeddings=path)
     assert found.captions.shape == (3, 2)
 
 
 def test_embed_by_images_and_a_file_refused(collection, tmp_path):
     with pytest.raises(InputError, match="by images or by a file of vectors; give one"):
-        embed(
+        embed_collection(
             collection,
             cache=tmp_path,
             progress=silent,

@@ -50,17 +50,13 @@ class HumanAgreement:
     """Agreement between people.
 
     Attributes:
-        rows: Rows that people rated.
-        does_not_apply: Ratings that say the condition does not apply.
         ratings_per_row: (number of ratings, rows that have it).
-        kappa: Fleiss' kappa of the labels 1 to 5, without "does not apply".
-        kappa_verdicts: Fleiss' kappa with "does not apply" as a sixth label.
-        alpha: Krippendorff's alpha of the labels 1 to 5, ordinal; at most 1, 0 is chance, NaN if
-            undefined.
+        kappa: Fleiss' kappa of the labels 1 to 5; ``kappa_verdicts`` has "does not apply" as a
+            sixth label.
+        alpha: Krippendorff's alpha of the labels 1 to 5, ordinal; NaN if undefined.
         alpha_rows: Rows with two labels or more.
-        alpha_applies: Krippendorff's alpha of whether the condition applies.
-        exact: Share of pairs of labels of one row that are equal; NaN without such pairs.
-        within_one: Share that differ by at most 1.
+        exact: Share of pairs of labels of one row that are equal; ``within_one``: that differ by
+            at most 1.
     """
 
     rows: int
@@ -111,9 +107,6 @@ def fleiss_kappa(counts: ArrayLike) -> Kappa:
 
     Args:
         counts: How often each row was given each label, whole numbers ``(n, labels)``.
-
-    Raises:
-        MissingExtraError: If statsmodels is not installed.
     """
     table = np.asarray(counts, dtype=np.int64)
     ratings = table.sum(axis=1)
@@ -141,13 +134,9 @@ def krippendorff_alpha(
     Args:
         counts: How often each row was given each label, whole numbers ``(n, labels)``, the labels
             in their order for the ordinal distance.
-        distance: Whether labels are ordered.
 
     Returns:
         At most 1 (all agree); 0 is chance, NaN if undefined.
-
-    Raises:
-        MissingExtraError: If krippendorff is not installed.
     """
     table = np.asarray(counts, dtype=np.int64)
     table = table[table.sum(axis=1) >= 2]
@@ -177,12 +166,8 @@ class RaterAgreement:
 
     Attributes:
         rater: A model, "MODEL, not shown" for people who did not see its rating, or "one person".
-        rows: Rows that both have rated.
         compared: Rows with a label from both.
         spearman: x100; NaN if one side is constant.
-        alpha: Krippendorff's, ordinal; NaN if undefined.
-        exact: Share of equal labels.
-        within_one: Share that differ by at most 1.
         offset: Mean of the rater's label minus that of people.
         applies: Share of all rows on which both agree whether the condition applies.
         shown: Ratings by people who saw the model's first.
@@ -226,7 +211,9 @@ def model_agreement(rows: Sequence[RatedRow]) -> tuple[RaterAgreement, ...]:
     return tuple(results)
 
 
-def one_person_agreement(rows: Sequence[RatedRow], *, rated_by_models: bool) -> RaterAgreement | None:
+def one_person_agreement(
+    rows: Sequence[RatedRow], *, rated_by_models: bool
+) -> RaterAgreement | None:
     """Measure every person against the others, on the rows of models or on all rows."""
     comparisons = []
     for row in rows:
@@ -268,14 +255,7 @@ def _compare_rater(name: str, rated: _Comparisons, shown_ratings: int = 0) -> Ra
 
 @dataclass(frozen=True)
 class RatingTimes:
-    """Times of ratings in seconds; NaN if unknown.
-
-    Attributes:
-        known: Ratings whose time is known.
-        tenth: 10th percentile.
-        ninetieth: 90th percentile.
-        hours: Sum of all known times.
-    """
+    """Median and percentiles of the known times of ratings in seconds, and their sum in hours."""
 
     known: int
     median: float
@@ -289,7 +269,6 @@ class AnnotatorQuality:
     """One annotator among the others; shares are in [0, 1], NaN if nothing is compared.
 
     Attributes:
-        does_not_apply: Share that say the condition does not apply.
         compared: Ratings of rows on which one verdict of the others has the most votes.
         agrees: Share of those that are that verdict.
         within_one: Share of those that are at most one label from it.
@@ -394,12 +373,7 @@ def _median_or_nan(values: Iterable[float]) -> float:
 
 @dataclass(frozen=True)
 class RatingReport:
-    """Agreement and quality of ratings.
-
-    Attributes:
-        annotators: By name.
-        one_person: On the rows of models if there are any; None if no row has two people.
-    """
+    """Agreement and quality of ratings; see `one_person_agreement` for ``one_person``."""
 
     agreement: HumanAgreement
     times: RatingTimes
@@ -409,12 +383,7 @@ class RatingReport:
 
 
 def report_ratings(rows: Sequence[RatedRow]) -> RatingReport:
-    """Report on the ratings of rows, see `collect_votes`.
-
-    Raises:
-        InputError: If no row has a rating by a person.
-        MissingExtraError: If statsmodels or krippendorff is not installed.
-    """
+    """Report on the ratings of rows; one person is compared on the rows of models, if any."""
     models = model_agreement(rows)
     return RatingReport(
         agreement=measure_agreement(rows),

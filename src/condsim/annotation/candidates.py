@@ -11,7 +11,6 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -48,7 +47,6 @@ from condsim.rows.records import (
 )
 from condsim.types import FloatArray
 
-_COUNTS_KEY = b"counts"
 _ROWS_PER_GROUP = 100_000
 # A few seconds' work.
 _PAIRS_PER_PART = 500_000
@@ -88,14 +86,7 @@ class CandidateSettings(Settings):
 
 @dataclass(frozen=True)
 class CandidateReport:
-    """Counts of a run.
-
-    Attributes:
-        repeated_captions: Rows of the source that repeat a caption of the same item.
-        item_pairs: Pairs of near items.
-        counts: Pairs of captions: read, rejected by each filter and passed.
-        repeated: Pairs that passed and have the texts of an earlier pair.
-    """
+    """Counts of a run; ``repeated`` are pairs that pass and have the texts of an earlier pair."""
 
     items: int
     captions: int
@@ -129,11 +120,6 @@ def make_candidates(
             None for no cosine.
         stop_words: Words left out of the bags of words; English ones if None.
         provenance: Plain values to add to the manifest, such as the encoders.
-
-    Raises:
-        InputError: If the numbers of vectors are wrong, the filter of cosines has no vectors, a
-            file cannot be written or another process works on it.
-        MissingExtraError: If an optional library is not installed.
     """
     _check_vectors(collection, vectors, settings, caption_vectors)
     stop_words = read_stop_words() if stop_words is None else stop_words
@@ -220,12 +206,7 @@ def _digest(vectors: FloatArray) -> str:
 
 @dataclass(frozen=True, eq=False)
 class PartMaker:
-    """Pairs of captions of near items, measured and filtered.
-
-    Attributes:
-        facts: Facts of the captions.
-        vectors: Vectors of the captions, of length 1, ``(m, width)``; None for no cosine.
-    """
+    """Pairs of captions of near items, measured and filtered, in parts."""
 
     collection: Collection
     pairs: ItemPairs
@@ -234,66 +215,50 @@ class PartMaker:
     filters: FilterSettings
 
     def write(self, path: Path, start: int, stop: int) -> None:
-        """Write the candidates of some item pairs."""
+        """Write the candidates of some item pairs, and the counts as manifest."""
         counts = FilterCounts()
-        blocks = list(self._passing(start, stop, counts))
-        columns = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
-        schema = parquet_schema(Candidate)
-        schema = schema.with_metadata({_COUNTS_KEY: json.dumps(counts.to_dict())})
-        with _parquet_writer(path, schema) as writer:
-            for first in range(0, max(1, len(columns["pairs"])), _ROWS_PER_GROUP):
-                rows = slice(first, first + _ROWS_PER_GROUP)
-                group = {name: values[rows] for name, values in columns.items()}
-                writer.write_table(self._table(group, schema))
+        write_rows(self._passing(start, stop, counts), path, kind=Candidate)
+        write_manifest(path, counts.to_dict())
 
-    def _passing(
-        self, start: int, stop: int, counts: FilterCounts
-    ) -> Iterator[dict[str, NDArray[Any]]]:
-        """Yield, for each first item, numbers of captions and item pairs, and measures."""
+    def _passing(self, start: int, stop: int, counts: FilterCounts) -> Iterator[Candidate]:
         starts = self.collection.starts
         items = self.pairs.items1[start:stop]
         edges = [0, *(np.flatnonzero(np.diff(items)) + 1).tolist(), len(items)]
         for first, last in pairwise(edges):
+            # Captions of one item against those of all its partners.
             rows = slice(int(starts[items[first]]), int(starts[items[first] + 1]))
-            partners = self.pairs.items2[start + first : start + last]
-            sizes = starts[partners + 1] - starts[partners]
+            numbers = np.arange(start + first, start + last)
+            partners = self.pairs.items2[numbers]
             captions = np.concatenate(
                 [np.arange(starts[item], starts[item + 1]) for item in partners]
             )
+            item_pairs = np.repeat(numbers, starts[partners + 1] - starts[partners])
             measures = self.facts.product(rows, captions, vectors=self.vectors)
-            passing = np.nonzero(counts.keep(measures, self.filters))
-            block = {
-                "captions1": passing[0] + rows.start,
-                "captions2": captions[passing[1]],
-                "pairs": np.repeat(np.arange(start + first, start + last), sizes)[passing[1]],
-                "iou": measures.iou[passing],
-                "length_ratio": measures.length_ratio[passing],
-                "min_length": measures.min_length[passing],
-            }
-            if measures.text_cosine is not None:
-                block["text_cosine"] = measures.text_cosine[passing]
-            yield block
+            for row, column in np.argwhere(counts.keep(measures, self.filters)):
+                cell = (row, column)
+                cosine = measures.text_cosine
+                yield self._candidate(
+                    int(item_pairs[column]),
+                    self.collection.captions[rows.start + row],
+                    self.collection.captions[captions[column]],
+                    iou=float(measures.iou[cell]),
+                    text_cosine=None if cosine is None else float(cosine[cell]),
+                    length_ratio=float(measures.length_ratio[cell]),
+                    min_length=int(measures.min_length[cell]),
+                )
 
-    def _table(self, group: dict[str, NDArray[Any]], schema: Any) -> Any:  # noqa: ANN401
-        arrow = require("pyarrow", extra="build")
-        texts, items = self.collection.captions, self.collection.item_ids
-        source, pairs = self.collection.source, group["pairs"]
-        sentences1 = [texts[number] for number in group["captions1"]]
-        sentences2 = [texts[number] for number in group["captions2"]]
-        both = zip(sentences1, sentences2, strict=True)
-        columns = {
-            "pair_id": [pair_id_of(source, first, second) for first, second in both],
-            "source": [source] * len(pairs),
-            "item1": [items[number] for number in self.pairs.items1[pairs]],
-            "item2": [items[number] for number in self.pairs.items2[pairs]],
-            "sentence1": sentences1,
-            "sentence2": sentences2,
-            "similarity": self.pairs.similarity[pairs],
-            "text_cosine": [None] * len(pairs),
-            **group,
-        }
-        arrays = [arrow.array(columns[field.name]).cast(field.type) for field in schema]
-        return arrow.table(arrays, schema=schema)
+    def _candidate(self, number: int, sentence1: str, sentence2: str, **measures: Any) -> Candidate:
+        source, items = self.collection.source, self.collection.item_ids
+        return Candidate(
+            pair_id=pair_id_of(source, sentence1, sentence2),
+            source=source,
+            item1=items[self.pairs.items1[number]],
+            item2=items[self.pairs.items2[number]],
+            sentence1=sentence1,
+            sentence2=sentence2,
+            similarity=float(self.pairs.similarity[number]),
+            **measures,
+        )
 
 
 def _write_parts(maker: PartMaker, folder: Path, progress: Progress) -> list[Path]:
@@ -311,7 +276,8 @@ def _write_parts(maker: PartMaker, folder: Path, progress: Progress) -> list[Pat
             continue
         progress("candidates", start, len(pairs))
         parts.append(folder / f"{start:012d}.parquet")
-        if not parts[-1].is_file():
+        # The manifest is written last.
+        if not manifest_of(parts[-1]).is_file():
             maker.write(parts[-1], start, end)
         start = end
     progress("candidates", len(pairs), len(pairs))
@@ -319,10 +285,9 @@ def _write_parts(maker: PartMaker, folder: Path, progress: Progress) -> list[Pat
 
 
 def _sum_counts(parts: Sequence[Path]) -> FilterCounts:
-    parquet = require("pyarrow.parquet", extra="build")
     counts = FilterCounts()
     for part in parts:
-        counts.add(FilterCounts(**json.loads(parquet.read_metadata(part).metadata[_COUNTS_KEY])))
+        counts.add(FilterCounts(**(read_manifest(part) or {})))
     return counts
 
 
@@ -348,26 +313,17 @@ def _join_parts(
     chosen = np.zeros(len(keys), dtype=bool)
     chosen[indices] = True
     start = 0
-    with _parquet_writer(path, parquet_schema(Candidate)) as writer:
-        for part in parts:
-            with parquet.ParquetFile(part) as file:
-                for batch in file.iter_batches(batch_size=_ROWS_PER_GROUP):
-                    mask = chosen[start : start + len(batch)]
-                    start += len(batch)
-                    if mask.any():
-                        table = arrow.Table.from_batches([batch.filter(arrow.array(mask))])
-                        writer.write_table(table.replace_schema_metadata(None))
-    return len(keys) - len(unique), len(indices)
-
-
-@contextmanager
-def _parquet_writer(path: Path, schema: Any) -> Iterator[Any]:  # noqa: ANN401
-    parquet = require("pyarrow.parquet", extra="build")
+    schema = parquet_schema(Candidate)
     with (
         replacing(path) as partial,
         parquet.ParquetWriter(partial, schema, compression="zstd") as writer,
     ):
-        yield writer
+        for part in parts:
+            table = parquet.read_table(part)
+            mask = chosen[start : start + len(table)]
+            start += len(table)
+            writer.write_table(table.filter(arrow.array(mask)), row_group_size=_ROWS_PER_GROUP)
+    return len(keys) - len(unique), len(indices)
 
 
 def _pair_keys(table: Any) -> NDArray[np.uint64]:  # noqa: ANN401
@@ -410,15 +366,7 @@ def _text_digest(text: str) -> str:
 
 
 def filter_files(paths: Sequence[Path], rules: PairFilter, *, output: Path | None) -> int:
-    """Filter files of pairs into one, with a manifest next to it; return the pairs that pass.
-
-    Args:
-        output: A ``.parquet`` or ``.csv`` file; None to count only.
-
-    Raises:
-        InputError: If a file cannot be read or written.
-        MissingExtraError: If a file is Parquet and pyarrow is not installed.
-    """
+    """Filter files of pairs into one with a manifest, or only count if the output is None."""
     passing = rules.passing(pair for path in paths for pair in read_pairs(path))
     if output is None:
         return sum(1 for _ in passing)

@@ -20,16 +20,7 @@ MTURK = "mturk"
 
 
 class PushReport(NamedTuple):
-    """Counts of a push.
-
-    Attributes:
-        project: Number of the project.
-        is_new: Whether the push created the project.
-        items: Items of the stage, those of earlier pushes included.
-        added: Tasks added to the project.
-        repeated: Rows of the input that were stored before, or twice in it.
-        predictions: Answers of models sent for annotators to start from.
-    """
+    """Number of the project, all items of the stage, and counts of the push."""
 
     project: int
     is_new: bool
@@ -58,11 +49,6 @@ def push_items(
         annotators: Answers for each item; that of the project or the stage if None.
         anyone: Whether answers of people outside the pool count.
         again: Whether to create a new project for the unfinished items.
-
-    Raises:
-        InputError: If there are no items, the pool is empty, or the stage was pushed to another
-            server or with another number of annotators.
-        BackendError: If the server does not answer.
     """
     items = list(items)
     with sole_process(store.path.parent / "push"):
@@ -185,15 +171,7 @@ def _send_proposals(
 
 
 class PullReport(NamedTuple):
-    """Counts of a pull.
-
-    Attributes:
-        annotations: Annotations of items of the stage on the server.
-        new: Annotations that were not in the store.
-        changed: Annotations that were edited.
-        removed: Annotations that were deleted on the server; they stay in the store.
-        foreign: Annotations of tasks that condsim did not push.
-    """
+    """Counts of a pull; foreign annotations are those of tasks that condsim did not push."""
 
     annotations: int
     new: int
@@ -217,19 +195,12 @@ def store_annotations(
     store.put_annotations(stage, differing)
     store.set_removed(stage, source, removed)
     new = len(annotations.keys() - before.keys())
-    return PullReport(len(annotations), new, len(differing), len(removed), foreign)
+    changed = len(differing) - new
+    return PullReport(len(annotations), new, changed, len(removed), foreign)
 
 
-def pull_annotations(
-    store: AnnotationStore, server: LabelStudioServer, stage: Stage
-) -> PullReport:
-    """Fetch the annotations of a stage into the store, all of them or, on an error, none.
-
-    Raises:
-        InputError: If the project is gone, the server refuses the token, or two accounts that gave
-            answers have the same name.
-        BackendError: If the server does not answer.
-    """
+def pull_annotations(store: AnnotationStore, server: LabelStudioServer, stage: Stage) -> PullReport:
+    """Fetch the annotations of a stage into the store, all of them or, on an error, none."""
     project = project_on(store, server, stage)
     items = store.items(stage)
     tasks = server.tasks(project.project)
@@ -274,12 +245,7 @@ def _account_names(tasks: list[RemoteTask], accounts: dict[int, str], url: str) 
 
 
 def show_hints(store: AnnotationStore, server: LabelStudioServer, stage: Stage) -> int:
-    """Show hints about pulled conditions on the pages of their pairs; return the pages changed.
-
-    Raises:
-        InputError: If the stage is not ``"conditions"``, or its project is gone.
-        BackendError: If the server does not answer.
-    """
+    """Show hints about pulled conditions on the pages of their pairs; return the pages changed."""
     if stage != "conditions":
         raise InputError(f"Hints are about written conditions; the stage {stage!r} has none.")
     project_on(store, server, stage)
@@ -305,13 +271,11 @@ class StageStatus(NamedTuple):
     """Progress of a stage.
 
     Attributes:
-        items: Items that were pushed.
         target: Answers for each item; 0 for no limit.
         done: Items with that many.
         counted: Answers that count.
-        people: Annotators who gave them.
         set_aside: Answers that do not count: (reason, number).
-        proposals: (model, items it has answered), by name.
+        proposals: (model, items it has answered).
         waiting: Annotations on the server that were not pulled; None if it was not asked.
     """
 
@@ -328,12 +292,7 @@ class StageStatus(NamedTuple):
 def stage_status(
     store: AnnotationStore, stage: Stage, server: LabelStudioServer | None
 ) -> StageStatus:
-    """Measure the progress of a stage.
-
-    Args:
-        server: Server to ask for annotations that were not pulled; None to ask none. A stage on
-            Mechanical Turk asks none either.
-    """
+    """Measure the progress of a stage; the server, if given, counts annotations not pulled."""
     outcome = stage_outcome(store, stage)
     counted = [row for rows in outcome.counted.values() for row in rows]
     waiting, project = None, store.project(stage)

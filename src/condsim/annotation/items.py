@@ -77,11 +77,6 @@ def read_items(
         item_column: The column that names the item. If None, each distinct text is an item, named
             by the first row that has it, such as ``row-1``.
         source: Name of the collection; the file's stem by default.
-
-    Raises:
-        InputError: If the file cannot be read, a caption or an item's name is empty, or there are
-            fewer than two items.
-        MissingExtraError: If the file is Parquet and pyarrow is not installed.
     """
     path = Path(path)
     columns = [caption_column] if item_column is None else [item_column, caption_column]
@@ -201,7 +196,9 @@ def read_vectors(path: Path, collection: Collection) -> FloatArray:
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read as .npy ({error}).") from None
     if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or vectors.dtype.kind not in "fiu":
-        raise InputError(f"{path}: must contain one array of numbers with two axes, (items, width).")
+        raise InputError(
+            f"{path}: must contain one array of numbers with two axes, (items, width)."
+        )
     if len(vectors) != len(collection):
         raise InputError(
             f"{path}: must have a row for each of the {len(collection)} items of "
@@ -218,13 +215,7 @@ def mean_vectors(captions: FloatArray, collection: Collection) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """Vectors of a collection, all of length 1.
-
-    Attributes:
-        items: ``(n, width)``.
-        captions: ``(m, width)``; None if cosines are not needed.
-        provenance: Encoders and files, for the manifest.
-    """
+    """Vectors of length 1 of items, ``(n, width)``, and captions, ``(m, width)``, if needed."""
 
     items: FloatArray
     captions: FloatArray | None
@@ -255,11 +246,6 @@ def embed_collection(
         text_encoder: Model for the captions; all-MiniLM-L6-v2 if None.
         cosine: Whether to embed the captions even if the items do not need it.
         device: Device of torch; chosen automatically if None.
-
-    Raises:
-        InputError: If an image is missing or damaged, or the file of vectors does not fit.
-        ModelError: If a model cannot be loaded.
-        MissingExtraError: If an optional library is not installed.
     """
     items: FloatArray | None = None
     captions: FloatArray | None = None

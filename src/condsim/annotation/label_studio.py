@@ -130,15 +130,7 @@ def _exported_answer(row: Mapping[str, Any], models: Mapping[int, str]) -> Remot
 
 
 def open_server(url: str) -> LabelStudioServer:
-    """Open a server with the token of the environment; this sends nothing.
-
-    Args:
-        url: Base URL, such as ``http://localhost:8080``.
-
-    Raises:
-        InputError: If the URL is invalid, or `TOKEN` is not set.
-        MissingExtraError: If label-studio-sdk is not installed.
-    """
+    """Open a server with the token of the environment; this sends nothing."""
     url = url.strip().rstrip("/")
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:

@@ -27,13 +27,7 @@ VERDICTS = (DOES_NOT_APPLY, *LABELS)
 
 @dataclass(frozen=True, slots=True)
 class RatedRow:
-    """A pair under a condition, with all ratings of it.
-
-    Attributes:
-        intended: None if the condition was written for both.
-        people: By annotator.
-        models: By annotator.
-    """
+    """A pair under a condition, with its ratings; not ``intended`` if written for both."""
 
     row_id: str
     pair_id: str
@@ -46,12 +40,7 @@ class RatedRow:
 
 
 def collect_votes(ratings: Iterable[Rating]) -> tuple[RatedRow, ...]:
-    """Group ratings by row; the result does not depend on their order.
-
-    Raises:
-        InputError: If there are none, two ratings of a row have one annotator, or the ratings of a
-            row differ in their texts.
-    """
+    """Group ratings by row; the result does not depend on their order."""
     rows: dict[str, dict[str, Rating]] = defaultdict(dict)
     for rating in ratings:
         votes = rows[rating.row_id]
@@ -134,12 +123,7 @@ class LabelRules(Settings):
 
 @dataclass(frozen=True, slots=True)
 class DecidedRow:
-    """A row with its label.
-
-    Attributes:
-        label: Similarity from 1 to 5.
-        origins: "human" and the models that took part in rating or condition, sorted.
-    """
+    """A row with its label; origins are "human" and models that took part, sorted."""
 
     row: RatedRow
     label: float

@@ -82,9 +82,6 @@ def export_mturk(
 
     Returns:
         The CSV file, the HTML file and the number of items written.
-
-    Raises:
-        InputError: As `push_items`, or if a file cannot be written.
     """
     items = list(items)
     check_push(store, stage, items, annotators=annotators, anyone=anyone)
@@ -117,9 +114,6 @@ def import_mturk(store: AnnotationStore, stage: Stage, path: Path) -> PullReport
     """Read the results of a batch into the store; reading a file twice changes nothing.
 
     Rejected assignments do not count; those of items that condsim did not write are foreign.
-
-    Raises:
-        InputError: If the file breaks a rule; nothing is changed then.
     """
     items = store.items(stage)
     if not items:

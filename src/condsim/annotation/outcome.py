@@ -28,13 +28,9 @@ _FIELD_NAMES = {"high": "high condition", "low": "low condition", "rating": "rat
 
 
 class StageOutcome(NamedTuple):
-    """Annotations of a stage that count.
+    """Target of answers for each item (0: no limit), and annotations that count, by item.
 
-    Attributes:
-        target: Answers for each item; 0 for no limit.
-        counted: By item, in the order of the items; empty lists included.
-        set_aside: Annotations that do not count, by reason, the most frequent first; they stay in
-            the store.
+    ``set_aside`` has the numbers of annotations that do not count by reason, largest first.
     """
 
     target: int
@@ -119,12 +115,7 @@ class WrittenFile(NamedTuple):
 def write_stage(
     store: AnnotationStore, stage: Stage, output: Path | None = None
 ) -> WrittenFile | None:
-    """Write ``conditions.parquet`` or ``ratings.parquet`` and its manifest.
-
-    Args:
-        stage: A qualification has no file: the result is None.
-        output: The file, ``.parquet`` or ``.csv``; in the folder of the store if None.
-    """
+    """Write the conditions or ratings that count, and a manifest; None for a qualification."""
     if stage == "qualification":
         return None
     if stage == "conditions":
@@ -222,14 +213,10 @@ def _rating_row(item: Item, row: Annotation, origin: str) -> Rating:
 
 
 class QualificationResult(NamedTuple):
-    """Result of one annotator in the test.
+    """Result of one annotator in the test; ``accepted`` is None until all items are answered.
 
-    Attributes:
-        answered: Test items answered.
-        items: All test items.
-        condition_score: Share of written conditions without a hint of rules 1 to 5.
-        rating_score: Share of ratings at most 1 from the known answer.
-        accepted: None until all items are answered.
+    The scores are the share of conditions without a hint of rules 1 to 5, and the share of ratings
+    at most 1 from the known answer.
     """
 
     annotator: str
@@ -243,15 +230,7 @@ class QualificationResult(NamedTuple):
 def score_test(
     store: AnnotationStore, *, min_conditions: float = 0.8, min_ratings: float = 0.8
 ) -> tuple[QualificationResult, ...]:
-    """Score all who took the test and write the pool; decisions by hand stay.
-
-    Args:
-        min_conditions: Minimum condition score, in [0, 1].
-        min_ratings: Minimum rating score, in [0, 1].
-
-    Raises:
-        InputError: If a bound is out of its range or no test was pushed.
-    """
+    """Score all who took the test and write the pool; decisions by hand stay."""
     for name, bound in (("min_conditions", min_conditions), ("min_ratings", min_ratings)):
         if not 0 <= bound <= 1:
             raise InputError(f"{name} must be between 0 and 1; got {bound}.")
@@ -279,7 +258,9 @@ def score_test(
     with store.changes():
         store.put_pool(
             [
-                PoolMember(row.annotator, row.accepted, "test", row.condition_score, row.rating_score)
+                PoolMember(
+                    row.annotator, row.accepted, "test", row.condition_score, row.rating_score
+                )
                 for row in results
                 if row.accepted is not None
             ]
@@ -309,15 +290,7 @@ def _rating_score(item: Item, row: Annotation) -> float:
 def decide_by_hand(
     store: AnnotationStore, *, accept: Iterable[str] = (), reject: Iterable[str] = ()
 ) -> tuple[PoolMember, ...]:
-    """Accept people or reject them, independent of the test.
-
-    Args:
-        accept: Names: e-mail addresses, or worker ids of Mechanical Turk.
-        reject: Names of people whose answers no longer count.
-
-    Raises:
-        InputError: If a name is empty or on both lists.
-    """
+    """Accept or reject people by e-mail address or worker id, independent of the test."""
     accepted = {name.strip().casefold() for name in accept}
     rejected = {name.strip().casefold() for name in reject}
     if "" in accepted | rejected:

@@ -28,9 +28,7 @@ sentences, be specific, and prefer an abstract aspect such as a purpose or a fee
 two lines:
 High: the condition under which they are alike
 Low: the condition under which they differ"""
-_PROPOSED_LINE = re.compile(
-    r"^\W*(?:c-)?(high|low)\W*:\W*(.*?)\W*$", re.IGNORECASE | re.MULTILINE
-)
+_PROPOSED_LINE = re.compile(r"^\W*(?:c-)?(high|low)\W*:\W*(.*?)\W*$", re.IGNORECASE | re.MULTILINE)
 
 
 class PrefillReport(NamedTuple):
@@ -57,11 +55,6 @@ def prefill_stage(
         model: verification: see `condsim.loading.load_scorer`. conditions: the YAML file of a
             prompted model.
         name: Name of the model in the rows; its own if None.
-
-    Raises:
-        InputError: If the stage was not pushed, or the model is of the wrong kind.
-        ModelError: If there is no such model.
-        BackendError: If a prompted model does not answer; earlier answers are stored.
     """
     if stage == "verification":
         scorer = load_scorer(model)

@@ -136,13 +136,6 @@ def split_rows(pairs: Sequence[tuple[str, str]], rules: SplitRules) -> Splitting
     Larger groups are placed first, each in the split that is furthest below its share and has room
     for it; the seed decides the order of groups of one size. A split that misses its ratio by more
     than 2 % of all rows causes a warning (logger ``condsim``).
-
-    Args:
-        pairs: The two sentences of each row.
-
-    Raises:
-        InputError: If a split would have no rows.
-        MissingExtraError: If scipy, or networkx for cutting, is not installed.
     """
     groups = pair_groups(pairs) if rules.group == "pair" else sentence_groups(pairs)
     sizes = np.bincount(groups, minlength=1)
@@ -227,13 +220,10 @@ def _check_ratios(splitting: Splitting, targets: Float64Array, rules: SplitRules
 
 @dataclass(frozen=True)
 class SharedTexts:
-    """Distinct texts in two splits; sentences and conditions as `sentence_key` has them.
+    """Distinct texts, as `sentence_key` has them, that two splits share.
 
-    Attributes:
-        pairs: Sentence pairs, in either order.
-        triplets: Sentence pairs with the same condition.
-        sentence_rows: Share of the rows of the second with a sentence of the first.
-        condition_rows: Share of the rows of the second whose condition is in the first.
+    Triplets are pairs with the same condition; ``sentence_rows`` and ``condition_rows`` are shares
+    of the rows of the second split that have a sentence or the condition of the first.
     """
 
     first: str
@@ -248,13 +238,7 @@ class SharedTexts:
 
 @dataclass(frozen=True)
 class BaselineScore:
-    """Result of a scorer that sees only a part of each row and is fitted on the train split.
-
-    Attributes:
-        baseline: "condition-only" or "sentences-only".
-        spearman: x100; NaN if it predicts a constant.
-        pair_accuracy: Share x100 of the high-low pairs in the right order.
-    """
+    """Result, x100, of a scorer that sees only a part of each row, fitted on the train split."""
 
     baseline: str
     split: str
@@ -265,13 +249,9 @@ class BaselineScore:
 
 @dataclass(frozen=True)
 class LeakageReport:
-    """Texts that splits share, and results of blind baselines.
+    """Texts that splits share, results of blind baselines, and warnings; none is good.
 
-    Attributes:
-        shared: Every two splits.
-        baselines: On each split but the first, if it has 3 rows.
-        first_is_higher: Share of high-low pairs whose higher row is first, by split.
-        warnings: Facts that users of the data must know; empty is good.
+    ``first_is_higher`` is the share of high-low pairs whose higher row is first, by split.
     """
 
     shared: tuple[SharedTexts, ...]
@@ -296,10 +276,6 @@ def find_leakage(
     Args:
         splits: Rows with conditions by the name of their split; baselines are fitted on the first.
         resamples: Bootstrap resamples for the intervals.
-
-    Raises:
-        InputError: If there are fewer than two splits, one has no conditions, or no row of the
-            first has a label.
     """
     if len(splits) < 2:
         raise InputError(f"Leakage needs two splits or more; got {len(splits)}.")
@@ -334,9 +310,7 @@ def _split_texts(task: Task) -> _SplitTexts:
     return _SplitTexts({*sentences1, *sentences2}, pairs, conditions)
 
 
-def _shared_texts(
-    name1: str, texts1: _SplitTexts, name2: str, texts2: _SplitTexts
-) -> SharedTexts:
+def _shared_texts(name1: str, texts1: _SplitTexts, name2: str, texts2: _SplitTexts) -> SharedTexts:
     conditions = set(texts1.conditions)
     triplets1, triplets2 = (
         set(zip(texts.pairs, texts.conditions, strict=True)) for texts in (texts1, texts2)

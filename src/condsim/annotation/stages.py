@@ -1,8 +1,4 @@
-"""Stages of an annotation: their items, pages, answers, and hints about doubtful conditions.
-
-The rules of hints are regular expressions that Python and JavaScript read alike, so the form for
-Mechanical Turk gives the same hints while the annotator types.
-"""
+"""Stages of an annotation: their items, pages, answers, and hints about doubtful conditions."""
 
 from __future__ import annotations
 
@@ -15,6 +11,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
 from xml.sax.saxutils import quoteattr
 
+import yaml
+
 from condsim.annotation.records import HUMAN, Condition, check_label, row_id_of
 from condsim.data.reading import stem_of
 from condsim.rows.pairs import pair_id_of
@@ -25,44 +23,10 @@ _FOLDER = Path(__file__).parent
 NO_HINTS = "None so far. Hints never block: edit what you agree with."
 """Text of a page without hints."""
 
-_COLORS = (
-    "black|blue|brown|gold|golden|gray|green|grey|orange|pink|purple|red|silver|tan|white|yellow|"
-    "beige|maroon|teal|blond|blonde"
-)
-_COLORED = f"{_COLORS}|colou?rful|\\w*colored|snow|snowy|grass|grassy"
-_SIZES = (
-    "big|giant|gigantic|huge|large|larger|little|long|massive|mini|short|small|smaller|tall|tiny"
-)
-_NUMBERS = "one|two|three|four|five|six|seven|eight|nine|ten|several|many|few"
-_GENDERS = (
-    "boys?|boyfriend|bride|brothers?|dad|daughters?|fathers?|females?|gentlem[ae]n|girls?|"
-    "girlfriend|groom|guys?|he|her|him|his|husband|lad(?:y|ies)|males?|m[ae]n|mom|mothers?|"
-    "she|sisters?|sons?|wife|wom[ae]n|\\w+wom[ae]n|\\w+m[ae]n"
-)
-_AGES = (
-    "adults?|aged|bab(?:y|ies)|boys?|child(?:ren)?|elderly|girls?|grand\\w+|infants?|kids?|"
-    "m[ae]n|middle|old|older|puppy|students?|teen\\w*|toddlers?|wom[ae]n|years?|young|younger|youth"
-)
-_VALUES = f"{_COLORS}|{_SIZES}|{_NUMBERS}|male|female|young|old|elderly|happy|sad"
-
-_VAGUE = (
-    "action|activity|aspect|attribute|background|content|context|description|detail|event|idea|"
-    "information|meaning|object|people|person|scenario|scene|setting|situation|subject|thing|"
-    "theme|topic"
-)
-_ARTICLE = r"^\W*(?:the |an? |their |its )?"
-
 
 @dataclass(frozen=True)
 class HintRule:
-    """A pattern of conditions that may break one of the six rules.
-
-    Attributes:
-        rule: Number of the rule in the guidelines, 1 to 6.
-        text: Hint for the annotator.
-        pattern: Matches a doubtful condition; letter case is ignored.
-        needed: If given, the condition is doubtful only if a sentence does not match this.
-    """
+    """A pattern of doubtful conditions; see ``pages/hints.yaml``."""
 
     rule: int
     text: str
@@ -70,47 +34,29 @@ class HintRule:
     needed: str | None = None
 
 
-def _value_rule(noun: str, attribute: str, values: str) -> HintRule:
-    return HintRule(
-        2,
-        f"Do both sentences tell the {noun}, or let a reader work it out?",
-        rf"\b(?:{attribute})\b",
-        rf"\b(?:{values})\b",
-    )
+def page(name: str) -> str:
+    """Read a page of this package."""
+    return (_FOLDER / "pages" / name).read_text(encoding="utf-8").strip()
 
 
-HINT_RULES = (
-    HintRule(1, "Write a phrase or a sentence of words.", r"^[^a-z]*$|^\W*\w{1,2}\W*$"),
-    HintRule(1, "A word stands twice in a row.", r"\b(\w+) \1\b"),
-    HintRule(1, "The end seems to be missing.", r"\b(?:an?|and|or|the)\W*$"),
-    _value_rule("color", "colou?rs?", _COLORED),
-    _value_rule("gender", "genders?|sex", _GENDERS),
-    _value_rule("age", "ages?", _AGES),
-    _value_rule("size", "sizes?", _SIZES),
-    HintRule(
-        3,
-        "Name the aspect and not its value: 'the color', not 'the color is red'.",
-        rf"^(?!\W*(?:what|how|who|whose|where|when|which|whether|why|if)\b).*"
-        rf"\b(?:is|are|was|were) (?:not |both |all )?(?!\w+ing\b|(?:at|in|of|on|to|with)\b)\w+\W*$"
-        rf"|{_ARTICLE}(?:{_VALUES})(?: \w+)?\W*$"
-        rf"|\b(?:colou?r|size|number|age|gender)(?: being| of)? (?:{_VALUES})\W*$",
-    ),
-    HintRule(
-        4,
-        "Leave out 'the sentence' and the like: name the aspect alone.",
-        r"\b(?:sentences?|captions?|texts?|statements?|phrases?|s1|s2)\b",
-    ),
-    HintRule(
-        5,
-        "Say which aspect: this one could be anything.",
-        rf"{_ARTICLE}(?:main )?(?:{_VAGUE})s?(?: (?:in question|involved|described|shown))?\W*$",
-    ),
-    HintRule(
-        6,
-        "Is there a more abstract aspect: a feeling, a purpose, an occupation?",
-        rf"{_ARTICLE}(?:number|amount|count|quantity|colou?rs?)\b|^\W*how (?:many|much)\b",
-    ),
-)
+def _read_hint_rules() -> tuple[HintRule, ...]:
+    content = yaml.safe_load(page("hints.yaml"))
+    # Lists of words are folded over lines, which YAML joins by spaces.
+    words = {name: text.replace("| ", "|") for name, text in content["words"].items()}
+
+    def expand(pattern: str) -> str:
+        while match := re.search(r"<(\w+)>", pattern):
+            pattern = pattern.replace(match[0], words[match[1]])
+        return pattern
+
+    rules = []
+    for entry in content["rules"]:
+        patterns = {key: expand(entry[key]) for key in ("pattern", "needed") if key in entry}
+        rules.append(HintRule(entry["rule"], entry["text"], **patterns))
+    return tuple(rules)
+
+
+HINT_RULES = _read_hint_rules()
 """The rules in the order in which hints are given."""
 
 
@@ -180,13 +126,9 @@ _VERDICT_LABELS = frozenset(verdict.label for verdict in VERDICTS)
 
 @dataclass(frozen=True)
 class Item:
-    """One task for annotators.
+    """One task for annotators: texts that they see, by variable of the page, and hidden facts.
 
-    Attributes:
-        item_id: Id of the pair (conditions), the row (verification) or the test item.
-        shown: Texts that annotators see, by the name of the variable on the page.
-        facts: Facts that they must not see.
-        task: Number on the server; None if it is not known to be there.
+    ``task`` is its number on the server; None if it is not known to be there.
     """
 
     item_id: str
@@ -196,13 +138,7 @@ class Item:
 
 
 class TaskAnswer(NamedTuple):
-    """Answer to a task; None for fields that are empty or not part of the stage.
-
-    Attributes:
-        high: Condition under which the pair is alike.
-        low: Condition under which it differs.
-        rating: 1 to 5, or `DOES_NOT_APPLY`.
-    """
+    """Conditions or rating of an annotator; None for fields that are empty or not of the stage."""
 
     high: str | None = None
     low: str | None = None
@@ -260,11 +196,6 @@ def fields_of(stage: Stage, markup: Literal["xml", "html"], choices: str) -> str
     return test.replace("{write}", write).replace("{rate}", rate.replace("{test}", "test_"))
 
 
-def page(name: str) -> str:
-    """Read a page of this package."""
-    return (_FOLDER / "pages" / name).read_text(encoding="utf-8").strip()
-
-
 def guidelines(stage: Stage) -> str:
     """Return the guidelines of a stage."""
     text = page(f"guidelines-{stage}.html")
@@ -306,14 +237,10 @@ def items_to_annotate(
     """Read the items of a stage, lazily.
 
     Args:
-        data: qualification: triplets with the columns ``sentence1, sentence2, condition, label``
-            (1 to 5, or -1 if the condition does not apply); condsim's short test if None.
-            conditions: pairs with the columns ``sentence1, sentence2`` and perhaps ``pair_id``,
-            such as the candidates. verification: conditions, as `write_stage` writes them.
-        pairs: qualification: pairs to write conditions for, taken in turn; condsim's if None.
-
-    Raises:
-        InputError: If a file breaks a rule or is empty.
+        data: qualification: triplets with known labels. conditions: sentence pairs, such as the
+            candidates. verification: conditions, as `write_stage` writes them.
+        pairs: qualification: pairs to write conditions for, taken in turn. A short test of condsim
+            stands in for both files of a qualification.
     """
     if stage == "qualification":
         return qualification_items(data, pairs)
@@ -329,15 +256,15 @@ def qualification_items(known: Path | None = None, pairs: Path | None = None) ->
     triplets = list(read_rows(known or _FOLDER / "own_test" / "known.csv", KnownTriplet))
     writing = list(read_rows(pairs or _FOLDER / "own_test" / "pairs.csv", SentencePair))
     for pair, triplet in zip(cycle(writing), triplets, strict=False):
-        shown_texts = {
+        texts = {
             "sentence1": pair.sentence1,
             "sentence2": pair.sentence2,
             "test_sentence1": triplet.sentence1,
             "test_sentence2": triplet.sentence2,
             "test_condition": triplet.condition,
         }
-        key = hashlib.sha256("\0".join(shown_texts.values()).encode()).hexdigest()[:16]
-        yield Item(f"test-{key}", shown_texts, {"label": triplet.label})
+        key = hashlib.sha256("\0".join(texts.values()).encode()).hexdigest()[:16]
+        yield Item(f"test-{key}", texts, {"label": triplet.label})
 
 
 def condition_items(path: Path) -> Iterator[Item]:

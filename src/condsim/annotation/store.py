@@ -45,14 +45,10 @@ create table if not exists pool (
 
 
 class Project(NamedTuple):
-    """The project of a stage.
+    """The project of a stage: base URL or "mturk", and number on the server.
 
-    Attributes:
-        server: Base URL, or "mturk".
-        project: Number on the server.
-        source: Key of its annotations; two projects never have the same.
-        annotators: Answers for each item.
-        anyone: Whether answers of people outside the pool count.
+    Two projects never have the same source. ``annotators`` are the answers for each item, and
+    ``anyone`` tells whether answers of people outside the pool count.
     """
 
     server: str
@@ -63,15 +59,10 @@ class Project(NamedTuple):
 
 
 class Annotation(NamedTuple):
-    """One answer of one annotator to one item.
+    """One answer of one annotator to one item; times are ISO 8601.
 
-    Attributes:
-        source: Key of the project.
-        annotation: Id on the server.
-        seconds: Time it took; None if unknown.
-        created: ISO 8601, as is ``updated``.
-        prefilled_by: The model whose answer was on the page, changed or not; empty for none.
-        cancelled: Whether the annotator skipped the item.
+    ``prefilled_by`` is the model whose answer was on the page, changed or not; a cancelled item was
+    skipped by the annotator.
     """
 
     source: str
@@ -106,15 +97,7 @@ class PoolMember(NamedTuple):
 
 
 class AnnotationStore(Closing):
-    """The annotation of one data set; use it as a context manager.
-
-    Args:
-        folder: The folder of the data set.
-        make: Whether to make folder and store if they are missing.
-
-    Raises:
-        InputError: If there is no store, or the file is not a store of this version.
-    """
+    """The annotation of one data set in its folder; use it as a context manager."""
 
     def __init__(self, folder: Path, *, make: bool = False) -> None:
         self.path = folder / _FILE_NAME

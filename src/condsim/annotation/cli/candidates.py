@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from condsim.rows.pairs import FilterCounts, FilterSettings
 
 Preset = Annotated[str | None, typer.Option(help="Filters of the paper: coco or flickr30k.")]
-MaxIou = Annotated[
-    float | None, typer.Option(help="Maximum overlap of the bags of words, 0 to 1.")
-]
+MaxIou = Annotated[float | None, typer.Option(help="Maximum overlap of the bags of words, 0 to 1.")]
 MinCosine = Annotated[float | None, typer.Option(help="Minimum cosine of the text encoder.")]
 MinRatio = Annotated[float | None, typer.Option(help="Minimum ratio of the word counts, 0 to 1.")]
 MinLength = Annotated[int | None, typer.Option(help="Minimum characters of the shorter sentence.")]
