@@ -65,7 +65,7 @@ def test_build_prefill_default_model_rates_what_was_handed_out(build, tmp_path):
     [
         (("push", "qualification"), "No token for http://localhost:8080"),
         (("pull", "conditions", "--server", "x"), "must be an http:// or https:// URL"),
-        (("prefill", "qualification"), "A test is not helped with"),
+        (("prefill", "qualification"), "A test cannot be prefilled"),
         (("status", "--offline"), "There is no annotation/annotation.sqlite"),
         (("mturk", "form", "qualification", "--output", "missing"), "missing does not exist"),
     ],

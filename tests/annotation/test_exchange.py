@@ -88,9 +88,7 @@ def test_push_again_makes_a_project_of_unfinished_items(store, server, verificat
     assert pull_annotations(store, server, STAGE).removed == 0
 
 
-def test_push_proposals_are_sent_once_even_if_interrupted(
-    store, server, verification, monkeypatch
-):
+def test_push_proposals_are_sent_once_even_if_interrupted(store, server, verification, monkeypatch):
     items = list(store.items(STAGE))
     with store.changes():
         store.put_proposals(STAGE, [Proposal(item, "m", TaskAnswer(rating=2)) for item in items])

@@ -17,9 +17,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from condsim.annotation.label_studio import TOKEN, LabelStudioServer, result_of
+from condsim.annotation.records import Condition, Rating
 from condsim.annotation.stages import TaskAnswer
 from condsim.annotation.store import AnnotationStore
-from condsim.annotation.records import Condition, Rating
 from condsim.rows.records import read_rows
 
 PROGRAM = os.environ.get("CONDSIM_LABEL_STUDIO", "")
@@ -145,13 +145,17 @@ def _write_conditions(url, token, people, condsim, folder, tmp_path):
     condsim("push", "conditions", "--folder", folder, "--data", pairs)
     first = None
     for number, (task, _) in enumerate(tasks_of(url, token, folder, "conditions")):
-        answer = TaskAnswer(f"The material of thing {number}", f"The purpose of the action {number}")
+        answer = TaskAnswer(
+            f"The material of thing {number}", f"The purpose of the action {number}"
+        )
         annotation = people["ann"].submit(task.task, result_of("conditions", answer))
         first = first or (task.task, annotation)
         if number == 1:  # not in the pool
             people["dan"].submit(task.task, result_of("conditions", answer))
     task, annotation = first
-    people["ann"].edit(annotation, result_of("conditions", TaskAnswer("The activity", "The gender")))
+    people["ann"].edit(
+        annotation, result_of("conditions", TaskAnswer("The activity", "The gender"))
+    )
     shown = condsim("pull", "conditions", "--folder", folder, "--hints")
     assert f"{len(PAIRS) * 2} rows" in shown
     assert "1 do not count: the annotator was rejected" in shown
@@ -234,7 +238,9 @@ def test_pull_project_deleted_between_is_one_line_and_keeps_what_was_pulled(
     folder = tmp_path / "annotation"
     condsim("push", "qualification", "--folder", folder, "--title", "to be deleted")
     (task, _), *_ = tasks_of(url, token, folder, "qualification")
-    people["ann"].submit(task.task, result_of("qualification", TaskAnswer("The toy", "The sport", 5)))
+    people["ann"].submit(
+        task.task, result_of("qualification", TaskAnswer("The toy", "The sport", 5))
+    )
     condsim("pull", "qualification", "--folder", folder)
     with AnnotationStore(folder) as store:
         project = store.project("qualification").project
