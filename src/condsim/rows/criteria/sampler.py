@@ -277,7 +277,8 @@ def crossing_pairs(groups: Iterable[TextGroup], steps: Sequence[int]) -> Iterato
     surplus = [0] * len(steps)
     for group in groups:
         for texts, judged in groupby(group.judged, key=lambda pair: pair[:2]):
-            alike, different = [], []
+            alike: list[JudgedPair] = []
+            different: list[JudgedPair] = []
             for row in judged:
                 if row.distance in (0, steps[row.criterion]):
                     (different if row.distance else alike).append(row)
