@@ -177,10 +177,10 @@ def _check(path: Path, json: Path | None) -> None:
     """Print the agreement of the functions with the labels of a file."""
     from condsim.data.csts import load_csts
     from condsim.rows.records import plain_values
-    from condsim.rows.weak.agreement import agreement
+    from condsim.rows.weak.agreement import function_agreement
     from condsim.rows.weak.registry import REGISTRY
 
-    report = agreement(load_csts(path, require_labels=True), REGISTRY)
+    report = function_agreement(load_csts(path, require_labels=True), REGISTRY)
     write_report(json, plain_values(report))
     rows = []
     for group in (report.all, *report.families):

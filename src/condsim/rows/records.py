@@ -96,16 +96,16 @@ def counted(rows: Iterable[T], total: int, progress: Progress) -> Iterator[T]:
 
 def plain_values(result: DataclassInstance) -> dict[str, object]:
     """Return the fields of a result as values that JSON has; NaN is None."""
-    return {name: _plain(value) for name, value in asdict(result).items()}
+    return {name: _json_value(value) for name, value in asdict(result).items()}
 
 
-def _plain(value: object) -> object:
+def _json_value(value: object) -> object:
     if isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items()}
+        return {str(key): _json_value(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+        return [_json_value(inner) for inner in value]
     return value
 
 
@@ -177,7 +177,7 @@ def write_rows(rows: Iterable[RowT], path: Path, *, kind: type[RowT]) -> int:
         InputError: If the suffix is another one or the file cannot be written.
         MissingExtraError: If the file is Parquet and pyarrow is not installed.
     """
-    writers = {".parquet": _write_parquet, ".csv": _write_csv}
+    writers = {".parquet": _write_parquet, ".csv": _write_csv_rows}
     writer = writers.get(path.suffix.lower())
     if writer is None:
         raise InputError(f"{path}: the name must end in {' or '.join(writers)}.")
@@ -206,7 +206,7 @@ def _write_parquet(rows: Iterator[TableRow], path: Path, kind: type[TableRow]) -
     return written
 
 
-def _write_csv(rows: Iterator[TableRow], path: Path, kind: type[TableRow]) -> int:
+def _write_csv_rows(rows: Iterator[TableRow], path: Path, kind: type[TableRow]) -> int:
     written, cells = 0, attrgetter(*columns_of(kind))
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")

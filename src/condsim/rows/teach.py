@@ -73,7 +73,7 @@ def teach(
     """Label rows by the mean score of teachers, in bounded memory; see `teach_file`."""
     if not 0 <= given < 1:
         raise InputError(f"The share of given labels must be from 0 to below 1, got {given:g}.")
-    origin = _origin(teachers)
+    origin = _origin_of_models(teachers)
     for block in in_blocks(rows):
         sentences1, sentences2, conditions, labels = map(list, zip(*block, strict=True))
         scores = [t.score(sentences1, sentences2, conditions, scale="likert") for t in teachers]
@@ -88,7 +88,7 @@ def teach_pairs(
     pairs: Iterable[tuple[str, str]], teachers: Sequence[PairScorer]
 ) -> Iterator[TaughtPair]:
     """Score pairs without a condition by the mean of teachers, in bounded memory."""
-    origin = _origin(teachers)
+    origin = _origin_of_models(teachers)
     for block in in_blocks(pairs):
         sentences1, sentences2 = (list(column) for column in zip(*block, strict=True))
         scores = []
@@ -104,7 +104,7 @@ def teach_pairs(
             yield TaughtPair(sentence1, sentence2, score, origin)
 
 
-def _origin(teachers: Sequence[PairScorer]) -> str:
+def _origin_of_models(teachers: Sequence[PairScorer]) -> str:
     if not teachers:
         raise InputError("Labels come from models: name at least one teacher.")
     return f"model:{'+'.join(teacher.name for teacher in teachers)}"

@@ -20,7 +20,7 @@ from condsim.data.held_out import text_digest
 from condsim.errors import InputError
 from condsim.io import sha256_of
 from condsim.rows.pairs import Candidate
-from condsim.rows.weak.agreement import agreement, coverage
+from condsim.rows.weak.agreement import coverage, function_agreement
 from condsim.rows.weak.build import RowSampler, WeakSettings, build_weak
 from condsim.rows.weak.pool import read_pool
 from condsim.rows.weak.registry import REGISTRY
@@ -248,7 +248,7 @@ def test_agreement_worked_by_hand() -> None:
         labels=np.array([5, 4, 1, np.nan], np.float32),
         label_range=(1.0, 5.0),
     )
-    report = agreement(task, REGISTRY)  # scores 5, 2, 1
+    report = function_agreement(task, REGISTRY)  # scores 5, 2, 1
     assert report.rows == 3
     assert report.all.spearman == pytest.approx(100)
     assert report.all.mean_absolute_error == pytest.approx(2 / 3)

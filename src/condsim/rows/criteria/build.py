@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import chain
 from pathlib import Path
 
@@ -100,13 +100,13 @@ def build_criteria(
     def rows() -> Iterator[CriteriaRow]:
         for path, name in zip(paths, _set_names(paths), strict=True):
             items = iter_criteria(path, text=text, criteria=criteria, separator=separator)
-            if criteria is None and settings.bins is None and _is_table(path):
+            if criteria is None and settings.bins is None and _has_criterion_columns(path):
                 items = _refuse_numbers(items, path, settings)
             source, groups = _open_source(
                 _report_progress(items, progress), settings, name=name, held_out=held_out
             )
             names.update(source.steps, source.unused)
-            yield from _draw(source, groups, settings, reports, progress)
+            yield from _draw_set(source, groups, settings, reports, progress)
         for name in settings.criteria:
             if name not in names:
                 raise unknown_name("criterion in the settings:", name, names)
@@ -154,7 +154,7 @@ def criteria_rows(
         [('the action', 1.0), ('the action', 5.0), ('the vehicle', 1.0), ('the vehicle', 5.0)]
     """
     source, groups = _open_source(items, settings, name=name, held_out=held_out)
-    return _draw(source, groups, settings, [], silent)
+    return _draw_set(source, groups, settings, [], silent)
 
 
 def _open_source(
@@ -177,7 +177,7 @@ def _open_source(
     return texts, GroupSampler(texts, settings)
 
 
-def _draw(
+def _draw_set(
     source: Labelled,
     groups: Iterable[TextGroup],
     settings: CriteriaSettings,
@@ -194,7 +194,7 @@ def _draw(
     for row, overlap in choose_rows(source, groups, settings, progress=progress):
         labels.append(row.label)
         overlaps.append(overlap)
-        group_names.add(row.pair_id if isinstance(row, PairRow) else row.group)
+        group_names.add(astuple(row)[-1])
         rows_of[row.criterion] += 1
         yield row
     if not labels:
@@ -233,7 +233,7 @@ def _set_names(paths: Sequence[Path]) -> list[str]:
     return names
 
 
-def _is_table(path: Path) -> bool:
+def _has_criterion_columns(path: Path) -> bool:
     """Return whether a file has a column for each criterion."""
     names = set(column_names(path))
     return not (names >= {"text", "attributes"} or names >= {"text1", "labels"})

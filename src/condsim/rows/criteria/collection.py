@@ -74,7 +74,7 @@ class LabelledTexts(Labelled):
     def by_answer(self, criterion: int) -> list[NDArray[np.int32]]:
         """Return the texts with each answer, which may be none."""
         texts = np.flatnonzero(self.answers[criterion] >= 0).astype(np.int32)
-        return _split(texts, self.answers[criterion, texts])
+        return _group_by_number(texts, self.answers[criterion, texts])
 
     def by_word(self) -> dict[str, NDArray[np.int32]]:
         """Return the texts with each word that occurs in several of them but not in many."""
@@ -84,12 +84,14 @@ class LabelledTexts(Labelled):
             text_words = sorted(word_set(text))
             words.extend(numbers.setdefault(word, len(numbers)) for word in text_words)
             texts.extend([index] * len(text_words))
-        texts_of = _split(np.frombuffer(texts, np.int32), np.frombuffer(words, np.int32))
+        texts_of = _group_by_number(np.frombuffer(texts, np.int32), np.frombuffer(words, np.int32))
         most = max(20, round(_MAX_SHARE_OF_WORD * len(self.texts)))
         return {word: texts_of[n] for word, n in numbers.items() if 1 < len(texts_of[n]) <= most}
 
 
-def _split(texts: NDArray[np.int32], numbers: NDArray[np.int32]) -> list[NDArray[np.int32]]:
+def _group_by_number(
+    texts: NDArray[np.int32], numbers: NDArray[np.int32]
+) -> list[NDArray[np.int32]]:
     """Group texts by their numbers, which start at 0."""
     ends = np.cumsum(np.bincount(numbers))
     return np.split(texts[np.argsort(numbers, kind="stable")], ends[:-1])
@@ -123,14 +125,16 @@ def collect_texts(
     answers: list[NDArray[np.int32]] = []
     for criterion in sorted(texts_of):
         if not settings.of(criterion).leave_out and len(texts_of[criterion]) > 1:
-            compared, numbers = _compare(criterion, texts_of[criterion], settings, len(texts))
+            compared, numbers = _number_answers(
+                criterion, texts_of[criterion], settings, len(texts)
+            )
             if (np.bincount(numbers[numbers >= 0]) > 1).sum() > 1:
                 criteria.append(compared)
                 answers.append(numbers)
     if not criteria:
         raise InputError(
             f"{name}: rows need a criterion with two values that two texts each have; "
-            f"{_counted(len(texts), 'texts', left_out, texts_of)}."
+            f"{_describe_items(len(texts), 'texts', left_out, texts_of)}."
         )
     steps = {criterion.name: criterion.steps for criterion in criteria}
     return LabelledTexts(
@@ -166,7 +170,9 @@ def _fresh(
             yield item
 
 
-def _counted(number: int, items: str, left_out: Counter[str], criteria: Iterable[str]) -> str:
+def _describe_items(
+    number: int, items: str, left_out: Counter[str], criteria: Iterable[str]
+) -> str:
     return (
         f"the {number:,} {items} ({left_out['excluded']:,} left out, "
         f"{left_out['repeated']:,} repeated) have none among the criteria "
@@ -174,7 +180,7 @@ def _counted(number: int, items: str, left_out: Counter[str], criteria: Iterable
     )
 
 
-def _compare(
+def _number_answers(
     name: str,
     texts_of: Mapping[tuple[str, ...], array[int]],
     settings: CriteriaSettings,
@@ -212,7 +218,7 @@ def collect_pairs(
     if not steps:
         raise InputError(
             f"{name}: rows need a criterion with a pair that is alike and one that is not; "
-            f"{_counted(len(labels), 'pairs', left_out, values)}."
+            f"{_describe_items(len(labels), 'pairs', left_out, values)}."
         )
     return LabelledPairs(
         name=name,

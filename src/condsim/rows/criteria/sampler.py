@@ -68,7 +68,7 @@ class GroupSampler:
         self._size = min(settings.group_size, max(3, math.isqrt(2 * settings.rows)))
         self._hard = settings.hard
         self._by_answer = [texts.by_answer(criterion) for criterion in criteria]
-        self._shared_answers = [_weighted(groups) for groups in self._by_answer]
+        self._shared_answers = [_shared_with_weights(groups) for groups in self._by_answer]
         self._answered = [np.flatnonzero(answers >= 0) for answers in texts.answers]
         self._by_word = texts.by_word() if settings.hard else {}
         self._names = [word_set(criterion.name) for criterion in texts.criteria]
@@ -111,7 +111,7 @@ class GroupSampler:
     def _count(self, judged: Sequence[JudgedPair]) -> None:
         for pair in judged:
             alike = 1 - 2 * pair.distance / self._criteria[pair.criterion].steps
-            self._seen.add(_key(*pair[:3]))
+            self._seen.add(_pair_key(*pair[:3]))
             self._rows[pair.criterion] += 1
             self._surplus[pair.criterion] += alike
             self._mean_overlap += (pair.overlap - self._mean_overlap) / sum(self._rows)
@@ -139,10 +139,11 @@ class GroupSampler:
         return self._judge(members, criteria)
 
     def _anchor(self, criterion: int) -> int:
-        """Draw a text with an answer that another text has, too."""
+        """Draw one of the least used texts with an answer that another text has, too."""
         texts, weights = self._shared_answers[criterion]
         (group,) = self._random.choices(texts, cum_weights=weights)
-        return int(self._random.choice(group))
+        uses = self._uses[group]
+        return int(self._random.choice(group[uses == uses.min()]))
 
     def _further_criteria(self, first: int, anchor: int) -> list[int]:
         """Return one or two more criteria of a text, those with the fewest rows first."""
@@ -232,12 +233,12 @@ class GroupSampler:
             for criterion in criteria:
                 answers = self._answers[criterion]
                 distance = self._criteria[criterion].distance(answers[text1], answers[text2])
-                if distance is not None and _key(text1, text2, criterion) not in self._seen:
+                if distance is not None and _pair_key(text1, text2, criterion) not in self._seen:
                     judged.append(JudgedPair(text1, text2, criterion, distance, overlap))
         return judged
 
 
-def _weighted(
+def _shared_with_weights(
     groups: Sequence[NDArray[np.int32]],
 ) -> tuple[list[NDArray[np.int32]], list[float]]:
     """Return the groups of two texts or more, and the cumulative square roots of their sizes."""
@@ -245,7 +246,7 @@ def _weighted(
     return shared, np.cumsum([math.sqrt(len(texts)) for texts in shared]).tolist()
 
 
-def _key(text1: int, text2: int, criterion: int) -> tuple[int, int, int]:
+def _pair_key(text1: int, text2: int, criterion: int) -> tuple[int, int, int]:
     return min(text1, text2), max(text1, text2), criterion
 
 
@@ -266,31 +267,41 @@ def groups_of_pairs(pairs: LabelledPairs, settings: CriteriaSettings) -> Iterato
 def crossing_pairs(groups: Iterable[TextGroup], steps: Sequence[int]) -> Iterator[TextGroup]:
     """Return the pairs that are alike in one criterion and different in another, as two rows each.
 
-    All other judged pairs are fillers, one row each.
+    Pairs that would unbalance their criteria come when many others were no better, or at the end.
+    Rows of other pairs that are alike or entirely different are fillers.
     """
+    skipped: list[TextGroup] = []
+    since_chosen = 0
     uses: Counter[int] = Counter()
     # Rows that are alike less those that are different, by criterion.
     surplus = [0] * len(steps)
-    skipped = 0
     for group in groups:
         for texts, judged in groupby(group.judged, key=lambda pair: pair[:2]):
-            rows = list(judged)
-            alike = [row for row in rows if row.distance == 0]
-            different = [row for row in rows if row.distance == steps[row.criterion]]
+            alike: list[JudgedPair] = []
+            different: list[JudgedPair] = []
+            for row in judged:
+                if row.distance in (0, steps[row.criterion]):
+                    (different if row.distance else alike).append(row)
+            fillers = alike + different
             if alike and different and max(uses[text] for text in texts) < _MAX_PAIRS_PER_TEXT:
                 high = min(alike, key=lambda row: surplus[row.criterion])
                 low = max(different, key=lambda row: surplus[row.criterion])
-                skipped += 1
-                # Pairs that unbalance their criteria are skipped while others may come.
-                if surplus[high.criterion] <= surplus[low.criterion] or skipped > _MAX_SKIPPED:
-                    skipped = 0
+                since_chosen += 1
+                if (
+                    surplus[high.criterion] > surplus[low.criterion]
+                    and since_chosen <= _MAX_SKIPPED
+                ):
+                    skipped.append(TextGroup([high, low]))
+                else:
+                    since_chosen = 0
                     uses.update(texts)
                     surplus[high.criterion] += 1
                     surplus[low.criterion] -= 1
                     yield TextGroup([high, low])
-                    rows = [row for row in rows if row not in (high, low)]
-            for row in rows:
+                fillers = [row for row in fillers if row not in (high, low)]
+            for row in fillers:
                 yield TextGroup([row], is_filler=True)
+    yield from skipped
 
 
 def _judge_pair(pairs: LabelledPairs, index: int) -> list[JudgedPair]:

@@ -24,7 +24,7 @@ ScoreRows: TypeAlias = list[tuple[float, float]]
 
 
 @dataclass(frozen=True)
-class Agreement:
+class FunctionAgreement:
     """Agreement on the rows whose conditions some functions understand.
 
     Attributes:
@@ -55,9 +55,9 @@ class AgreementReport:
 
     rows: int
     understood: float
-    all: Agreement
-    families: tuple[Agreement, ...]
-    functions: tuple[Agreement, ...]
+    all: FunctionAgreement
+    families: tuple[FunctionAgreement, ...]
+    functions: tuple[FunctionAgreement, ...]
     not_understood: tuple[tuple[str, int], ...]
 
 
@@ -71,7 +71,7 @@ class Coverage:
     absent: float
 
 
-def agreement(task: Task, registry: Registry) -> AgreementReport:
+def function_agreement(task: Task, registry: Registry) -> AgreementReport:
     """Compare the functions with the labels of a task, from 1 to 5, where there are any."""
     by_function = defaultdict[str, ScoreRows](list)
     by_family = defaultdict[str, ScoreRows](list)
@@ -93,23 +93,23 @@ def agreement(task: Task, registry: Registry) -> AgreementReport:
     return AgreementReport(
         rows=labelled,
         understood=len(understood) / max(labelled, 1),
-        all=_agreement("all", understood),
-        families=_agreements(by_family),
-        functions=_agreements(by_function),
+        all=_agreement_on("all", understood),
+        families=_agreements_by_group(by_family),
+        functions=_agreements_by_group(by_function),
         not_understood=tuple(missed.most_common(_CONDITIONS_LISTED)),
     )
 
 
-def _agreements(groups: Mapping[str, ScoreRows]) -> tuple[Agreement, ...]:
-    agreements = (_agreement(name, rows) for name, rows in groups.items())
+def _agreements_by_group(groups: Mapping[str, ScoreRows]) -> tuple[FunctionAgreement, ...]:
+    agreements = (_agreement_on(name, rows) for name, rows in groups.items())
     return tuple(sorted(agreements, key=lambda group: (-group.rows, group.name)))
 
 
-def _agreement(name: str, rows: ScoreRows) -> Agreement:
+def _agreement_on(name: str, rows: ScoreRows) -> FunctionAgreement:
     read = np.array([row for row in rows if not math.isnan(row[0])]).reshape(-1, 2)
     varies = len(read) >= _MIN_ROWS_OF_CORRELATION and bool((np.ptp(read, axis=0) > 0).all())
     error = float(np.abs(read[:, 0] - read[:, 1]).mean()) if len(read) else math.nan
-    return Agreement(
+    return FunctionAgreement(
         name=name,
         rows=len(rows),
         read=len(read),

@@ -133,7 +133,7 @@ class RowSampler:
                     self._drawn[function.name, label] += 1
                     self._labels[label] += 1
                     values = self._read(pair.sentence1)[index], self._read(pair.sentence2)[index]
-                    yield _row(pair, function, values, label, self._random)
+                    yield _weak_row(pair, function, values, label, self._random)
             remaining = unused
 
     def _choose(self, pair: Candidate, factor: float) -> list[tuple[int, int]]:
@@ -204,10 +204,10 @@ def _absent_rows(
         if inapplicable:
             function, values = inapplicable[min(inapplicable)]
             drawn[function.name] += 1
-            yield _row(pair, function, values, DOES_NOT_APPLY, random)
+            yield _weak_row(pair, function, values, DOES_NOT_APPLY, random)
 
 
-def _row(
+def _weak_row(
     pair: Candidate,
     function: LabellingFunction,
     values: tuple[object, object],
@@ -269,7 +269,7 @@ def build_weak(
         for path in filter(None, (*paths, *exclude, like)):
             check_not_input(written_path, path)
     cache.mkdir(parents=True, exist_ok=True)
-    weighted = _weighted(registry, like)
+    weighted = _weighted_functions(registry, like)
     sampler = RowSampler(weighted, rows=settings.rows, seed=settings.seed)
     pool = read_pool(
         paths,
@@ -279,7 +279,7 @@ def build_weak(
         sample=settings.sample,
         seed=settings.seed,
     )
-    vectors, revision = _vectors(pool, settings, cache=cache, progress=progress, device=device)
+    vectors, revision = _embed_pool(pool, settings, cache=cache, progress=progress, device=device)
     near = near_pairs(
         pool, vectors, k=settings.k, seed=settings.seed, cache=cache, progress=progress
     )
@@ -315,7 +315,7 @@ def build_weak(
     return report
 
 
-def _vectors(
+def _embed_pool(
     pool: Pool, settings: WeakSettings, *, cache: Path, progress: Progress, device: str | None
 ) -> tuple[FloatArray, str | None]:
     """Return vectors of the sentences, and the revision of the model."""
@@ -326,7 +326,9 @@ def _vectors(
     return vectors, encoder.revision
 
 
-def _weighted(registry: Registry, like: Path | None) -> list[tuple[LabellingFunction, float]]:
+def _weighted_functions(
+    registry: Registry, like: Path | None
+) -> list[tuple[LabellingFunction, float]]:
     """Return the functions with a weight above 0, and how often to draw them."""
     weighted = [(function, function.weight) for function in registry if function.weight > 0]
     if like is not None:

@@ -129,7 +129,7 @@ def _change_numbers(text: str, generator: random.Random) -> Iterator[CounterEdit
             continue
         counts = not quantity.kind and quantity.nouns and quantity.nouns[0].endswith("s")
         attribute = f"number of {quantity.nouns[0]}" if counts else ""
-        yield CounterEdit(_replace(text, start, stop, new), "number", attribute)
+        yield CounterEdit(_replace_word(text, start, stop, new), "number", attribute)
 
 
 def _negate(text: str) -> Iterator[CounterEdit]:
@@ -141,10 +141,10 @@ def _negate(text: str) -> Iterator[CounterEdit]:
         word = _AFFIRMATIVES[negated[0][0].lower()]
         # "Did not go" does not become "did go".
         if word not in ("do", "does", "did"):
-            yield CounterEdit(_replace(text, *negated[0].span(), word), "negation", _NEGATION)
+            yield CounterEdit(_replace_word(text, *negated[0].span(), word), "negation", _NEGATION)
     elif affirmed and not negated:
         word = _NOT.get(affirmed[0], f"{affirmed[0]} not")
-        yield CounterEdit(_replace(text, *affirmed.span(), word), "negation", _NEGATION)
+        yield CounterEdit(_replace_word(text, *affirmed.span(), word), "negation", _NEGATION)
 
 
 def _swap_opposites(text: str) -> Iterator[CounterEdit]:
@@ -155,11 +155,11 @@ def _swap_opposites(text: str) -> Iterator[CounterEdit]:
         matches = (attribute for attribute in opposites() if token.word in attribute.swaps)
         attribute = next(matches, None)
         if attribute is not None and stands_alone(words, index):
-            copy = _replace(text, token.start, token.stop, attribute.swaps[token.word])
+            copy = _replace_word(text, token.start, token.stop, attribute.swaps[token.word])
             yield CounterEdit(_fit_article(copy, token.start), "opposite", attribute.name)
 
 
-def _replace(text: str, start: int, stop: int, word: str) -> str:
+def _replace_word(text: str, start: int, stop: int, word: str) -> str:
     """Replace a word by another, with a capital where it has one."""
     word = word[0].upper() + word[1:] if text[start].isupper() else word
     return text[:start] + word + text[stop:]

@@ -222,14 +222,17 @@ def node_function(
 
     def compare(nodes1: Set[Node], nodes2: Set[Node]) -> float:
         known_tree = taxonomy(tree)
-        mean = (_nearest(known_tree, nodes1, nodes2) + _nearest(known_tree, nodes2, nodes1)) / 2
+        mean = (
+            _mean_best_similarity(known_tree, nodes1, nodes2)
+            + _mean_best_similarity(known_tree, nodes2, nodes1)
+        ) / 2
         return floor + (mean - LOWEST) * (HIGHEST - floor) / (HIGHEST - LOWEST)
 
     read = read or partial(read_nodes, tree=tree)
     return built_in(name, read, compare, _say_nodes, family=family, aliases=aliases, weight=weight)
 
 
-def _nearest(tree: Taxonomy, nodes: Set[Node], candidates: Set[Node]) -> float:
+def _mean_best_similarity(tree: Taxonomy, nodes: Set[Node], candidates: Set[Node]) -> float:
     """Return the mean similarity of nodes to their most similar candidates."""
     return sum(max(tree.similarity(n, c) for c in candidates) for n in nodes) / len(nodes)
 

@@ -54,7 +54,7 @@ def read_entries(text: str, *, source: str) -> Iterator[Entry]:
         if not body or body.startswith("#"):
             continue
         if body.startswith("!"):
-            yield Entry(number, 0, "!", _split(body[1:]), ())
+            yield Entry(number, 0, "!", _comma_parts(body[1:]), ())
             continue
         depth, odd = divmod(len(line) - len(line.lstrip(" ")), 2)
         if odd or depth > max_depth:
@@ -64,13 +64,13 @@ def read_entries(text: str, *, source: str) -> Iterator[Entry]:
             )
         max_depth = depth + 1
         before, _, after = body.partition("|")
-        words = _split(before)
+        words = _comma_parts(before)
         name = words[0].strip("()")
         named = words if name == words[0] else words[1:]
-        yield Entry(number, depth, name, named, _split(after))
+        yield Entry(number, depth, name, named, _comma_parts(after))
 
 
-def _split(text: str) -> tuple[str, ...]:
+def _comma_parts(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 

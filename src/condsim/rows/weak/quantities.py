@@ -113,11 +113,11 @@ def tokens_of(text: str) -> list[Token]:
 def quantities(text: str) -> tuple[Quantity, ...]:
     """Read the numbers of a text, in digits and in words, with their units."""
     tokens = tokens_of(text)
-    numbers = [*_numbers(tokens), (len(tokens), 0, 0.0)]
+    numbers = [*_number_spans(tokens), (len(tokens), 0, 0.0)]
     return tuple(_measure(tokens, *number, following) for number, following in pairwise(numbers))
 
 
-def _numbers(tokens: list[Token]) -> Iterator[tuple[int, int, float]]:
+def _number_spans(tokens: list[Token]) -> Iterator[tuple[int, int, float]]:
     """Return the first token of each number, the one after its last, and its value."""
     library = require("text_to_num", extra="build")
     matches = library.find_numbers(tokens, "en", 0)

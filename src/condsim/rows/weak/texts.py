@@ -223,7 +223,7 @@ def text_functions() -> dict[str, LabellingFunction]:
     """Return the functions that have a name of their own, by name; these are drawn."""
     functions = [_opinion_function(aspect) for aspect in ("", *_ASPECTS)]
     for name, kind in _MEASURED.items():
-        read = partial(_read_kind, kind=kind)
+        read = partial(_read_measured, kind=kind)
         functions.append(_function(name, read, compare_quantities, _say_quantity))
     functions += [
         _function("number", _read_any, compare_quantities, _say_quantity),
@@ -250,7 +250,7 @@ def _opinion_function(aspect: str) -> LabellingFunction:
     return _function(name, _of_text(partial(polarity, aspect=aspect)), family="opinion")
 
 
-def _read_kind(sentence: Sentence, *, kind: str) -> Quantity | None:
+def _read_measured(sentence: Sentence, *, kind: str) -> Quantity | None:
     numbers = quantities(sentence.text)
     measured = [number for number in numbers if number.kind == kind]
     if not measured and kind == "rating" and _RATED.search(sentence.text):

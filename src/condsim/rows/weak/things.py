@@ -52,11 +52,11 @@ def read_count(sentence: Sentence, *, tree: str, of: Node) -> Count | Absent | N
     """Count the mentions of a node; absent if the sentence mentions nothing of the tree."""
     mentions = [mention for mention in sentence.mentions(tree, of=of) if not mention.hint]
     if mentions:
-        return _count(sentence, mentions)
+        return _count_mentions(sentence, mentions)
     return None if sentence.mentions(tree) else ABSENT
 
 
-def _count(sentence: Sentence, mentions: Sequence[Mention]) -> Count:
+def _count_mentions(sentence: Sentence, mentions: Sequence[Mention]) -> Count:
     total, exact = 0.0, True
     singles: set[Node] = set()
     # Whether a plural came before: "two dogs, one of them black" counts them once.
@@ -116,7 +116,7 @@ def _count_one(sentence: Sentence, mention: Mention) -> Count:
     before = sentence.before(mention)
     start = mention.start - len(before)
     noun = sentence.words[mention.stop - 1]
-    number = _number(before)
+    number = _number_before(before)
     if sentence.word(start - 1) == "of" and not _OWNERS & {*before[:1]}:
         quantity = sentence.word(start - 2)
         if quantity in _EXACT and quantity not in ("a", "an", "one"):
@@ -143,7 +143,7 @@ def _mentions_another(sentence: Sentence) -> bool:
     )
 
 
-def _number(before: Sequence[str]) -> float | None:
+def _number_before(before: Sequence[str]) -> float | None:
     """Return the number among the words before a noun."""
     scale = 1.0
     for word in reversed(before):
