@@ -247,7 +247,9 @@ class PartMaker:
                     min_length=int(measures.min_length[cell]),
                 )
 
-    def _candidate(self, number: int, sentence1: str, sentence2: str, **measures: Any) -> Candidate:
+    def _candidate(
+        self, number: int, sentence1: str, sentence2: str, **measures: float | None
+    ) -> Candidate:
         source, items = self.collection.source, self.collection.item_ids
         return Candidate(
             pair_id=pair_id_of(source, sentence1, sentence2),

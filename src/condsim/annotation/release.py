@@ -197,7 +197,7 @@ def _prepare_folder(folder: Path, *, overwrite: bool, inputs: Iterable[Path]) ->
             ) from error
         if not overwrite:
             raise InputError(
-                f"{folder} contains a data set; give another --output, or --overwrite to replace it."
+                f"{folder} contains a data set; use another --output, or --overwrite to replace it."
             )
     folder.mkdir(parents=True, exist_ok=True)
     return replaced
