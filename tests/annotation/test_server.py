@@ -56,25 +56,17 @@ def lose_connection(request):
     raise httpx.ConnectError("refused", request=request)
 
 
+def refusal(status):
+    return lambda request: httpx.Response(status, json={"detail": SECRET})
+
+
 @pytest.mark.parametrize(
     ("answer", "error", "message"),
     [
-        (
-            lambda _: httpx.Response(401, json={"detail": SECRET}),
-            InputError,
-            f"the token in {TOKEN}",
-        ),
-        (
-            lambda _: httpx.Response(403, json={"detail": SECRET}),
-            InputError,
-            f"the token in {TOKEN}",
-        ),
-        (lambda _: httpx.Response(404, json={}), InputError, r"^Project 7 is not on .*--again"),
-        (
-            lambda _: httpx.Response(400, json={"detail": f"no {SECRET}"}),
-            BackendError,
-            r"no \*\*\*",
-        ),
+        (refusal(401), InputError, f"refuses the token in {TOKEN}"),
+        (refusal(403), InputError, f"refuses the token in {TOKEN}"),
+        (refusal(404), InputError, r"^Project 7 is not on .*--again"),
+        (refusal(400), BackendError, r"\(status 400\): .*\*\*\*"),
         (lambda _: httpx.Response(200, text="<html>hello</html>"), BackendError, URL),
         (lose_connection, BackendError, f"^No Label Studio answers at {URL} .ConnectError"),
     ],

@@ -44,15 +44,10 @@ def ring(size: int) -> list[tuple[str, str]]:
 
 
 def crossing_sentences(pairs, split) -> set[str]:
-    sentences = [
-        {
-            text
-            for pair, number in zip(pairs, split, strict=True)
-            if number == index
-            for text in pair
-        }
-        for index in range(3)
-    ]
+    sentences: list[set[str]] = [set(), set(), set()]
+    for pair, number in zip(pairs, split, strict=True):
+        if number >= 0:
+            sentences[number].update(pair)
     return set().union(*(first & second for first, second in combinations(sentences, 2)))
 
 

@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.annotation.items import embed_collection, mean_vectors
-from condsim.annotation.items import read_items
+from condsim.annotation.items import embed_collection, mean_vectors, read_items
 from condsim.errors import InputError, ModelError
 from condsim.rows.near_pairs import TextEncoder, caption_vectors, load_text_encoder, unit_length
 
@@ -98,7 +97,9 @@ def test_embed_by_a_file_asks_the_text_encoder_for_cosines_only(collection, tmp_
     pytest.importorskip("filelock")
     path = tmp_path / "v.npy"
     np.save(path, np.eye(2))
-    found = embed_collection(collection, cache=tmp_path / "c", progress=silent, embeddings=path, cosine=False)
+    found = embed_collection(
+        collection, cache=tmp_path / "c", progress=silent, embeddings=path, cosine=False
+    )
     assert found.captions is None
     assert not fake.asked
     assert found.provenance["items"]["by"] == "file"

@@ -221,7 +221,8 @@ class PartMaker:
         write_manifest(path, counts.to_dict())
 
     def _passing(self, start: int, stop: int, counts: FilterCounts) -> Iterator[Candidate]:
-        starts = self.collection.starts
+        starts, source = self.collection.starts, self.collection.source
+        item_ids = self.collection.item_ids
         items = self.pairs.items1[start:stop]
         edges = [0, *(np.flatnonzero(np.diff(items)) + 1).tolist(), len(items)]
         for first, last in pairwise(edges):
@@ -234,33 +235,24 @@ class PartMaker:
             )
             item_pairs = np.repeat(numbers, starts[partners + 1] - starts[partners])
             measures = self.facts.product(rows, captions, vectors=self.vectors)
+            cosine = measures.text_cosine
             for row, column in np.argwhere(counts.keep(measures, self.filters)):
-                cell = (row, column)
-                cosine = measures.text_cosine
-                yield self._candidate(
-                    int(item_pairs[column]),
-                    self.collection.captions[rows.start + row],
-                    self.collection.captions[captions[column]],
+                number, cell = item_pairs[column], (row, column)
+                sentence1 = self.collection.captions[rows.start + row]
+                sentence2 = self.collection.captions[captions[column]]
+                yield Candidate(
+                    pair_id=pair_id_of(source, sentence1, sentence2),
+                    source=source,
+                    item1=item_ids[self.pairs.items1[number]],
+                    item2=item_ids[self.pairs.items2[number]],
+                    sentence1=sentence1,
+                    sentence2=sentence2,
+                    similarity=float(self.pairs.similarity[number]),
                     iou=float(measures.iou[cell]),
                     text_cosine=None if cosine is None else float(cosine[cell]),
                     length_ratio=float(measures.length_ratio[cell]),
                     min_length=int(measures.min_length[cell]),
                 )
-
-    def _candidate(
-        self, number: int, sentence1: str, sentence2: str, **measures: float | None
-    ) -> Candidate:
-        source, items = self.collection.source, self.collection.item_ids
-        return Candidate(
-            pair_id=pair_id_of(source, sentence1, sentence2),
-            source=source,
-            item1=items[self.pairs.items1[number]],
-            item2=items[self.pairs.items2[number]],
-            sentence1=sentence1,
-            sentence2=sentence2,
-            similarity=float(self.pairs.similarity[number]),
-            **measures,
-        )
 
 
 def _write_parts(maker: PartMaker, folder: Path, progress: Progress) -> list[Path]:
