@@ -7,7 +7,6 @@ from typer.testing import CliRunner
 
 from condsim.annotation.label_studio import TOKEN
 from condsim.cli.build import app
-from condsim.errors import CondSimError
 
 
 @pytest.fixture
@@ -58,19 +57,3 @@ def test_build_prefill_default_model_rates_what_was_handed_out(build, tmp_path):
     build(*words, "--anyone")
     assert "1 rows rated by condsim" in build("prefill", "verification")
     assert "started by condsim" in build("status", "--offline")
-
-
-@pytest.mark.parametrize(
-    ("words", "rule"),
-    [
-        (("push", "qualification"), "No token for http://localhost:8080"),
-        (("pull", "conditions", "--server", "x"), "must be an http:// or https:// URL"),
-        (("prefill", "qualification"), "A test cannot be prefilled"),
-        (("status", "--offline"), "There is no annotation/annotation.sqlite"),
-        (("mturk", "form", "qualification", "--output", "missing"), "missing does not exist"),
-    ],
-)
-def test_build_wrong_use_is_one_line(words, rule, build):
-    with pytest.raises(CondSimError, match=rule) as caught:
-        build(*words)
-    assert "\n" not in str(caught.value)

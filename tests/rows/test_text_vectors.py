@@ -107,17 +107,6 @@ def test_embed_by_a_file_asks_the_text_encoder_for_cosines_only(collection, tmp_
     assert found.captions.shape == (3, 2)
 
 
-def test_embed_by_images_and_a_file_refused(collection, tmp_path):
-    with pytest.raises(InputError, match="by images or by a file of vectors; give one"):
-        embed_collection(
-            collection,
-            cache=tmp_path,
-            progress=silent,
-            images=tmp_path,
-            embeddings=tmp_path / "v.npy",
-        )
-
-
 @pytest.mark.parametrize("bad", [0.0, np.nan, np.inf])
 def test_unit_length_of_no_direction_refused(bad):
     vectors = np.array([[3.0, 4.0], [bad, bad]], dtype=np.float32)

@@ -123,18 +123,7 @@ def make_candidates(
     """
     _check_vectors(collection, vectors, settings, caption_vectors)
     stop_words = read_stop_words() if stop_words is None else stop_words
-    manifest = {
-        "format": _MANIFEST_FORMAT,
-        "kind": "candidates",
-        "source": collection.source,
-        "source_revision": collection.revision,
-        "content": collection.fingerprint(),
-        "vectors": _digest(vectors),
-        "caption_vectors": None if caption_vectors is None else _digest(caption_vectors),
-        "stop_words": hashlib.sha256(" ".join(sorted(stop_words)).encode()).hexdigest()[:12],
-        "settings": settings.model_dump(),
-        **(provenance or {}),
-    }
+    manifest = _manifest(collection, vectors, caption_vectors, settings, stop_words, provenance)
     key = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:12]
     with sole_process(cache):
         report = _finished_report(path, key)
@@ -162,6 +151,29 @@ def make_candidates(
         for folder in cache.glob("parts-*"):
             shutil.rmtree(folder)
     return report
+
+
+def _manifest(
+    collection: Collection,
+    vectors: FloatArray,
+    caption_vectors: FloatArray | None,
+    settings: CandidateSettings,
+    stop_words: frozenset[str],
+    provenance: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """Return all inputs and settings, which identify a run."""
+    return {
+        "format": _MANIFEST_FORMAT,
+        "kind": "candidates",
+        "source": collection.source,
+        "source_revision": collection.revision,
+        "content": collection.fingerprint(),
+        "vectors": _digest(vectors),
+        "caption_vectors": None if caption_vectors is None else _digest(caption_vectors),
+        "stop_words": hashlib.sha256(" ".join(sorted(stop_words)).encode()).hexdigest()[:12],
+        "settings": settings.model_dump(),
+        **(provenance or {}),
+    }
 
 
 def check_candidates_file(path: Path) -> None:

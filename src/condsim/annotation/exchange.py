@@ -53,21 +53,11 @@ def push_items(
     items = list(items)
     with sole_process(store.path.parent / "push"):
         check_push(store, stage, items, annotators=annotators, anyone=anyone, again=again)
-        project = store.project(stage)
-        is_new = project is None or again
-        if project is None or again:
-            answers = annotators or (project.annotators if project else DEFAULT_ANNOTATORS[stage])
-            title = (title or f"{store.path.resolve().parent.name}: {stage}")[:50]
-            number = server.create_project(stage, title=title, annotators=answers)
-            source = f"{server.url}#{number}"
-            # A server that was reinstalled gives the same number again.
-            while source in store.sources():
-                source += "'"
-            everyone = anyone or stage == "qualification"
-            project = Project(server.url, number, source, answers, everyone)
-            with store.changes():
-                store.set_project(stage, project)
-                store.set_tasks(stage, [(item, None) for item in store.items(stage)])
+        earlier = store.project(stage)
+        is_new = earlier is None or again
+        if is_new:
+            answers = annotators or (earlier.annotators if earlier else DEFAULT_ANNOTATORS[stage])
+            project = _create_project(store, server, stage, title, answers, anyone=anyone)
         else:
             project = project_on(store, server, stage)
         with store.changes():
@@ -82,6 +72,29 @@ def push_items(
         repeated=len(items) - fresh,
         predictions=predictions,
     )
+
+
+def _create_project(
+    store: AnnotationStore,
+    server: LabelStudioServer,
+    stage: Stage,
+    title: str | None,
+    annotators: int,
+    *,
+    anyone: bool,
+) -> Project:
+    title = (title or f"{store.path.resolve().parent.name}: {stage}")[:50]
+    number = server.create_project(stage, title=title, annotators=annotators)
+    source = f"{server.url}#{number}"
+    # A server that was reinstalled gives the same number again.
+    while source in store.sources():
+        source += "'"
+    everyone = anyone or stage == "qualification"
+    project = Project(server.url, number, source, annotators, everyone)
+    with store.changes():
+        store.set_project(stage, project)
+        store.set_tasks(stage, [(item, None) for item in store.items(stage)])
+    return project
 
 
 def check_push(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,31 +41,23 @@ NoTextCosine = Annotated[
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
 
+_BOUNDS = ("max_iou", "min_text_cosine", "min_length_ratio", "min_length")
+
+
 def _filter_settings(
-    preset_name: str | None,
-    *,
-    max_iou: float | None,
-    min_cosine: float | None,
-    min_ratio: float | None,
-    min_length: int | None,
-    no_text_cosine: bool,
+    name: str | None, bounds: Sequence[float | None], *, no_text_cosine: bool
 ) -> FilterSettings:
-    """Combine a preset, None for no bounds, with single bounds, None for the preset's."""
+    """Combine a preset, None for no bounds, with the bounds of options, None for the preset's."""
     from condsim.annotation.candidates import preset
     from condsim.rows.pairs import FilterSettings
 
-    if no_text_cosine and min_cosine is not None:
-        raise InputError("--no-text-cosine and --min-cosine contradict each other; give one.")
-    settings = FilterSettings() if preset_name is None else preset(preset_name)[1]
-    bounds = {
-        "max_iou": max_iou,
-        "min_text_cosine": min_cosine,
-        "min_length_ratio": min_ratio,
-        "min_length": min_length,
-    }
-    changes = {name: bound for name, bound in bounds.items() if bound is not None}
+    settings = FilterSettings() if name is None else preset(name)[1]
+    options = zip(_BOUNDS, bounds, strict=True)
+    changes = {option: bound for option, bound in options if bound is not None}
     if no_text_cosine:
-        return settings.replaced(**changes | {"min_text_cosine": None})
+        if "min_text_cosine" in changes:
+            raise InputError("--no-text-cosine and --min-cosine contradict each other; give one.")
+        return settings.replaced(**changes, min_text_cosine=None)
     return settings.replaced(**changes)
 
 
@@ -167,16 +160,10 @@ def candidates(
         raise InputError("--texts has no items with images; omit --images.")
     if image_encoder is not None and images is None:
         raise InputError("--image-encoder is for --images; give the folder of images as well.")
+    bounds = (max_iou, min_cosine, min_ratio, min_length)
     settings = CandidateSettings(
         k=k or (64 if preset is None else preset_of(preset)[0]),
-        filters=_filter_settings(
-            preset,
-            max_iou=max_iou,
-            min_cosine=min_cosine,
-            min_ratio=min_ratio,
-            min_length=min_length,
-            no_text_cosine=no_text_cosine,
-        ),
+        filters=_filter_settings(preset, bounds, no_text_cosine=no_text_cosine),
         exact_up_to=exact_up_to,
         sample=sample,
         seed=seed,
@@ -258,14 +245,8 @@ def filter_pairs(
     from condsim.rows.pairs import PairFilter, read_stop_words
 
     check_outputs(output=output)
-    settings = _filter_settings(
-        preset,
-        max_iou=max_iou,
-        min_cosine=min_cosine,
-        min_ratio=min_ratio,
-        min_length=min_length,
-        no_text_cosine=no_text_cosine,
-    )
+    bounds = (max_iou, min_cosine, min_ratio, min_length)
+    settings = _filter_settings(preset, bounds, no_text_cosine=no_text_cosine)
     words = read_stop_words(stop_words)
     encoder = None
     needs_cosine = settings.min_text_cosine is not None or text_encoder is not None
