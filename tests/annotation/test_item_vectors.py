@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from condsim.annotation.items import find_images, image_vectors, read_items, read_vectors
+from condsim.annotation.items import find_images, image_vectors, read_item_vectors, read_items
 from condsim.errors import InputError, ModelError
 
 PIL = pytest.importorskip("PIL.Image")
@@ -119,7 +119,7 @@ def test_vectors_of_a_file_are_scaled(collection, tmp_path):
     path = tmp_path / "v.npy"
     np.save(path, np.array([[3, 4], [0, 2], [1, 0]]))
     np.testing.assert_allclose(
-        read_vectors(path, collection), [[0.6, 0.8], [0, 1], [1, 0]], rtol=1e-6
+        read_item_vectors(path, collection), [[0.6, 0.8], [0, 1], [1, 0]], rtol=1e-6
     )
 
 
@@ -136,11 +136,11 @@ def test_vectors_of_a_file_that_does_not_fit_refused(collection, tmp_path, array
     path = tmp_path / "v.npy"
     np.save(path, array)
     with pytest.raises(InputError, match=message):
-        read_vectors(path, collection)
+        read_item_vectors(path, collection)
 
 
 def test_vectors_of_no_npy_file_refused(collection, tmp_path):
     path = tmp_path / "v.npy"
     path.write_text("1,2,3")
     with pytest.raises(InputError, match=r"v\.npy: cannot be read as \.npy"):
-        read_vectors(path, collection)
+        read_item_vectors(path, collection)

@@ -123,7 +123,7 @@ def make_candidates(
     """
     _check_vectors(collection, vectors, settings, caption_vectors)
     stop_words = read_stop_words() if stop_words is None else stop_words
-    manifest = _manifest(collection, vectors, caption_vectors, settings, stop_words, provenance)
+    manifest = _run_manifest(collection, vectors, caption_vectors, settings, stop_words, provenance)
     key = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:12]
     with sole_process(cache):
         report = _finished_report(path, key)
@@ -153,7 +153,7 @@ def make_candidates(
     return report
 
 
-def _manifest(
+def _run_manifest(
     collection: Collection,
     vectors: FloatArray,
     caption_vectors: FloatArray | None,

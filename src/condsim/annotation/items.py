@@ -189,7 +189,7 @@ def _open_image(pillow: Any, path: Path, stack: ExitStack) -> Any:  # noqa: ANN4
         raise InputError(f"{path}: cannot be read as an image ({error}).") from None
 
 
-def read_vectors(path: Path, collection: Collection) -> FloatArray:
+def read_item_vectors(path: Path, collection: Collection) -> FloatArray:
     """Read the embeddings of the items, ``(n, width)``, from a ``.npy`` file."""
     try:
         vectors = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -257,7 +257,7 @@ def embed_collection(
             items = image_vectors(paths, name, cache=cache, progress=progress, device=device)
             provenance["items"] = {"by": "images", "model": name, "revision": revision_of(name)}
         elif embeddings is not None:
-            items = read_vectors(embeddings, collection)
+            items = read_item_vectors(embeddings, collection)
             provenance["items"] = {"by": "file", "sha256": sha256_of(embeddings)[:12]}
         if items is None or cosine:
             encoder = load_text_encoder(text_encoder, device=device)

@@ -169,7 +169,7 @@ def labelling_config(stage: Stage) -> str:
     """Return the labeling page of a stage in Label Studio."""
     choices = "\n".join(
         f'  <Choice alias="{verdict.label}" hotkey="{max(verdict.label, 0)}" value='
-        + quoteattr(f"{_number(verdict, '  ')}{verdict.name}. {verdict.meaning}")
+        + quoteattr(f"{_number_prefix(verdict, '  ')}{verdict.name}. {verdict.meaning}")
         + "/>"
         for verdict in VERDICTS
     )
@@ -179,7 +179,7 @@ def labelling_config(stage: Stage) -> str:
     return page("label-studio.xml").replace("{fields}", fields)
 
 
-def _number(verdict: Verdict, separator: str) -> str:
+def _number_prefix(verdict: Verdict, separator: str) -> str:
     return f"{verdict.label}{separator}" if verdict.label > 0 else ""
 
 

@@ -193,8 +193,8 @@ def _split_rules(ratios: str, seed: int, group: GroupName, oversize: OversizeNam
     return SplitRules(ratios=(train, validation, test), seed=seed, group=group, oversize=oversize)
 
 
-@app.command()
-def agreement(
+@app.command("agreement")
+def report_agreement(
     ratings: Annotated[Path, typer.Argument(help="Ratings: Parquet, CSV, TSV or JSONL.")],
     json: JsonFile = None,
 ) -> None:
