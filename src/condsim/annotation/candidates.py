@@ -115,9 +115,7 @@ def make_candidates(
         vectors: Vectors of the items, of length 1, ``(n, width)``.
         path: A ``.parquet`` file, see `check_candidates_file`.
         cache: Folder for intermediate results.
-        progress: Called with the stage and the number of rows done and of all rows.
-        caption_vectors: Vectors of the captions by the text encoder, of length 1, ``(m, width)``;
-            None for no cosine.
+        caption_vectors: Vectors of the captions, of length 1, ``(m, width)``; None for no cosine.
         stop_words: Words left out of the bags of words; English ones if None.
         provenance: Plain values to add to the manifest, such as the encoders.
     """
@@ -300,13 +298,10 @@ def _sum_counts(parts: Sequence[Path]) -> FilterCounts:
 def _join_parts(
     parts: Sequence[Path], path: Path, *, sample: int | None, seed: int
 ) -> tuple[int, int]:
-    """Join parts into one file, each pair of texts once, or a sample of them.
+    """Join parts, each pair of texts once or a sample; return repeated and written pairs.
 
     Two items may have a caption in common, so a pair can occur several times; the first stays.
     The sample depends on the pairs and the seed alone.
-
-    Returns:
-        Repeated pairs, and pairs written.
     """
     parquet = require("pyarrow.parquet", extra="build")
     arrow = require("pyarrow", extra="build")
@@ -341,9 +336,7 @@ def _pair_keys(table: Any) -> NDArray[np.uint64]:  # noqa: ANN401
 def read_pairs(path: Path) -> Iterator[Candidate]:
     """Read sentence pairs: candidates, or any file with two columns of sentences.
 
-    Args:
-        path: File with the columns ``sentence1, sentence2`` and perhaps ``source, item1, item2,
-            similarity``.
+    The columns ``source, item1, item2, similarity`` are used if present.
 
     Raises:
         InputError: If the file cannot be read or a cell breaks a rule.

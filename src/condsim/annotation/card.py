@@ -287,35 +287,36 @@ def leakage_tables(report: LeakageReport) -> tuple[PlainTable, PlainTable]:
 def agreement_table(report: RatingReport) -> PlainTable:
     """Lay out the agreement of people, and the times of ratings."""
     agreement, times = report.agreement, report.times
-    alpha = f"Krippendorff's alpha, ordinal ({agreement.alpha_rows:,} rows)"
-    seconds = "-"
+    kappa, kappa_verdicts = agreement.kappa, agreement.kappa_verdicts
+    per_row = [f"{rows:,} with {ratings}" for ratings, rows in agreement.ratings_per_row]
+    seconds = hours = "-"
     if times.known:
         seconds = f"{times.median:.1f} ({times.tenth:.1f} to {times.ninetieth:.1f})"
-    verdicts = agreement.kappa_verdicts
-    rows = [
-        ("rows rated by people", f"{agreement.rows:,}"),
-        ("ratings", f"{agreement.ratings:,}"),
-        ("annotators", f"{agreement.annotators:,}"),
+        hours = f"{times.hours:.1f}"
+    values: tuple[tuple[str, object, str], ...] = (
+        ("rows rated by people", agreement.rows, ","),
+        ("ratings", agreement.ratings, ","),
+        ("annotators", agreement.annotators, ","),
+        ("rows by number of ratings", ", ".join(per_row), ""),
+        ("ratings that the condition does not apply", agreement.does_not_apply, ","),
+        (f"Fleiss' kappa of the labels{_kappa_rows(kappa)}", kappa.value, ".3f"),
         (
-            "rows by number of ratings",
-            ", ".join(f"{rows:,} with {ratings}" for ratings, rows in agreement.ratings_per_row),
-        ),
-        ("ratings that the condition does not apply", f"{agreement.does_not_apply:,}"),
-        (
-            f"Fleiss' kappa of the labels{_kappa_rows(agreement.kappa)}",
-            cell_text(agreement.kappa.value, ".3f"),
+            f'Fleiss\' kappa with "does not apply"{_kappa_rows(kappa_verdicts)}',
+            kappa_verdicts.value,
+            ".3f",
         ),
         (
-            f'Fleiss\' kappa with "does not apply"{_kappa_rows(verdicts)}',
-            cell_text(verdicts.value, ".3f"),
+            f"Krippendorff's alpha, ordinal ({agreement.alpha_rows:,} rows)",
+            agreement.alpha,
+            ".3f",
         ),
-        (alpha, cell_text(agreement.alpha, ".3f")),
-        ("Krippendorff's alpha of whether it applies", cell_text(agreement.alpha_applies, ".3f")),
-        ("two labels of a row are equal", cell_text(agreement.exact, ".1%")),
-        ("two labels of a row differ by 1 at most", cell_text(agreement.within_one, ".1%")),
-        ("seconds for a rating, median (10 % to 90 %)", seconds),
-        ("hours in all", f"{times.hours:.1f}" if times.known else "-"),
-    ]
+        ("Krippendorff's alpha of whether it applies", agreement.alpha_applies, ".3f"),
+        ("two labels of a row are equal", agreement.exact, ".1%"),
+        ("two labels of a row differ by 1 at most", agreement.within_one, ".1%"),
+        ("seconds for a rating, median (10 % to 90 %)", seconds, ""),
+        ("hours in all", hours, ""),
+    )
+    rows = [(head, cell_text(value, form)) for head, value, form in values]
     return PlainTable("Agreement between people", ("", "value"), rows)
 
 

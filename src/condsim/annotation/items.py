@@ -36,7 +36,6 @@ class Collection:
     """Items and their captions.
 
     Attributes:
-        source: Name of the collection.
         revision: First 12 hexadecimal digits of the SHA-256 of the file.
         item_ids: In the order of their first row, length n.
         captions: Grouped by item, length m.
@@ -70,10 +69,9 @@ def read_items(
     caption_column: str = "caption",
     source: str | None = None,
 ) -> Collection:
-    """Read items with captions, or plain texts.
+    """Read items with captions, one in each row, or plain texts.
 
     Args:
-        path: File with one caption in each row.
         item_column: The column that names the item. If None, each distinct text is an item, named
             by the first row that has it, such as ``row-1``.
         source: Name of the collection; the file's stem by default.
@@ -236,16 +234,13 @@ def embed_collection(
 ) -> Embeddings:
     """Embed the items of a collection, and its captions if they are needed.
 
+    Items are embedded by a folder of images, by a ``.npy`` file, or by the mean of their captions'
+    vectors. An interrupted run continues from the cache.
+
     Args:
-        cache: Folder for the vectors; an interrupted run continues from there.
-        progress: Called with the stage and the number of rows done and of all rows.
-        images: Folder of the images of the items.
-        image_encoder: CLIP model for them; clip-ViT-B-32 if None.
-        embeddings: A ``.npy`` file of vectors of the items. With neither images nor a file, an
-            item's vector is the mean of its captions' vectors.
+        image_encoder: CLIP model; clip-ViT-B-32 if None.
         text_encoder: Model for the captions; all-MiniLM-L6-v2 if None.
         cosine: Whether to embed the captions even if the items do not need it.
-        device: Device of torch; chosen automatically if None.
     """
     items: FloatArray | None = None
     captions: FloatArray | None = None

@@ -6,7 +6,8 @@ import csv
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime
+from email.utils import mktime_tz, parsedate_tz
 from html import escape
 from pathlib import Path
 
@@ -45,7 +46,6 @@ _OTHER_COLUMNS = (
     "WorkTimeInSeconds",
     "AssignmentStatus",
 )
-_HOURS_FROM_UTC = {"PST": -8, "PDT": -7, "UTC": 0, "GMT": 0}
 
 
 def mturk_form(stage: Stage) -> str:
@@ -75,10 +75,7 @@ def export_mturk(
 ) -> tuple[Path, Path, int]:
     """Write the unfinished items as a CSV file, and the form that shows them.
 
-    Args:
-        items: Items to add to the store first, see `items_to_annotate`.
-        annotators: Answers for each item; that of the stage if None.
-        anyone: Whether answers of people outside the pool count.
+    The items are added to the store first; the options are those of `push_items`.
 
     Returns:
         The CSV file, the HTML file and the number of items written.
@@ -190,12 +187,7 @@ def _read_rating(cells: Mapping[str, Cell]) -> int | None:
 
 def _iso_time(time: str) -> str:
     """Convert ``Fri Nov 20 09:30:00 PST 2026`` to ISO 8601 in UTC; other texts stay."""
-    parts = time.split()
-    if len(parts) != 6 or parts[4] not in _HOURS_FROM_UTC:
+    parts = parsedate_tz(time)
+    if parts is None or parts[9] is None:
         return time
-    try:
-        local = datetime.strptime(" ".join(parts[1:4] + parts[5:]), "%b %d %H:%M:%S %Y")
-    except ValueError:
-        return time
-    zone = timezone(timedelta(hours=_HOURS_FROM_UTC[parts[4]]))
-    return local.replace(tzinfo=zone).astimezone(UTC).isoformat()
+    return datetime.fromtimestamp(mktime_tz(parts), UTC).isoformat()

@@ -50,11 +50,7 @@ def prefill_stage(
 
     A score in [0, 1] becomes the nearest of 1 to 5. Answers of a prompted model that are not a
     number on the scale give no rating.
-
-    Args:
-        model: verification: see `condsim.loading.load_scorer`. conditions: the YAML file of a
-            prompted model.
-        name: Name of the model in the rows; its own if None.
+    Conditions need the YAML file of a prompted model.
     """
     if stage == "verification":
         scorer = load_scorer(model)

@@ -43,12 +43,9 @@ class Target:
     """Folder and description of a data set.
 
     Attributes:
-        folder: Created if missing.
         name: Name on the card; that of the folder if None.
         license: As the Hub names it, such as ``cc-by-4.0``; None if not stated.
         sources: Sources of sentences and their licences, each ``NAME=LICENCE``.
-        file_format: Format of the split files.
-        overwrite: Whether to replace a data set in the folder.
     """
 
     folder: Path
@@ -73,11 +70,6 @@ def build_dataset(
     Args:
         conditions: File of all conditions: which a model proposed, and which were never rated.
         candidates: File of the candidates, for the source of each pair.
-
-    Raises:
-        InputError: If a file breaks a rule, a split would be empty, or the folder contains
-            anything but a data set to replace.
-        MissingExtraError: If an optional library is not installed.
     """
     rated = collect_votes(read_rows(ratings, Rating))
     written = tuple(read_rows(conditions, Condition)) if conditions else ()
@@ -101,13 +93,7 @@ def build_dataset(
 def split_dataset(file: Path, target: Target, *, splits: SplitRules) -> DatasetFacts:
     """Split rows that have labels, with leakage report and card.
 
-    Args:
-        file: A file as `condsim.data.csts.iter_csts` reads it; columns ``pair_id`` and ``origin``
-            are used if present.
-
-    Raises:
-        InputError: As `build_dataset`.
-        MissingExtraError: If an optional library is not installed.
+    The file is one that `iter_csts` reads; columns ``pair_id`` and ``origin`` are used if present.
     """
     rows, dropped = _read_labelled_file(file)
     return _write_dataset(rows, target, splits, Labelling(dropped=dropped), made_from=[file])
