@@ -96,16 +96,16 @@ def counted(rows: Iterable[T], total: int, progress: Progress) -> Iterator[T]:
 
 def plain_values(result: DataclassInstance) -> dict[str, object]:
     """Return the fields of a result as values that JSON has; NaN is None."""
-    return {name: _json_value(value) for name, value in asdict(result).items()}
+    return {name: _jsonable(value) for name, value in asdict(result).items()}
 
 
-def _json_value(value: object) -> object:
+def _jsonable(value: object) -> object:
     if isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, dict):
-        return {str(key): _json_value(inner) for key, inner in value.items()}
+        return {str(key): _jsonable(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_json_value(inner) for inner in value]
+        return [_jsonable(inner) for inner in value]
     return value
 
 

@@ -111,7 +111,7 @@ class GroupSampler:
     def _count(self, judged: Sequence[JudgedPair]) -> None:
         for pair in judged:
             alike = 1 - 2 * pair.distance / self._criteria[pair.criterion].steps
-            self._seen.add(_pair_key(*pair[:3]))
+            self._seen.add(_judged_key(*pair[:3]))
             self._rows[pair.criterion] += 1
             self._surplus[pair.criterion] += alike
             self._mean_overlap += (pair.overlap - self._mean_overlap) / sum(self._rows)
@@ -233,7 +233,7 @@ class GroupSampler:
             for criterion in criteria:
                 answers = self._answers[criterion]
                 distance = self._criteria[criterion].distance(answers[text1], answers[text2])
-                if distance is not None and _pair_key(text1, text2, criterion) not in self._seen:
+                if distance is not None and _judged_key(text1, text2, criterion) not in self._seen:
                     judged.append(JudgedPair(text1, text2, criterion, distance, overlap))
         return judged
 
@@ -246,7 +246,7 @@ def _shared_with_weights(
     return shared, np.cumsum([math.sqrt(len(texts)) for texts in shared]).tolist()
 
 
-def _pair_key(text1: int, text2: int, criterion: int) -> tuple[int, int, int]:
+def _judged_key(text1: int, text2: int, criterion: int) -> tuple[int, int, int]:
     return min(text1, text2), max(text1, text2), criterion
 
 

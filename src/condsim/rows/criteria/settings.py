@@ -26,7 +26,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class CriterionSettings(Settings):
-    """How the values of one criterion compare, and how it is written as a condition."""
+    """Comparison of the values of one criterion, and its wordings as a condition."""
 
     what = "criterion"
 
@@ -61,7 +61,7 @@ _DEFAULT = CriterionSettings()
 
 
 class CriteriaSettings(Settings):
-    """How rows are drawn."""
+    """Number, form and balance of the rows that are drawn."""
 
     what = "criteria"
 

@@ -21,7 +21,7 @@ from condsim.rows.records import TrainingRow, revisions_of, write_provenance, wr
 from condsim.rows.weak.functions import LabellingFunction, wordings_of
 from condsim.rows.weak.language import Sentence
 from condsim.rows.weak.pool import read_pool
-from condsim.rows.weak.quantities import quantities, tokens_of
+from condsim.rows.weak.quantities import quantities, text_tokens
 from condsim.rows.weak.registry import Registry
 from condsim.rows.weak.texts import opposites, stands_alone, text_functions
 
@@ -134,7 +134,7 @@ def _change_numbers(text: str, generator: random.Random) -> Iterator[CounterEdit
 
 def _negate(text: str) -> Iterator[CounterEdit]:
     """Remove a negation, or add one if there is none."""
-    if len(tokens_of(text)) > _MAX_TOKENS_NEGATED or text.rstrip().endswith("?"):
+    if len(text_tokens(text)) > _MAX_TOKENS_NEGATED or text.rstrip().endswith("?"):
         return
     negated, affirmed = list(_NEGATED.finditer(text)), _AFFIRMED.search(text)
     if len(negated) == 1:
@@ -149,7 +149,7 @@ def _negate(text: str) -> Iterator[CounterEdit]:
 
 def _swap_opposites(text: str) -> Iterator[CounterEdit]:
     """Replace a word by its opposite."""
-    tokens = tokens_of(text)
+    tokens = text_tokens(text)
     words = [token.word for token in tokens]
     for index, token in enumerate(tokens):
         matches = (attribute for attribute in opposites() if token.word in attribute.swaps)

@@ -100,7 +100,7 @@ class Quantity:
     number: float
 
 
-def tokens_of(text: str) -> list[Token]:
+def text_tokens(text: str) -> list[Token]:
     """Split a text into words, numbers and marks with their places."""
     # The curly apostrophe and the minus sign.
     plain = text.replace("\u2019", "'").replace("\u2212", "-")
@@ -112,7 +112,7 @@ def tokens_of(text: str) -> list[Token]:
 @lru_cache(maxsize=16)
 def quantities(text: str) -> tuple[Quantity, ...]:
     """Read the numbers of a text, in digits and in words, with their units."""
-    tokens = tokens_of(text)
+    tokens = text_tokens(text)
     numbers = [*_number_spans(tokens), (len(tokens), 0, 0.0)]
     return tuple(_measure(tokens, *number, following) for number, following in pairwise(numbers))
 

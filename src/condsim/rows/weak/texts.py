@@ -24,7 +24,7 @@ from condsim.rows.weak.quantities import (
     read_field,
     read_year,
     say_clock,
-    tokens_of,
+    text_tokens,
 )
 
 _NEGATIONS = all_words("opinions", "negations")
@@ -65,7 +65,7 @@ def _polarities(text: str, aspect: str) -> Iterator[tuple[str, int, float]]:
     """Return each word with its clause and its polarity after negations and turns."""
     lexicon, special = _lexicon(), _ASPECT_POLARITY.get(aspect, {})
     clause, negated = 0, -_NEGATED_WORDS - 1
-    words = [token.word for token in tokens_of(text)]
+    words = [token.word for token in text_tokens(text)]
     for index, word in enumerate(words):
         if word in _CLAUSE_MARKS or word in _TURNS:
             clause, negated = clause + 1, -_NEGATED_WORDS - 1
@@ -160,7 +160,7 @@ def side_of(text: str, sides: Mapping[tuple[str, ...], int]) -> int | None:
 
     A negation up to three words before a word turns it, unless a comma is between them.
     """
-    words = [token.word for token in tokens_of(text)]
+    words = [token.word for token in text_tokens(text)]
     text_sides: set[int] = set()
     index = 0
     while index < len(words):

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from condsim.annotation.candidates import filter_files, preset, read_pairs
+from condsim.annotation.candidates import PRESETS, filter_files, preset, read_pairs
 from condsim.data.reading import iter_rows
 from condsim.errors import InputError
 from condsim.rows.near_pairs import TextEncoder
@@ -114,3 +114,12 @@ def test_filter_finds_the_pairs_that_the_paper_has_in_both_orders(csts_train):
     rules = PairFilter(FilterSettings())
     assert filter_files([csts_train], rules, output=None) == 5665
     assert rules.repeated == 11342 - 5665
+
+
+def test_presets_are_those_of_table_6():
+    both = FilterSettings(min_text_cosine=0.4, min_length_ratio=0.7)
+    assert preset("coco") == (64, both.replaced(max_iou=0.12, min_length=50))
+    assert preset("flickr30k") == (128, both.replaced(max_iou=0.2, min_length=48))
+    assert set(PRESETS) == {"coco", "flickr30k"}
+    with pytest.raises(InputError, match=r"Unknown preset 'flickr'\. Did you mean 'flickr30k'"):
+        preset("flickr")
