@@ -53,7 +53,7 @@ def prefill_stage(
     Conditions need the YAML file of a prompted model.
     """
     if stage == "verification":
-        scorer = load_scorer(model)
+        scorer: Scorer = load_scorer(model)
         name = name or scorer.name
         return PrefillReport(name, rate_rows(store, scorer, model=name), 0)
     asker, own_name = open_asker(Path(model), new_tokens=_TOKENS_PER_PROPOSAL)

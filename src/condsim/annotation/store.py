@@ -149,7 +149,7 @@ class AnnotationStore(Closing):
             "select server, project, source, annotators, anyone from projects where stage = ?",
             (stage,),
         ).fetchone()
-        return None if row is None else Project(*row[:4], bool(row[4]))
+        return None if row is None else Project._make((*row[:4], bool(row[4])))
 
     def set_project(self, stage: Stage, project: Project) -> None:
         """Write the project of a stage."""
@@ -222,7 +222,7 @@ class AnnotationStore(Closing):
             (stage,),
         )
         return [
-            Annotation(*row[:4], TaskAnswer(*row[4:7]), *row[7:11], bool(row[11]))
+            Annotation._make((*row[:4], TaskAnswer(*row[4:7]), *row[7:11], bool(row[11])))
             for row in rows
             if source in (None, row[0])
         ]
