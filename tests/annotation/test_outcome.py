@@ -91,11 +91,9 @@ def test_score_test_decision_by_hand_stands(store, take_test):
     assert not store.pool()["ann"].accepted
 
 
-def test_score_test_without_a_test_or_with_a_bad_bound_is_refused(store):
+def test_score_test_without_a_test_is_refused(store):
     with pytest.raises(InputError, match="There is no test to score"):
         score_test(store)
-    with pytest.raises(InputError, match="min_ratings must be between 0 and 1"):
-        score_test(store, min_ratings=80)
 
 
 def test_decide_by_hand_name_on_both_lists_is_refused(store):

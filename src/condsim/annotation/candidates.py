@@ -25,7 +25,7 @@ from condsim.cache import sole_process
 from condsim.config import Settings
 from condsim.console import Progress
 from condsim.data.reading import iter_rows, stem_of
-from condsim.errors import InputError, require, unknown_name
+from condsim.errors import require, unknown_name
 from condsim.io import replacing, sha256_of
 from condsim.rows.near_pairs import EXACT_UP_TO, ItemPairs, nearest_pairs
 from condsim.rows.pairs import (
@@ -113,13 +113,12 @@ def make_candidates(
 
     Args:
         vectors: Vectors of the items, of length 1, ``(n, width)``.
-        path: A ``.parquet`` file, see `check_candidates_file`.
+        path: A ``.parquet`` file.
         cache: Folder for intermediate results.
         caption_vectors: Vectors of the captions, of length 1, ``(m, width)``; None for no cosine.
         stop_words: Words left out of the bags of words; English ones if None.
         provenance: Plain values to add to the manifest, such as the encoders.
     """
-    _check_vectors(collection, vectors, settings, caption_vectors)
     stop_words = read_stop_words() if stop_words is None else stop_words
     manifest = _run_manifest(collection, vectors, caption_vectors, settings, stop_words, provenance)
     key = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:12]
@@ -172,33 +171,6 @@ def _run_manifest(
         "settings": settings.model_dump(),
         **(provenance or {}),
     }
-
-
-def check_candidates_file(path: Path) -> None:
-    """Reject an output that is not ``.parquet`` or has no folder, before hours of encoding."""
-    if path.suffix.lower() != ".parquet":
-        raise InputError(f"{path}: candidates are written as .parquet.")
-    if not path.parent.is_dir():
-        raise InputError(f"{path.parent} does not exist; make the folder first.")
-
-
-def _check_vectors(
-    collection: Collection,
-    vectors: FloatArray,
-    settings: CandidateSettings,
-    caption_vectors: FloatArray | None,
-) -> None:
-    for array, rows, noun in (
-        (vectors, collection.item_ids, "items"),
-        (caption_vectors, collection.captions, "captions"),
-    ):
-        if array is not None and len(array) != len(rows):
-            raise InputError(
-                f"There must be a vector for each of the {len(rows)} {noun} of "
-                f"{collection.source!r}; got {len(array)}."
-            )
-    if settings.filters.min_text_cosine is not None and caption_vectors is None:
-        raise InputError("The filter 'min_text_cosine' needs the vectors of the captions.")
 
 
 def _finished_report(path: Path, key: str) -> CandidateReport | None:

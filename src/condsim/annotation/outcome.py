@@ -231,9 +231,6 @@ def score_test(
     store: AnnotationStore, *, min_conditions: float = 0.8, min_ratings: float = 0.8
 ) -> tuple[QualificationResult, ...]:
     """Score all who took the test and write the pool; decisions by hand stay."""
-    for name, bound in (("min_conditions", min_conditions), ("min_ratings", min_ratings)):
-        if not 0 <= bound <= 1:
-            raise InputError(f"{name} must be between 0 and 1; got {bound}.")
     items = store.items("qualification")
     if not items:
         raise InputError(

@@ -279,9 +279,6 @@ def find_leakage(
     """
     if len(splits) < 2:
         raise InputError(f"Leakage needs two splits or more; got {len(splits)}.")
-    for name, task in splits.items():
-        if task.conditions is None:
-            raise InputError(f"{name}: leakage needs rows with conditions.")
     texts = {name: _split_texts(task) for name, task in splits.items()}
     shared = tuple(
         _shared_texts(first, texts[first], second, texts[second])

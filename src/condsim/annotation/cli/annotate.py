@@ -223,10 +223,11 @@ def status(
 def qualify(
     folder: Folder = DEFAULT_FOLDER,
     min_conditions: Annotated[
-        float, typer.Option(help="Minimum share of acceptable conditions.")
+        float, typer.Option(min=0, max=1, help="Minimum share of acceptable conditions.")
     ] = 0.8,
     min_ratings: Annotated[
-        float, typer.Option(help="Minimum share of ratings within 1 of the known answer.")
+        float,
+        typer.Option(min=0, max=1, help="Minimum share of ratings within 1 of the known answer."),
     ] = 0.8,
     accept: Annotated[
         list[str] | None, typer.Option(help="Accept this annotator without a test.")

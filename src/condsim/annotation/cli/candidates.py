@@ -145,7 +145,6 @@ def candidates(
         require(module, extra="build")
     from condsim.annotation.candidates import (
         CandidateSettings,
-        check_candidates_file,
         make_candidates,
         preset as preset_of,
     )
@@ -153,7 +152,8 @@ def candidates(
     from condsim.rows.pairs import read_stop_words
 
     check_outputs(output=output)
-    check_candidates_file(output)
+    if output.suffix.lower() != ".parquet":
+        raise InputError(f"--output: candidates are written as .parquet; got {output}.")
     if images is not None and embeddings is not None:
         raise InputError("--images and --embeddings both embed the items; give one of them.")
     if texts and images is not None:
