@@ -120,4 +120,4 @@ def test_candidates_to_another_format_refused(captions, tmp_path):
     words = ("candidates", captions, *columns, "--embeddings", tmp_path / "v.npy")
     assert "written as .parquet" in refused(*words, "--output", tmp_path / "p.csv")
     np.save(tmp_path / "v.npy", np.ones((14, 2)))
-    assert "Got 14 rows" in refused(*words, "--output", tmp_path / "p.parquet")
+    assert "got 14 rows" in refused(*words, "--output", tmp_path / "p.parquet")
