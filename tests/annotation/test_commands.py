@@ -45,15 +45,3 @@ def test_build_mturk_form_and_results_make_a_file_of_ratings(build, tmp_path):
     assert "1 do not count: the annotator is not in the pool" in shown
     assert "0 new, 0 edited" in build(*words)
     assert "verification: 2 items, 0 done of 3 answers each" in build("status", "--offline")
-
-
-def test_build_prefill_default_model_rates_what_was_handed_out(build, tmp_path):
-    (tmp_path / "conditions.csv").write_text(
-        "pair_id,sentence1,sentence2,condition,intended,annotator\n"
-        "p,A fox runs.,A fox runs.,The animal,high,w1\n",
-        encoding="utf-8",
-    )
-    words = ("mturk", "form", "verification", "--data", "conditions.csv", "--output", ".")
-    build(*words, "--anyone")
-    assert "1 rows rated by condsim" in build("prefill", "verification")
-    assert "started by condsim" in build("status", "--offline")

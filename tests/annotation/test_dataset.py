@@ -143,17 +143,7 @@ def test_dataset_without_conditions_names_the_models_that_helped(tmp_path):
     assert "| model-a, not shown |" in card
 
 
-def test_dataset_manifest_has_settings_counts_and_revisions(built):
-    manifest = json.loads((built[0] / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["settings"]["splits"]["ratios"] == [60, 15, 25]
-    assert manifest["counts"]["pairs_by_source"] == {"demo": 119}
-    assert set(manifest["made_from"]) == {"ratings.parquet", "conditions.parquet", "candidates.csv"}
-    assert manifest["files"]["train.csv"][:12] == load_csts(built[0] / "train.csv").revision
-    assert manifest["ratings"]["models"][0]["rater"] == "model-a"
-    assert "annotators" not in manifest["ratings"]
-
-
-def test_dataset_card_has_what_a_reader_needs(built):
+def test_dataset_card_and_manifest_name_no_annotator(built):
     card = (built[0] / "README.md").read_text(encoding="utf-8")
     front = yaml.safe_load(card.split("---\n")[1])
     assert front["license"] == "cc0-1.0"
@@ -165,6 +155,9 @@ def test_dataset_card_has_what_a_reader_needs(built):
         "**Warning.**", "words in a condition, mean",
     ):  # fmt: skip
         assert text in card
+    manifest = json.loads((built[0] / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["files"]["train.csv"][:12] == load_csts(built[0] / "train.csv").revision
+    assert "annotators" not in manifest["ratings"]
     assert "annotator 1" not in card
     assert (built[0] / "label-histogram.png").read_bytes().startswith(b"\x89PNG")
 
