@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from condsim.annotation.items import read_items
 from condsim.errors import InputError
-from condsim.rows.items import read_items
 
 
 def write(path, text):
@@ -44,7 +44,7 @@ def test_items_fingerprint_tells_captions_apart_not_formats(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("item_id,caption\nx,one\ny,\n", r"row 2 \(line 3\).*the item 'y' has no caption here"),
+        ("item_id,caption\nx,one\ny,\n", r"row 2 \(line 3\).*the caption of the item 'y' is empty"),
         ("item_id,caption\n,one\ny,two\n", "row 1 .*column 'item_id': must not be empty"),
         ("item_id,caption\nx,one\nx,two\n", "at least two items with different texts, got 1"),
         ("item_id,text\nx,one\n", "column 'caption' is missing"),

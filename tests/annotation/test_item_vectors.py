@@ -6,9 +6,8 @@ import os
 import numpy as np
 import pytest
 
+from condsim.annotation.items import find_images, image_vectors, read_item_vectors, read_items
 from condsim.errors import InputError, ModelError
-from condsim.rows.items import read_items
-from condsim.rows.near_pairs import find_images, image_vectors, read_vectors
 
 PIL = pytest.importorskip("PIL.Image")
 
@@ -26,13 +25,13 @@ def collection(tmp_path):
 
 @pytest.fixture
 def folder(tmp_path):
-    made = tmp_path / "photos"
-    made.mkdir()
+    photos = tmp_path / "photos"
+    photos.mkdir()
     for name, colour in (("red.jpg", "red"), ("blue.png", "blue"), ("green.PNG", "green")):
-        PIL.new("RGB", (20, 14), colour).save(made / name)
-    PIL.new("L", (9, 9), 128).save(made / "of_nobody.png")
-    (made / "notes.txt").write_text("no image")
-    return made
+        PIL.new("RGB", (20, 14), colour).save(photos / name)
+    PIL.new("L", (9, 9), 128).save(photos / "of_nobody.png")
+    (photos / "notes.txt").write_text("no image")
+    return photos
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +60,9 @@ def tiny_clip(tmp_path_factory):
         transformers.CLIPImageProcessor(size=32, crop_size=32),
         transformers.CLIPTokenizer(vocab=str(raw / "vocab.json"), merges=str(raw / "merges.txt")),
     ).save_pretrained(raw)
-    made = tmp_path_factory.mktemp("clip")
-    sentence_transformers.SentenceTransformer(modules=[Transformer(str(raw))]).save(str(made))
-    return made
+    folder = tmp_path_factory.mktemp("clip")
+    sentence_transformers.SentenceTransformer(modules=[Transformer(str(raw))]).save(str(folder))
+    return folder
 
 
 def test_images_found_by_name_with_or_without_suffix(collection, folder):
@@ -74,7 +73,7 @@ def test_images_found_by_name_with_or_without_suffix(collection, folder):
 def test_images_missing_are_counted_and_the_first_named(collection, folder):
     (folder / "red.jpg").unlink()
     (folder / "green.PNG").unlink()
-    with pytest.raises(InputError, match="2 of 3 items have no image there, the first is 'red'"):
+    with pytest.raises(InputError, match="2 of 3 items have no image, the first is 'red'"):
         find_images(collection, folder)
     with pytest.raises(InputError, match="no such folder of images"):
         find_images(collection, folder / "none")
@@ -88,15 +87,16 @@ def test_images_two_of_one_item_refused(collection, folder):
 
 def test_image_vectors_are_of_unit_length_and_kept(collection, folder, tiny_clip, tmp_path):
     paths = find_images(collection, folder)
-    asked = {"cache": tmp_path / "cache", "progress": silent, "device": "cpu"}
-    vectors = image_vectors(paths, str(tiny_clip), **asked)
+    arguments = {"cache": tmp_path / "cache", "progress": silent, "device": "cpu"}
+    vectors = image_vectors(paths, str(tiny_clip), **arguments)
     assert vectors.shape == (3, 8)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-5)
     assert abs(vectors[0] @ vectors[1]) < 0.9999
-    np.testing.assert_array_equal(image_vectors(paths, str(tiny_clip), **asked), vectors)
+    np.testing.assert_array_equal(image_vectors(paths, str(tiny_clip), **arguments), vectors)
     assert len(list((tmp_path / "cache").glob("*.npy"))) == 1
-    os.utime(paths[0], (0, 0))  # another file, for all that is known
-    image_vectors(paths, str(tiny_clip), **asked)
+    # A new time stamp means another file.
+    os.utime(paths[0], (0, 0))
+    image_vectors(paths, str(tiny_clip), **arguments)
     assert len(list((tmp_path / "cache").glob("*.npy"))) == 2
 
 
@@ -111,7 +111,7 @@ def test_image_encoder_for_texts_refused(folder, collection, tiny_backbone, tmp_
     st = pytest.importorskip("sentence_transformers")
     st.SentenceTransformer(str(tiny_backbone), device="cpu").save(str(tmp_path / "text"))
     paths = find_images(collection, folder)
-    with pytest.raises(ModelError, match="takes text, no images"):
+    with pytest.raises(ModelError, match="encodes text, not images"):
         image_vectors(paths, str(tmp_path / "text"), cache=tmp_path / "c", progress=silent)
 
 
@@ -119,14 +119,14 @@ def test_vectors_of_a_file_are_scaled(collection, tmp_path):
     path = tmp_path / "v.npy"
     np.save(path, np.array([[3, 4], [0, 2], [1, 0]]))
     np.testing.assert_allclose(
-        read_vectors(path, collection), [[0.6, 0.8], [0, 1], [1, 0]], rtol=1e-6
+        read_item_vectors(path, collection), [[0.6, 0.8], [0, 1], [1, 0]], rtol=1e-6
     )
 
 
 @pytest.mark.parametrize(
     ("array", "message"),
     [
-        (np.ones((4, 2)), "a row for each of the 3 items .* Got 4 rows"),
+        (np.ones((4, 2)), "a row for each of the 3 items .* got 4 rows"),
         (np.ones(3), "one array of numbers with two axes"),
         (np.array([["a"], ["b"], ["c"]]), "one array of numbers with two axes"),
         (np.array([[1.0], [np.nan], [1.0]]), "row 1 "),
@@ -136,11 +136,11 @@ def test_vectors_of_a_file_that_does_not_fit_refused(collection, tmp_path, array
     path = tmp_path / "v.npy"
     np.save(path, array)
     with pytest.raises(InputError, match=message):
-        read_vectors(path, collection)
+        read_item_vectors(path, collection)
 
 
 def test_vectors_of_no_npy_file_refused(collection, tmp_path):
     path = tmp_path / "v.npy"
     path.write_text("1,2,3")
     with pytest.raises(InputError, match=r"v\.npy: cannot be read as \.npy"):
-        read_vectors(path, collection)
+        read_item_vectors(path, collection)

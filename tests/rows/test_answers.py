@@ -168,8 +168,8 @@ def test_build_answers_command_says_what_was_added(tmp_path):
     ("options", "message"),
     [
         (["--model", "runs/bi"], "Only a language model answers in words"),
-        (["--model", "m.yaml", "--functions", "f.py"], "both answer: not both, give one"),
-        (["--functions", "none.py"], "none.py is no file"),
+        (["--model", "m.yaml", "--functions", "f.py"], "both answer; give one"),
+        (["--functions", "none.py"], "none.py is not a file"),
     ],
 )
 def test_build_answers_command_bad_options_raise(tmp_path: Path, options, message):

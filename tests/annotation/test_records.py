@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from condsim.annotation.records import Condition, Rating, row_id_of
 from condsim.errors import InputError
-from condsim.rows.records import Condition, Rating, pair_id_of, row_id_of
+from condsim.rows.pairs import pair_id_of
 
 
 def test_pair_id_depends_on_source_and_texts_not_on_order():
@@ -21,10 +22,10 @@ def test_row_id_names_pair_and_condition():
 
 @pytest.mark.parametrize("label", [0, 6, -2])
 def test_rating_label_out_of_range_refused(label):
-    with pytest.raises(InputError, match=f"from 1 to 5, or -1 .* Got {label}"):
+    with pytest.raises(InputError, match=f"from 1 to 5, or -1 .* got {label}"):
         Rating("r", "p", "a", "b", "c", "high", "ann", label)
 
 
 def test_condition_intended_unknown_refused():
-    with pytest.raises(InputError, match=r"'high' or 'low'\. Got 'medium'"):
+    with pytest.raises(InputError, match=r"'high' or 'low'; got 'medium'"):
         Condition("p", "a", "b", "c", "medium", "ann")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.rows.items import bag_of_words, read_stop_words, text_facts
+from condsim.rows.pairs import bag_of_words, read_stop_words, text_facts
 
 TEXTS = [
     "A man rides a red bike down the street.",

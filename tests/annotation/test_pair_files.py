@@ -5,19 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from condsim.annotation.candidates import PRESETS, filter_files, preset, read_pairs
 from condsim.data.reading import iter_rows
 from condsim.errors import InputError
-from condsim.rows.filters import (
-    FilterCounts,
-    FilterSettings,
-    PairFilter,
-    filter_files,
-    preset,
-    read_pairs,
-)
-from condsim.rows.items import text_facts
 from condsim.rows.near_pairs import TextEncoder
-from condsim.rows.records import Candidate, read_manifest, read_rows
+from condsim.rows.pairs import Candidate, FilterCounts, FilterSettings, PairFilter, text_facts
+from condsim.rows.records import read_manifest, read_rows
 
 PAIRS = """sentence1,sentence2,similarity
 A man rides a red bike.,The man has a red bike.,0.9
@@ -63,7 +56,7 @@ def test_filter_passes_each_pair_once_and_counts(pairs, tmp_path):
 
 
 def test_filter_cosine_is_that_of_the_encoder(pairs, tmp_path, monkeypatch):
-    monkeypatch.setattr("condsim.rows.filters._BATCH", 2)
+    monkeypatch.setattr("condsim.rows.pairs._PAIRS_PER_BATCH", 2)
     rules = PairFilter(FilterSettings(), encoder=TextEncoder("fake", "1", Fake()))
     rows = list(rules.passing(read_pairs(pairs)))
     lengths = [(len(row.sentence1), len(row.sentence2)) for row in rows]
@@ -121,3 +114,12 @@ def test_filter_finds_the_pairs_that_the_paper_has_in_both_orders(csts_train):
     rules = PairFilter(FilterSettings())
     assert filter_files([csts_train], rules, output=None) == 5665
     assert rules.repeated == 11342 - 5665
+
+
+def test_presets_are_those_of_table_6():
+    both = FilterSettings(min_text_cosine=0.4, min_length_ratio=0.7)
+    assert preset("coco") == (64, both.replaced(max_iou=0.12, min_length=50))
+    assert preset("flickr30k") == (128, both.replaced(max_iou=0.2, min_length=48))
+    assert set(PRESETS) == {"coco", "flickr30k"}
+    with pytest.raises(InputError, match=r"Unknown preset 'flickr'\. Did you mean 'flickr30k'"):
+        preset("flickr")
