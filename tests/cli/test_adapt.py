@@ -17,8 +17,7 @@ from condsim.console import silent
 from condsim.errors import InputError
 from condsim.evaluation.bootstrap import Metric
 from condsim.evaluation.report import ModelResult, Report
-from condsim.training.adapt import AdaptSettings
-from condsim.training.adapt_result import Adaptation
+from condsim.training.adapt import Adaptation, AdaptSettings
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(adapt)

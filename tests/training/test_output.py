@@ -35,7 +35,7 @@ def test_prepare_output_file_raises(tmp_path):
 
 
 def test_prepare_output_resume_without_run_raises(tmp_path):
-    with pytest.raises(InputError, match="holds no run to resume"):
+    with pytest.raises(InputError, match="no run to resume"):
         prepare_output(tmp_path, RECIPE, resume=True)
 
 

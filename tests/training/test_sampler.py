@@ -1,16 +1,17 @@
 import numpy as np
 import pytest
+from datasets import Dataset
 
 from condsim.errors import InputError
 from condsim.training.batches import PairBatchSampler, group_rows
+from condsim.training.data import TrainingSet
 
 
 def sampler(pair_ids, *, batch_size=6, lengths=None, seed=0, length_grouped=True):
     ids = np.asarray(pair_ids, dtype=np.int64)
     sizes = np.ones(len(ids), dtype=np.int64) if lengths is None else np.asarray(lengths)
-    return PairBatchSampler(
-        ids, sizes, batch_size=batch_size, seed=seed, length_grouped=length_grouped
-    )
+    rows = TrainingSet(Dataset.from_dict({}), ids, sizes)
+    return PairBatchSampler(rows, batch_size=batch_size, seed=seed, length_grouped=length_grouped)
 
 
 def test_group_rows_shuffled_ids_gathers_each_pair():
@@ -45,10 +46,11 @@ def test_sampler_epochs_differ_but_have_as_many_batches():
 
 def test_sampler_same_seed_and_epoch_draws_the_same():
     ids = np.repeat(np.arange(30), 2)
-    first, second, other = sampler(ids), sampler(ids), sampler(ids, seed=1)
-    for one in (first, second, other):
-        one.set_epoch(2)
-    assert list(first) == list(second) != list(other)
+    samplers = [sampler(ids), sampler(ids), sampler(ids, seed=1)]
+    for drawn in samplers:
+        drawn.set_epoch(2)
+    first, second, third = map(list, samplers)
+    assert first == second != third
 
 
 def test_sampler_length_grouped_pads_less():

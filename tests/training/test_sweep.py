@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import math
-import sqlite3
 import statistics
 import subprocess
 import sys
@@ -23,7 +22,7 @@ from condsim.training.sweep import run_sweep
 pytest.importorskip("optuna")
 pytest.importorskip("torch")
 
-from condsim.training import sweep as module, sweep_study as sweep_study
+from condsim.training import sweep as module
 from condsim.training.folder import FinishedRun
 from condsim.training.sweep import to_markdown
 from condsim.training.sweep_spec import load_sweep
@@ -95,7 +94,7 @@ class FakeRuns:
 def runs(monkeypatch):
     fake = FakeRuns()
     monkeypatch.setattr(module, "run_or_resume", fake)
-    monkeypatch.setattr(sweep_study, "POLL", 0.05)
+    monkeypatch.setattr(module, "POLL_SECONDS", 0.05)
     engine = pytest.importorskip("sqlalchemy").engine.Engine
     events = pytest.importorskip("sqlalchemy.event")
     events.listen(engine, "connect", unsynchronised)
@@ -368,7 +367,7 @@ def test_sweep_storage_of_another_study_raises(tmp_path, write, runs, done):
         (output / "sweep.json").unlink()
     before = files_of(output)
     for keys, message in (
-        ({"name": "other"}, "it holds 'tiny', the sweep is 'other'"),
+        ({"name": "other"}, "belongs to another study: tiny"),
         ({"set": {"epochs": 7}}, r"other values of: recipe\.epochs"),
         ({"space": {"transform": {"grid": [True]}}}, r"space\.learning_rate.*space\.transform"),
         ({"seed": 1}, "other values of: seed"),
@@ -410,17 +409,6 @@ def test_sweep_source_that_changed_raises(tmp_path, write, runs, tiny_recipe):
         run_sweep(load_sweep(path), tmp_path / "new")
 
 
-def test_sweep_begun_before_sources_were_kept_goes_on(tmp_path, write, runs, monkeypatch):
-    path, output = write(), tmp_path / "out"
-    with monkeypatch.context() as patch:
-        patch.setattr(module, "revisions_of", lambda _: {})
-        run_sweep(load_sweep(path), output)
-    (output / "sweep.json").unlink()
-    monkeypatch.setattr(module, "revisions_of", lambda _: {"source.csv": "0" * 12})
-    run_sweep(load_sweep(path), output)
-    assert len(runs.trained) == 9
-
-
 def test_sweep_foreign_files_are_left_alone(tmp_path, write, runs):
     spec = load_sweep(write())
     (tmp_path / "file").write_text("")
@@ -428,20 +416,14 @@ def test_sweep_foreign_files_are_left_alone(tmp_path, write, runs):
         run_sweep(spec, tmp_path / "file")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "a.txt").write_text("")
-    with pytest.raises(InputError, match="is not empty and holds no sweep"):
+    with pytest.raises(InputError, match="is not empty"):
         run_sweep(spec, tmp_path / "full")
-    for name, content in (("text", b"no database" * 99), ("database", b"")):
-        path = tmp_path / name / "study.db"
-        path.parent.mkdir()
-        path.write_bytes(content)
-        if not content:
-            with sqlite3.connect(path) as database:
-                database.execute("CREATE TABLE mine (a INTEGER)")
-            database.close()
-        before = path.read_bytes()
-        with pytest.raises(InputError, match="is not the Optuna storage of a sweep"):
-            run_sweep(spec, path.parent)
-        assert path.read_bytes() == before
+    path = tmp_path / "text" / "study.db"
+    path.parent.mkdir()
+    path.write_bytes(b"no database" * 99)
+    with pytest.raises(InputError, match=r"study\.db cannot be read"):
+        run_sweep(spec, path.parent)
+    assert path.read_bytes() == b"no database" * 99
     assert runs.trained == []
 
 
@@ -474,7 +456,7 @@ def test_sweep_killed_process_gives_its_trial_back(tmp_path, write, runs, monkey
         process.wait()
     (begun,) = output.glob("trials/*")
     (begun / "begun").unlink()
-    monkeypatch.setattr(sweep_study, "GRACE", 1)
+    monkeypatch.setattr(module, "GRACE_SECONDS", 1)
     monkeypatch.setattr(
         module, "run_or_resume", lambda recipe, folder, **_: finished(recipe, folder, 1.0)
     )

@@ -21,7 +21,7 @@ from condsim.model.backbone import Fusion, LowRank, Pooling
 from condsim.model.builders import build_bi_encoder
 from condsim.model.stored import load_tri_encoder
 from condsim.model.tri_encoder import TriEncoder, build_tri_encoder, distinct_rows
-from condsim.training.losses.weighted import WeightedSumLoss
+from condsim.training.objective_loss import ObjectiveLoss
 
 FUSIONS = get_args(Fusion)
 
@@ -216,7 +216,7 @@ def test_tri_encoder_in_trainer_trains_on_one_forward_for_both_columns(
             output_dir=str(tmp_path), per_device_train_batch_size=2, report_to="none", use_cpu=True
         ),
         train_dataset=rows,
-        loss=WeightedSumLoss(model, weights),
+        loss=ObjectiveLoss(model, weights),
     )
     batch = next(iter(trainer.get_train_dataloader()))
     columns, labels = trainer.collect_features(batch)
