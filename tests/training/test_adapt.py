@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from condsim.model.applicability import head_of
 from condsim.model.builders import build_bi_encoder
 from condsim.model.onnx import OnnxScorer
 from condsim.model.settings import Settings
-from condsim.training.adapt import AdaptSettings, adapt
+from condsim.training.adapt import Adaptation, AdaptSettings, adapt
 from condsim.training.adapt_rows import (
     LabelledPair,
     Rehearsal,
@@ -28,6 +29,7 @@ from condsim.training.adapt_rows import (
 from condsim.training.export import export_onnx
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+MODULE = sys.modules[adapt.__module__]
 HEAD = "sentence1,sentence2,condition,label\n"
 
 
@@ -182,7 +184,7 @@ def little_rehearsal() -> Iterator[None]:
     whole = load_rehearsal()
     few = Rehearsal(whole.inputs[:300], whole.rehearsed[:60], whole.measured[:30])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("condsim.training.adapt.load_rehearsal", lambda: few)
+        patch.setattr(MODULE, "load_rehearsal", lambda: few)
         yield
 
 
@@ -194,7 +196,7 @@ def float32() -> Iterator[None]:
     """The number format is chosen by time, so that under load two calls may choose differently."""
     with pytest.MonkeyPatch.context() as patch:
         speeds = {"float32 sdpa": 1e3, "bfloat16 sdpa": 1e2}
-        patch.setattr("condsim.training.adapt.training_speeds", lambda *_: speeds)
+        patch.setattr(MODULE, "training_speeds", lambda *_: speeds)
         yield
 
 
@@ -246,7 +248,7 @@ def test_adapt_never_writes_over_a_folder(adapted, labelled, exported) -> None:
 def test_adapt_that_does_not_help_writes_nothing_until_forced(
     exported, labelled, tmp_path, monkeypatch
 ) -> None:
-    monkeypatch.setattr("condsim.training.adapt.Adaptation.helped", False)
+    monkeypatch.setattr(Adaptation, "helped", False)
     result = adapt(labelled, tmp_path / "model", model=exported, settings=FAST)
     assert result.output is None
     assert not (tmp_path / "model").exists()

@@ -380,7 +380,7 @@ def test_read_mixture_files_that_do_not_fit_raise(tmp_path, recipe):
 
     inputs, vectors = tmp_path / "inputs.csv", tmp_path / "vectors.npy"
     whole = np.load(vectors)
-    with pytest.raises(InputError, match=r"needs vectors of the model's dimension, 32\. got 48"):
+    with pytest.raises(InputError, match=r"needs vectors of the model's dimension, 32; got 48"):
         read(file=str(inputs), vectors=str(vectors), objective={"vectors": 1.0})
     np.save(vectors, whole[:5])
     with pytest.raises(InputError, match="got 5 vectors and 20 rows"):

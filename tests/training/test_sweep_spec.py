@@ -8,7 +8,7 @@ import yaml
 
 from condsim.errors import InputError
 from condsim.training.recipe import Recipe
-from condsim.training.sweep_spec import Range, Values, load_sweep, point_name
+from condsim.training.sweep_spec import Parameter, load_sweep, point_name
 
 PROJECT = Path(__file__).parents[2]
 SWEEPS = sorted((PROJECT / "recipes" / "sweeps").glob("*.yaml"))
@@ -55,7 +55,7 @@ def test_load_sweep_defaults_and_types(write):
     spec = load_sweep(write(set={"epochs": 2}))
     assert (spec.sampler, spec.trials, spec.seed, spec.test) == ("grid", 4, 0, None)
     assert spec.seeds == (8, 9, 10)  # not 7, with which the best was chosen
-    assert spec.space["learning_rate"] == Values((1e-5, 3e-5))
+    assert spec.space["learning_rate"] == Parameter("values", (1e-5, 3e-5))
     assert spec.planned()[1] == {"learning_rate": 1e-5, "transform": False}
     assert spec.recipe_for(spec.planned()[1], seed=3) == Recipe(
         name="base", train="t.csv", dev="d.csv", epochs=2, learning_rate=1e-5, seed=3
@@ -95,7 +95,7 @@ def test_load_sweep_tpe_plans_nothing(write):
         write(space={"epochs": {"integer": [1, 3]}}, sampler="tpe", trials=5, seeds=[1, 2])
     )
     assert spec.planned() is None
-    assert spec.space["epochs"] == Range("integer", 1, 3)
+    assert spec.space["epochs"] == Parameter("integer", (1, 3))
     assert spec.seeds == (1, 2)
 
 
@@ -115,7 +115,7 @@ def test_load_sweep_tpe_plans_nothing(write):
         ({"space": {"epochs.a": {"grid": [1]}}}, "'epochs.a' is not a recipe key"),
         ({"space": {"epochs": {"gird": [1]}}}, "Unknown kind of range 'gird'.*'grid'"),
         ({"space": {"epochs": [1, 2]}}, "must be one of grid"),
-        ({"space": {"epochs": {"grid": []}}}, "'epochs' must have a list"),
+        ({"space": {"epochs": {"grid": []}}}, "'epochs' must be one of"),
         ({"space": {"epochs": {"grid": [1, 1]}}}, "'epochs' has a value twice"),
         ({"space": {"weight_decay": {"grid": ["1e-1", 0.1]}}}, "'weight_decay' has a value twice"),
         ({"space": {"epochs": {"grid": [1, 0]}}}, "no recipe with .*epochs=0"),

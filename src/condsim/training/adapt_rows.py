@@ -33,7 +33,7 @@ MAX_ONE_SIDED = 10
 
 SPLIT_DRAWS = 20
 
-WRITTEN = Path(__file__).resolve().parents[2] / "assets" / "rehearsal.txt.gz"
+WRITTEN = Path(__file__).resolve().parents[1] / "assets" / "rehearsal.txt.gz"
 """750 pairs of the training split of ``data/written``, evenly spaced: a few of each domain."""
 
 # Every fifth written pair of texts is measured on.

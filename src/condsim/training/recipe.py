@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -212,6 +212,13 @@ class Recipe(Settings):
     attention: Literal["auto", "eager", "sdpa"] = "auto"
     checkpoint_steps: Annotated[int, Field(ge=0)] = 0
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 42
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_retired_keys(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Drop keys that recipes had before version 0.1, where they have no value."""
+        retired = ("plain", "siblings", "sibling_rate")
+        return {key: value for key, value in values.items() if value or key not in retired}
 
     @property
     def terms(self) -> dict[str, float]:

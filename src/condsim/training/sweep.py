@@ -38,7 +38,7 @@ from condsim.training.data import load_dev, load_train, revisions_of
 from condsim.training.folder import FinishedRun
 from condsim.training.recipe import Recipe, save_recipe
 from condsim.training.run import run_or_resume
-from condsim.training.sweep_spec import Point, SweepSpec, Values, point_name, point_text, value_text
+from condsim.training.sweep_spec import Point, SweepSpec, point_name, point_text, value_text
 
 STUDY = "study.db"
 LOCK = "sweep.lock"
@@ -292,7 +292,7 @@ def _without_experimental_warnings() -> Iterator[None]:
 def _labelled(point: Point, spec: SweepSpec) -> Point:
     """A point as Optuna stores it: the label of each listed value."""
     return {
-        key: value_text(value) if isinstance(spec.space[key], Values) else value
+        key: value_text(value) if spec.space[key].kind == "values" else value
         for key, value in point.items()
     }
 
@@ -379,15 +379,14 @@ def _run_next(
 def _suggest(trial: Trial, spec: SweepSpec) -> Point:
     point: Point = {}
     for key, parameter in spec.space.items():
-        if isinstance(parameter, Values):
+        if parameter.kind == "values":
             label = trial.suggest_categorical(key, parameter.labels)
             point[key] = parameter.ends[parameter.labels.index(label)]
         elif parameter.kind == "integer":
-            point[key] = trial.suggest_int(key, int(parameter.low), int(parameter.high))
+            point[key] = trial.suggest_int(key, *parameter.ends)
         else:
             is_log = parameter.kind == "log_uniform"
-            value = trial.suggest_float(key, parameter.low, parameter.high, log=is_log)
-            point[key] = parameter.rounded(value)
+            point[key] = parameter.rounded(trial.suggest_float(key, *parameter.ends, log=is_log))
     return point
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal
 
 import yaml
 from pydantic import Field
@@ -25,13 +25,10 @@ from condsim.training.recipe import Recipe, load_recipe
 Point = dict[str, Any]
 """A value for each key of the space, of the type of the recipe's field."""
 
-RangeKind = Literal["uniform", "log_uniform", "integer"]
-
 MAX_TRIALS = 1_000
 MAX_NAME_LENGTH = 120
 SIGNIFICANT_DIGITS = 4
-LIST_KINDS = ("grid", "choice")
-RANGE_KINDS = ("uniform", "log_uniform", "integer")
+KINDS = ("grid", "choice", "uniform", "log_uniform", "integer")
 FIXED_KEYS = {
     "name": "it is the name of the model",
     "dev": "scores on different dev files cannot be compared",
@@ -41,9 +38,16 @@ FIXED_KEYS = {
 
 
 @dataclass(frozen=True)
-class Values:
-    """A list of different values, one or more."""
+class Parameter:
+    """Values or range of a recipe key.
 
+    Attributes:
+        kind: ``values``, or of a range ``uniform``, ``log_uniform`` (uniform in the logarithm) or
+            ``integer``.
+        ends: The values, all different, or the two bounds of the range.
+    """
+
+    kind: Literal["values", "uniform", "log_uniform", "integer"]
     ends: tuple[Any, ...]
 
     @property
@@ -51,54 +55,28 @@ class Values:
         """Each value as a short text; Optuna stores no mappings."""
         return tuple(value_text(value) for value in self.ends)
 
-    def draw(self, random: Random) -> Any:  # noqa: ANN401
-        """Draw one of the values, each with the same probability."""
-        return random.choice(self.ends)
-
-    def record(self) -> dict[str, Any]:
-        """The list as plain values."""
-        return {"values": list(self.ends)}
-
-
-@dataclass(frozen=True)
-class Range:
-    """A range of numbers.
-
-    Attributes:
-        kind: ``uniform``, ``log_uniform`` (uniform in the logarithm) or ``integer``.
-        low: The lowest number.
-        high: The highest number, above ``low``.
-    """
-
-    kind: RangeKind
-    low: float
-    high: float
-
     @property
-    def ends(self) -> tuple[float, float]:
-        """The bounds."""
-        return self.low, self.high
+    def text(self) -> str:
+        """The values or the range as a short text."""
+        if self.kind == "values":
+            return ", ".join(self.labels)
+        return f"{self.ends[0]} to {self.ends[1]}, {self.kind}"
 
-    def draw(self, random: Random) -> float:
-        """Draw a number, rounded as :meth:`rounded` does."""
+    def draw(self, random: Random) -> Any:  # noqa: ANN401
+        """Draw one of the values, each with the same probability, or a number of the range."""
+        if self.kind == "values":
+            return random.choice(self.ends)
+        low, high = self.ends
         if self.kind == "integer":
-            return random.randint(int(self.low), int(self.high))
+            return random.randint(low, high)
         if self.kind == "log_uniform":
-            return self.rounded(math.exp(random.uniform(math.log(self.low), math.log(self.high))))
-        return self.rounded(random.uniform(self.low, self.high))
+            return self.rounded(math.exp(random.uniform(math.log(low), math.log(high))))
+        return self.rounded(random.uniform(low, high))
 
     def rounded(self, value: float) -> float:
-        """Round to four significant digits within the bounds; integers stay unchanged."""
-        if self.kind == "integer":
-            return value
-        return min(max(float(f"{value:.{SIGNIFICANT_DIGITS}g}"), self.low), self.high)
-
-    def record(self) -> dict[str, Any]:
-        """The range as plain values."""
-        return {self.kind: [self.low, self.high]}
-
-
-Parameter = Values | Range
+        """Round a number to four significant digits within the range."""
+        low, high = self.ends
+        return float(min(max(float(f"{value:.{SIGNIFICANT_DIGITS}g}"), low), high))
 
 
 @dataclass(frozen=True)
@@ -151,7 +129,7 @@ class SweepSpec:
         recipe = self.base.model_dump()
         return {
             "recipe": {key: value for key, value in recipe.items() if value != defaults[key]},
-            "space": {key: parameter.record() for key, parameter in self.space.items()},
+            "space": {key: {p.kind: list(p.ends)} for key, p in self.space.items()},
             "sampler": self.sampler,
             "trials": self.trials,
             "seed": self.seed,
@@ -224,31 +202,30 @@ def _load(file: _SweepFile) -> SweepSpec:
 
 def _parameter(key: str, value: object) -> Parameter:
     """Read the values or the range of a key of ``space``."""
-    kinds = (*LIST_KINDS, *RANGE_KINDS)
-    kind, content = next(iter(value.items())) if isinstance(value, dict) and value else ("", None)
-    if not isinstance(value, dict) or len(value) != 1 or not isinstance(content, list):
+    kind, ends = (
+        next(iter(value.items())) if isinstance(value, dict) and len(value) == 1 else ("", 0)
+    )
+    if not isinstance(ends, list) or not ends:
         raise InputError(
-            f"'space': '{key}' must be one of {', '.join(kinds)} with a list, such as "
-            f"{{grid: [1, 2]}}; got {reprlib.repr(value)}."
+            f"'space': '{key}' must be one of {', '.join(KINDS)} with a list of one value or more, "
+            f"such as {{grid: [1, 2]}}; got {reprlib.repr(value)}."
         )
-    if kind not in kinds:
-        raise InputError(f"'space': '{key}': {unknown_name('kind of range', str(kind), kinds)}")
-    if kind in LIST_KINDS:
-        if not content:
-            raise InputError(f"'space': '{key}' must have a list of one value or more.")
-        return Values(tuple(content))
-    types: tuple[type, ...] = (int,) if kind == "integer" else (int, float)
-    numbers = all(type(bound) in types and abs(bound) <= sys.float_info.max for bound in content)
-    if not (numbers and len(content) == 2 and content[0] < content[1]):
+    if kind in ("grid", "choice"):
+        return Parameter("values", tuple(ends))
+    if kind not in KINDS:
+        raise InputError(f"'space': '{key}': {unknown_name('kind of range', str(kind), KINDS)}")
+    numbers = all(type(end) in (int, float) and abs(end) <= sys.float_info.max for end in ends)
+    low, high = ends if len(ends) == 2 and numbers else (0, 0)
+    is_integer = type(low) is type(high) is int
+    if low >= high or (kind == "integer" and not is_integer):
         rule = "two integers" if kind == "integer" else "two numbers"
         raise InputError(
             f"'space': '{key}' must have {rule}, the lower first, for {kind}; got "
-            f"{reprlib.repr(content)}."
+            f"{reprlib.repr(ends)}."
         )
-    if kind == "log_uniform" and content[0] <= 0:
-        raise InputError(f"'space': '{key}' must be above 0 for log_uniform; got {content}.")
-    low, high = content if kind == "integer" else map(float, content)
-    return Range(cast(RangeKind, kind), low, high)
+    if kind == "log_uniform" and low <= 0:
+        raise InputError(f"'space': '{key}' must be above 0 for log_uniform; got {ends}.")
+    return Parameter(kind, (low, high) if kind == "integer" else (float(low), float(high)))
 
 
 def _check_keys(space: Mapping[str, Parameter], fixed: Mapping[str, Any]) -> None:
@@ -276,12 +253,9 @@ def _typed(base: Recipe, space: Mapping[str, Parameter]) -> dict[str, Parameter]
     first = {key: parameter.ends[0] for key, parameter in space.items()}
     typed: dict[str, Parameter] = {}
     for key, parameter in space.items():
-        values = [_typed_value(base, {**first, key: value}, key) for value in parameter.ends]
-        if isinstance(parameter, Range):
-            typed[key] = Range(parameter.kind, *values)
-            continue
-        typed[key] = listed = Values(tuple(values))
-        labels = listed.labels
+        ends = [_typed_value(base, {**first, key: value}, key) for value in parameter.ends]
+        typed[key] = Parameter(parameter.kind, tuple(ends))
+        labels = typed[key].labels
         if len(set(labels)) < len(labels):
             raise InputError(f"'space': '{key}' has a value twice: {', '.join(labels)}.")
     return typed
@@ -316,7 +290,7 @@ def _trials(file: _SweepFile, space: Mapping[str, Parameter]) -> int:
     if file.trials is not None:
         raise InputError("'trials' does not go with the sampler 'grid', which runs every point.")
     for key, parameter in space.items():
-        if isinstance(parameter, Range):
+        if parameter.kind != "values":
             raise InputError(
                 f"The sampler 'grid' needs a list of values for every key; '{key}' has a range."
             )
