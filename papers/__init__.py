@@ -8,6 +8,7 @@ need it). On the command line: ``python -m papers NAME``.
 
 from __future__ import annotations
 
+import papers.baselines  # noqa: F401 - registers the prefixes of two baselines
 from papers.catalogue import Experiment, Row, load_experiment, names
 from papers.engine import Outputs, Work, finish, open_work, reproduce
 from papers.options import ContextsOptions, Options, PromptOptions

@@ -36,7 +36,7 @@ from condsim.evaluation.bootstrap import percentile_interval
 from condsim.evaluation.correlation import spearman
 from condsim.io import write_text
 from condsim.model.onnx import MODEL_FILE, TOKENIZER_FILE, OnnxScorer
-from condsim.model.settings import DEFAULT_FOLDER, Settings
+from condsim.model.settings import DEFAULT_FOLDER, ModelSettings
 from condsim.types import FloatArray
 from papers.pages import MARKER, kept_notes, pipe_table
 
@@ -99,7 +99,7 @@ def load_model(folder: Path, limit: int, work: Path) -> Model:
     target.mkdir()
     for name in (MODEL_FILE, TOKENIZER_FILE):
         (target / name).symlink_to((folder / name).resolve())
-    replace(Settings.load(folder), max_seq_length=limit).save(target)
+    replace(ModelSettings.load(folder), max_seq_length=limit).save(target)
     tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -271,7 +271,7 @@ def scores_of(model: Model, whole: Model, cases: Sequence[Case]) -> dict[str, Fl
         CUT: lambda text, condition: [model.cut(text, condition)],
         f"whole, up to {_POSITIONS} tokens": lambda text, condition: [whole.cut(text, condition)],
         "pieces as long as the limit": lambda *key: packed(model, *key),
-        shipped: model.scorer.pieces,
+        shipped: model.scorer.chunks,
         "single sentences": lambda text, _: [part for part in segment("en", text) if part.strip()],
     }
     found: dict[str, FloatArray] = {}

@@ -27,8 +27,8 @@ from condsim.evaluation.report import Report
 from condsim.io import replacing, write_text
 from condsim.loading import load_scorer
 from condsim.model.baselines import WordOverlapScorer
-from condsim.model.tfidf import TfIdfCosineScorer
 from condsim.types import FloatArray, Scorer
+from papers.baselines import CorpusTfIdfScorer
 from papers.catalogue import Experiment
 from papers.columns import TEST_SETS
 from papers.contexts.cases import cases
@@ -315,7 +315,7 @@ def _scorer(run: Measurement) -> Scorer:
     if run.how.scorer == "surrogate":
         return load_scorer(run.part_folder / SURROGATE)
     if run.how.scorer == "tfidf-cosine":
-        return TfIdfCosineScorer(idf_from=Corpus(run.part_folder / CORPUS))
+        return CorpusTfIdfScorer(Corpus(run.part_folder / CORPUS))
     return WordOverlapScorer()
 
 

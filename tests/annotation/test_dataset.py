@@ -243,7 +243,7 @@ def test_dataset_is_the_same_again_and_replaced_only_if_asked(inputs, tmp_path):
 
 def test_dataset_folder_with_other_things_is_left_alone(inputs, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match="is not empty and holds no data set"):
+    with pytest.raises(InputError, match="is not empty and contains no data set"):
         build("dataset", inputs / "ratings.parquet", "--output", tmp_path, "--overwrite")
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
     (tmp_path / "manifest.json").write_text('{"kind": "index"}')

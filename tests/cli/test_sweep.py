@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from condsim.cli.sweep import sweep
 from condsim.errors import InputError
-from condsim.training.sweep import Correlations, SeedResult, SweepResult, TrialResult
+from condsim.training.sweep_result import Correlations, SeedResult, SweepResult, TrialResult
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(sweep)

@@ -226,7 +226,7 @@ def test_corpus_without_a_sentence_is_an_error(write: Write, tmp_path: Path, con
 def test_corpus_folder_of_something_else_is_refused(write: Write, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").write_text("Dear you")
-    with pytest.raises(InputError, match="is not empty and holds no corpus"):
+    with pytest.raises(InputError, match="is not empty and contains no corpus"):
         prepare_corpus([write(RIVERS)], tmp_path / "full")
     with pytest.raises(InputError, match="is a file"):
         prepare_corpus([write(RIVERS)], tmp_path / "full" / "letter.txt")

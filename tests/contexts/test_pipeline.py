@@ -162,14 +162,14 @@ def test_opened_run_is_an_origin_model_that_needs_no_input(copy, tmp_path):
 
 _KILLED_AT_THE_THIRD_BATCH = """
 import itertools, os, signal, sys
-from condsim.cache import KeptScores
+from condsim.cache import ScoreCache
 from condsim.cli.main import run
-add, calls = KeptScores.add, itertools.count(1)
+add, calls = ScoreCache.add, itertools.count(1)
 def add_and_die(*values):
     add(*values)
     if next(calls) == 3:
         os.kill(os.getpid(), signal.SIGKILL)
-KeptScores.add = add_and_die
+ScoreCache.add = add_and_die
 run(sys.argv[1:])
 """
 
@@ -419,7 +419,7 @@ def test_pipeline_mistakes_are_told_before_anything_is_made(
 def test_pipeline_folder_of_something_else_is_refused(tmp_path):
     (tmp_path / "a.txt").write_text("A text.")
     recipe = recipe_of(tmp_path / "a.txt")
-    with pytest.raises(InputError, match=r"is not empty and holds no run of contexts"):
+    with pytest.raises(InputError, match=r"is not empty and contains no run of contexts"):
         new(tmp_path, recipe)
     with pytest.raises(InputError, match=r"a\.txt is a file; a run of contexts is a folder"):
         new(tmp_path / "a.txt", recipe)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from condsim.cache import KeptScores
+from condsim.cache import ScoreCache
 from condsim.contexts.scoring.equations import ScoringSettings, Weights, similarity
 from condsim.contexts.scoring.origin import OriginScorer
 from condsim.contexts.scoring.selection import Selection
@@ -177,7 +177,7 @@ def test_origin_scorer_goes_on_where_it_was_stopped(tmp_path, caplog):
             return super().terms(sentences, centres, names)
 
     def of(terms: Terms) -> OriginScorer:
-        return origin(terms=terms, batch_size=2, kept=KeptScores(tmp_path, "r0"))
+        return origin(terms=terms, batch_size=2, kept=ScoreCache(tmp_path, "r0"))
 
     pairs = [f"a{row}" for row in range(7)], [f"d{row}" for row in range(7)]
     expected = origin(batch_size=2).score(*pairs, scale="raw")
@@ -195,7 +195,7 @@ def test_origin_scorer_goes_on_where_it_was_stopped(tmp_path, caplog):
 
 
 def test_origin_scorer_keeps_no_score_of_a_single_batch(tmp_path):
-    origin(batch_size=2, kept=KeptScores(tmp_path, "r0")).score(["a", "b"], ["c", "d"])
+    origin(batch_size=2, kept=ScoreCache(tmp_path, "r0")).score(["a", "b"], ["c", "d"])
     assert not list(tmp_path.iterdir())
 
 

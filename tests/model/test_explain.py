@@ -163,8 +163,8 @@ def test_occlusion_long_text_is_explained_by_groups_of_words():
     [
         (("", TWO, "c"), {}, "must have text"),
         ((ONE, TWO, " "), {}, "must have text"),
-        (([ONE], TWO, "c"), {}, "Got list instead"),
-        ((ONE, "a " * 10_001, "c"), {}, "of at most 20,000 characters.*Got 20,002"),
+        (([ONE], TWO, "c"), {}, "must be a str; got list"),
+        ((ONE, "a " * 10_001, "c"), {}, "at most 20,000 characters.* got 20,002"),
         ((ONE, TWO, "c"), {"samples": 0}, "'samples' must be 1 or more"),
         ((ONE, TWO, "c"), {"scale": "percent"}, "Unknown scale"),
     ],

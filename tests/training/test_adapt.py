@@ -17,7 +17,7 @@ from condsim.errors import InputError, ModelError
 from condsim.model.applicability import head_of
 from condsim.model.builders import build_bi_encoder
 from condsim.model.onnx import OnnxScorer
-from condsim.model.settings import Settings
+from condsim.model.settings import ModelSettings
 from condsim.training.adapt import Adaptation, AdaptSettings, adapt
 from condsim.training.adapt_rows import (
     LabelledPair,
@@ -164,7 +164,7 @@ def test_rehearsal_has_no_text_that_written_pairs_are_measured_on(split) -> None
 def exported(tmp_path_factory, tiny_backbone) -> Path:
     folder = tmp_path_factory.mktemp("adapt")
     build_bi_encoder(str(tiny_backbone), max_seq_length=60).save_pretrained(str(folder / "st"))
-    Settings(
+    ModelSettings(
         kind="bi-encoder", name="tiny", order="condition-first", max_seq_length=60
     ).save(folder / "st")  # fmt: skip
     export_onnx(folder / "st", folder / "onnx", facts={"base_model": "ours"})

@@ -10,9 +10,14 @@ import torch
 
 from condsim.errors import InputError
 from condsim.model import precision as module
-from condsim.model.precision import TrainingPrecision, choose_training_precision, training_speeds
+from condsim.model.precision import (
+    TrainingPrecision,
+    backbone_of,
+    choose_training_precision,
+    training_speeds,
+)
 from condsim.training.run import fit
-from condsim.training.trainer import backbone_of, build_model
+from condsim.training.trainer import build_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 

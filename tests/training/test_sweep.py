@@ -22,9 +22,9 @@ from condsim.training.sweep import run_sweep
 pytest.importorskip("optuna")
 pytest.importorskip("torch")
 
-from condsim.training import sweep as module
+from condsim.training import sweep as module, sweep_study
 from condsim.training.folder import FinishedRun
-from condsim.training.sweep import to_markdown
+from condsim.training.sweep_result import to_markdown
 from condsim.training.sweep_spec import load_sweep
 
 PROJECT = Path(__file__).parents[2]
@@ -94,7 +94,7 @@ class FakeRuns:
 def runs(monkeypatch):
     fake = FakeRuns()
     monkeypatch.setattr(module, "run_or_resume", fake)
-    monkeypatch.setattr(module, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(sweep_study, "POLL_SECONDS", 0.05)
     engine = pytest.importorskip("sqlalchemy").engine.Engine
     events = pytest.importorskip("sqlalchemy.event")
     events.listen(engine, "connect", unsynchronised)
@@ -456,7 +456,7 @@ def test_sweep_killed_process_gives_its_trial_back(tmp_path, write, runs, monkey
         process.wait()
     (begun,) = output.glob("trials/*")
     (begun / "begun").unlink()
-    monkeypatch.setattr(module, "GRACE_SECONDS", 1)
+    monkeypatch.setattr(sweep_study, "GRACE_SECONDS", 1)
     monkeypatch.setattr(
         module, "run_or_resume", lambda recipe, folder, **_: finished(recipe, folder, 1.0)
     )

@@ -18,7 +18,7 @@ import typer
 
 from condsim.errors import CondSimError, InputError
 from condsim.io import printable
-from condsim.model.truncation import one_warning
+from condsim.model.chunking import collect_truncations
 
 if TYPE_CHECKING:
     from condsim.console import ProgressDisplay
@@ -38,7 +38,7 @@ def run_app(app: typer.Typer, arguments: list[str] | None = None) -> None:
     _tame_terminal()
     _exit_on_signals()
     try:
-        with one_warning():
+        with collect_truncations():
             try:
                 status = app(args=arguments, standalone_mode=False)
             finally:
@@ -163,10 +163,10 @@ def long_work(
     resume: str | Callable[[], str] = "The same command goes on from here.",
 ) -> Iterator[ProgressDisplay]:
     """Shows log lines and progress on stderr; Ctrl-C ends the command with status 130."""
-    from condsim.console import ProgressDisplay, log_beside
+    from condsim.console import ProgressDisplay, log_above
 
     with ProgressDisplay() as progress:
-        log_beside(progress)
+        log_above(progress)
         if log is not None:
             logging.getLogger(log).setLevel(logging.INFO)
         try:

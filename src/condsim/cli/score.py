@@ -174,7 +174,7 @@ def _with_scores(
     first = next(records)
     scorer = load()
     if isinstance(scorer, EmbeddingScorer):
-        scorer.keep_vectors(_KEPT)
+        scorer.set_cache_size(_KEPT)
     pending, done = [first, *islice(records, block - 1)], 0
     while pending:
         load.told(done)

@@ -39,7 +39,8 @@ def sweep(
         for line in _plan(spec):
             typer.echo(line)
         return
-    from condsim.training.sweep import run_sweep, to_markdown
+    from condsim.training.sweep import run_sweep
+    from condsim.training.sweep_result import to_markdown
 
     with long_work():
         result = run_sweep(spec, output)

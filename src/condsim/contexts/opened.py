@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from condsim import __version__
-from condsim.cache import KeptScores, digest
+from condsim.cache import ScoreCache, digest
 from condsim.console import Progress, silent
 from condsim.contexts.coherence.model import CoherenceScorer
 from condsim.contexts.corpus.stored import Corpus, document_starts, held_out_documents
@@ -112,7 +112,7 @@ class OpenedRun:
             selection=self.recipe.selection,
             name=f"{self.recipe.name} origin",
             revision=self._revision,
-            kept=KeptScores(self.folder / SCORED, self._revision),
+            kept=ScoreCache(self.folder / SCORED, self._revision),
         )
 
     def fit_weights(self, *, sentences: int = 640) -> FittedWeights:

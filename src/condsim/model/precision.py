@@ -1,4 +1,4 @@
-"""Which number format a network computes in."""
+"""Precision: whether a network computes in bfloat16."""
 
 from __future__ import annotations
 
@@ -16,14 +16,19 @@ from transformers import PreTrainedModel
 from condsim.config import Settings
 from condsim.errors import InputError
 
+MIN_BF16_SPEEDUP = 1.2
+"""Speed of bfloat16 relative to float32 from which it is used: below, two runs would differ by
+chance."""
+
 _LOGGER = logging.getLogger(__name__)
-_CLEARLY = 1.2  # below that, two runs would differ by chance
 
 
 def uses_bfloat16(precision: Literal["auto", "float32", "bfloat16"]) -> bool:
-    """Decides whether a network is trained or run under bfloat16 autocast."""
-    # ``auto`` asks a GPU, and measures a CPU with AVX512-BF16 once in a process: without AMX it is
-    # slower in bfloat16. Weights, optimizer and losses stay float32.
+    """Decide whether a network is trained or run under bfloat16 autocast.
+
+    ``auto`` asks a GPU, and measures a processor with AVX512-BF16 once in a process: without AMX
+    it is slower in bfloat16. Weights, optimizer and losses stay float32.
+    """
     if precision != "auto":
         return precision == "bfloat16"
     if torch.cuda.is_available():
@@ -33,21 +38,25 @@ def uses_bfloat16(precision: Literal["auto", "float32", "bfloat16"]) -> bool:
 
 @cache
 def _faster_in_bfloat16() -> bool:
-    """Times a step of a small layer in both, in processor time: busy neighbours must not decide."""
+    """Time a training step of a small layer, in processor time so that other work counts less."""
     seconds = {torch.float32: float("inf"), torch.bfloat16: float("inf")}
     with torch.random.fork_rng(devices=[]), torch.inference_mode(False), torch.enable_grad():
         layer = nn.Sequential(nn.Linear(384, 1536), nn.GELU(), nn.Linear(1536, 384))
         inputs = torch.randn(256, 384)
-        for turn in range(9):  # the first one warms up
-            for kind in seconds:
+        for turn in range(9):
+            for number_format in seconds:
                 started = time.process_time()
-                with torch.autocast("cpu", torch.bfloat16, enabled=kind == torch.bfloat16):
+                enabled = number_format == torch.bfloat16
+                with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
                     layer(inputs).float().square().mean().backward()
-                taken = time.process_time() - started
-                seconds[kind] = min(seconds[kind], taken if turn else float("inf"))
-    faster = seconds[torch.float32] > _CLEARLY * seconds[torch.bfloat16]
-    shown = ", ".join(f"{str(kind)[6:]} {1000 * taken:.1f}" for kind, taken in seconds.items())
-    _LOGGER.info("ms for a step: %s; using %s", shown, "bfloat16" if faster else "float32")
+                elapsed = time.process_time() - started
+                # The first turn warms up.
+                if turn:
+                    seconds[number_format] = min(seconds[number_format], elapsed)
+    float32, bfloat16 = 1000 * seconds[torch.float32], 1000 * seconds[torch.bfloat16]
+    faster = float32 > MIN_BF16_SPEEDUP * bfloat16
+    choice = "bfloat16" if faster else "float32"
+    _LOGGER.info("ms for a step: float32 %.1f, bfloat16 %.1f; using %s", float32, bfloat16, choice)
     return faster
 
 
@@ -130,6 +139,11 @@ def training_speeds(backbone: PreTrainedModel, attentions: Sequence[str]) -> dic
                     seconds[key] = min(seconds[key], elapsed)
     backbone.train(was_training)
     return {" ".join(key): round(MEASURED_TEXTS / value, 1) for key, value in seconds.items()}
+
+
+def backbone_of(model: nn.Module) -> PreTrainedModel:
+    """Find the transformer in an encoder."""
+    return next(module for module in model.modules() if isinstance(module, PreTrainedModel))
 
 
 def set_attention(backbone: PreTrainedModel, attention: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from condsim.cache import kept_rows, sole_process
+from condsim.cache import cached_rows, sole_process
 from condsim.console import Progress
 from condsim.errors import InputError, ModelError, require
 from condsim.io import packaged_folder, replacing, sha256_of
@@ -86,7 +86,7 @@ def image_vectors(
             vectors = encoder.encode(images, show_progress_bar=False)
         return unit_length(np.asarray(vectors), what=f"The images {start} to {stop - 1}")
 
-    return kept_rows(
+    return cached_rows(
         cache / f"images-{digest.hexdigest()[:12]}.npy",
         embed,
         rows=len(paths),
@@ -179,7 +179,7 @@ def caption_vectors(
     """Embeds every caption, ``(m, width)``, once for a model and a set of captions."""
     identity = f"{encoder.name}\0{encoder.revision}\0{collection.fingerprint()}"
     key = hashlib.sha256(identity.encode()).hexdigest()[:12]
-    return kept_rows(
+    return cached_rows(
         cache / f"captions-{key}.npy",
         lambda start, stop: encoder.encode(collection.captions[start:stop]),
         rows=len(collection.captions),
@@ -302,7 +302,7 @@ def nearest_pairs(
         return _without_self(ids, similarity, first=start)
 
     cache.mkdir(parents=True, exist_ok=True)
-    found = kept_rows(
+    found = cached_rows(
         cache / f"neighbours-{name}-{k}.npy",
         search,
         rows=n,

@@ -32,17 +32,12 @@ from condsim.model.embedding import EmbeddingScorer
 from condsim.model.onnx import OnnxScorer
 from condsim.model.precision import (
     MEASURED_TOKENS,
+    backbone_of,
     fastest_training,
     training_speeds,
     uses_bfloat16,
 )
-from condsim.model.settings import (
-    FILE_NAME,
-    Fact,
-    Settings as ModelSettings,
-    model_folder,
-    revision_of,
-)
+from condsim.model.settings import FILE_NAME, Fact, ModelSettings, model_folder, revision_of
 from condsim.model.torch import EncoderScorer
 from condsim.model.trained import load_trained
 from condsim.training.adapt_rows import (
@@ -57,7 +52,6 @@ from condsim.training.export import SAMPLES, export_onnx
 from condsim.training.recipe import Recipe, Source
 from condsim.training.restore import exported_folder, restore_onnx
 from condsim.training.run import run_or_resume
-from condsim.training.trainer import backbone_of
 from condsim.types import Task
 
 OBJECTIVE = {"mse": 2.0, "correlation": 1.0, "ranking": 0.33}

@@ -19,7 +19,7 @@ from condsim.io import write_text
 from condsim.model.baselines import ConditionOnlyScorer
 from condsim.model.calibration import fit_calibration
 from condsim.model.conditions import card_texts, cross_encoder_inputs
-from condsim.model.settings import Settings
+from condsim.model.settings import ModelSettings
 from condsim.model.trained import load_trained
 from condsim.training.data import DevData, TrainingData, dev_pairs, sample_rows
 from condsim.training.recipe import Recipe
@@ -56,7 +56,7 @@ def write_model(
     if isinstance(dev, Triplets):
         facts["dev_accuracy"] = round(100 * float(triplet_wins(raw).mean()), 1)
     dimension = model.get_embedding_dimension() if isinstance(model, SentenceTransformer) else None
-    settings = Settings(
+    settings = ModelSettings(
         kind=recipe.encoder,
         name=recipe.name,
         order=recipe.order,

@@ -24,11 +24,12 @@ from condsim import __version__
 from condsim.data.csts import iter_csts
 from condsim.errors import InputError, ModelError, unknown_name
 from condsim.io import check_folder, replacing, write_text
-from condsim.model.backbone import quiet_loading, without_progress_bars
+from condsim.model.backbone import without_progress_bars
 from condsim.model.conditions import card_texts, conditional_sentences
 from condsim.model.onnx import MODEL_FILE, TOKENIZER_FILE
-from condsim.model.settings import FILE_NAME, Fact, Settings
-from condsim.model.trained import check_loaded, check_not_pickled, kind_of, loading_reason
+from condsim.model.precision import backbone_of, set_attention
+from condsim.model.settings import FILE_NAME, Fact, ModelSettings
+from condsim.model.trained import kind_of, load_trained
 from condsim.training.quantize import quantize_static
 from condsim.types import FloatArray
 
@@ -173,23 +174,23 @@ def _check_output(source: Path, output: Path, name: str) -> None:
         raise InputError(f"{output} is the model itself; give another folder to write.")
     check_folder(output, what="exported model", own=[MODEL_FILE])
     if (output / MODEL_FILE).is_file() and (output / FILE_NAME).is_file():
-        present = Settings.load(output).name
+        present = ModelSettings.load(output).name
         if present != name or (output / "modules.json").exists():
             raise InputError(
                 f"{output} contains the model {present!r}; give another folder to write."
             )
 
 
-def _settings(source: Path) -> Settings:
-    """Settings of the model, or those of a plain sentence-transformers model."""
+def _settings(source: Path) -> ModelSettings:
+    """ModelSettings of the model, or those of a plain sentence-transformers model."""
     if not (source / "modules.json").is_file():
         raise ModelError(
             f"{source} is not a folder that sentence-transformers wrote: modules.json is missing."
         )
     if (source / FILE_NAME).is_file():
-        settings = Settings.load(source)
+        settings = ModelSettings.load(source)
     else:
-        settings = Settings(kind_of(source), source.resolve().name, order="condition-first")
+        settings = ModelSettings(kind_of(source), source.resolve().name, order="condition-first")
     if settings.kind != "bi-encoder":
         raise ModelError(
             f"{source} is a {settings.kind}; only a bi-encoder can be exported. Load the folder "
@@ -199,28 +200,15 @@ def _settings(source: Path) -> Settings:
 
 
 def _load_bi_encoder(source: Path) -> SentenceTransformer:
-    check_not_pickled(source)
-    try:
-        with quiet_loading():
-            model = SentenceTransformer(
-                str(source),
-                device="cpu",
-                local_files_only=True,
-                # Eager attention becomes plain operators, which ONNX Runtime fuses best.
-                model_kwargs={"attn_implementation": "eager"},
-            )
-    # A damaged file makes the libraries raise all kinds of errors.
-    except Exception as error:
-        reason = loading_reason(error)
-        raise ModelError(f"The bi-encoder {str(source)!r} cannot be loaded: {reason}") from error
-    if (source / FILE_NAME).is_file():
-        check_loaded(model, source)
+    model: SentenceTransformer = load_trained(source, device="cpu").model
     first = next(iter(model.children()))
     if not isinstance(first, Transformer) or not hasattr(model.tokenizer, "backend_tokenizer"):
         raise ModelError(
             f"{source} must begin with a Transformer that has a fast tokenizer; got "
             f"{type(first).__name__} with {type(model.tokenizer).__name__}."
         )
+    # Eager attention becomes plain operators, which ONNX Runtime fuses best.
+    set_attention(backbone_of(model), "eager")
     return model.float().eval()
 
 
@@ -294,7 +282,7 @@ def _trace(model: SentenceTransformer) -> tuple[onnx.ModelProto, tuple[str, ...]
 
 
 def _write(
-    output: Path, graph: onnx.ModelProto, model: SentenceTransformer, settings: Settings
+    output: Path, graph: onnx.ModelProto, model: SentenceTransformer, settings: ModelSettings
 ) -> None:
     with replacing(output / MODEL_FILE) as partial:
         onnx.save(graph, str(partial))

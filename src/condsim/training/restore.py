@@ -23,7 +23,7 @@ from condsim.model.backbone import without_progress_bars
 from condsim.model.builders import build_bi_encoder
 from condsim.model.conditions import conditional_sentences
 from condsim.model.onnx import MODEL_FILE, TOKENIZER_FILE, OnnxScorer
-from condsim.model.settings import Settings, model_folder
+from condsim.model.settings import ModelSettings, model_folder
 from condsim.training.export import SAMPLES
 
 # Lowest mean cosine of the samples: int8 keeps 0.996 of MiniLM, another network next to none.
@@ -98,7 +98,7 @@ def restore_onnx(folder: Path | str, output: Path | str) -> SentenceTransformer:
             "that 'condsim train' wrote, before its export."
         ) from error
     model.save_pretrained(str(output), create_model_card=False)
-    Settings.load(source).save(Path(output))
+    ModelSettings.load(source).save(Path(output))
     return model
 
 

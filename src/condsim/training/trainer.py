@@ -45,7 +45,12 @@ from condsim.evaluation.correlation import spearman
 from condsim.evaluation.metrics import pair_accuracy, triplet_wins
 from condsim.io import write_text
 from condsim.model.builders import build_bi_encoder, build_cross_encoder, separator_of
-from condsim.model.precision import TrainingPrecision, choose_training_precision, set_attention
+from condsim.model.precision import (
+    TrainingPrecision,
+    backbone_of,
+    choose_training_precision,
+    set_attention,
+)
 from condsim.model.torch import CrossEncoderScorer, EncoderScorer
 from condsim.model.tri_encoder import build_tri_encoder
 from condsim.training.batches import ITEM, PairBatchSampler, SourceBatchSampler, SourceCollator
@@ -237,11 +242,6 @@ def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -
         precision=precision,
         sources=feed.sources,
     )
-
-
-def backbone_of(model: Model) -> PreTrainedModel:
-    """Find the transformer in an encoder."""
-    return next(module for module in model.modules() if isinstance(module, PreTrainedModel))
 
 
 def _precision(backbone: PreTrainedModel, recipe: Recipe, history: Path) -> TrainingPrecision:

@@ -17,10 +17,16 @@ from sentence_transformers.base.losses.merged_forward import embed_columns
 from torch import Tensor
 
 from condsim.errors import InputError, ModelError
-from condsim.model.backbone import Fusion, LowRank, Pooling
+from condsim.model.backbone import Pooling
 from condsim.model.builders import build_bi_encoder
-from condsim.model.stored import load_tri_encoder
-from condsim.model.tri_encoder import TriEncoder, build_tri_encoder, distinct_rows
+from condsim.model.tri_encoder import (
+    Fusion,
+    LowRank,
+    TriEncoder,
+    build_tri_encoder,
+    distinct_rows,
+    load_tri_encoder,
+)
 from condsim.training.objective_loss import ObjectiveLoss
 
 FUSIONS = get_args(Fusion)
@@ -131,7 +137,7 @@ def test_tri_encoder_low_rank_projects_each_sentence_by_its_condition(
 
 
 def test_tri_encoder_rank_below_1_raises(tiny_backbone: Path) -> None:
-    with pytest.raises(InputError, match=r"rank must be at least 1\. Got 0"):
+    with pytest.raises(InputError, match=r"rank must be at least 1; got 0"):
         build_tri_encoder(str(tiny_backbone), fusion="low-rank", rank=0)
 
 
@@ -257,11 +263,11 @@ def test_tri_encoder_unknown_fusion_raises(tiny_backbone: Path) -> None:
 
 def test_load_tri_encoder_other_model_raises(tiny_backbone: Path, tmp_path: Path) -> None:
     build_bi_encoder(str(tiny_backbone)).save(str(tmp_path), create_model_card=False)
-    with pytest.raises(ModelError, match=r"holds no tri-encoder: its modules\.json must list"):
+    with pytest.raises(ModelError, match=r"is not a tri-encoder: its modules\.json must list"):
         load_tri_encoder(str(tmp_path))
     with pytest.raises(ModelError, match="no such file"):
         load_tri_encoder(str(tiny_backbone))
-    with pytest.raises(ModelError, match="it must have tri_encoder_config"):
+    with pytest.raises(ModelError, match="it must contain tri_encoder_config"):
         TriEncoder.load(str(tmp_path))
 
 

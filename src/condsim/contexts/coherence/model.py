@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from condsim.cache import kept_rows
+from condsim.cache import cached_rows
 from condsim.contexts.corpus.stored import Corpus
 from condsim.contexts.corpus.vocabulary import Vocabulary
 from condsim.contexts.models import MODEL, best_device, load_weights, open_finished
@@ -150,7 +150,7 @@ class CoherenceScorer:
         load_weights(model, folder / MODEL)
         model.to(best_device()).eval()
         inputs = {"corpus": corpus.revision, "model": sha256_of(folder / MODEL)[:12]}
-        rows = partial(kept_rows, rows=len(corpus), inputs=inputs, progress=progress)
+        rows = partial(cached_rows, rows=len(corpus), inputs=inputs, progress=progress)
 
         def encode(first: int, last: int) -> NDArray[np.float16]:
             sentences = corpus.sentences(np.arange(first, last, dtype=np.int64))

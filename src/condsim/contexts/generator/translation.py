@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from condsim.cache import RecentVectors, kept_rows
+from condsim.cache import VectorCache, cached_rows
 from condsim.contexts.corpus.stored import Corpus
 from condsim.contexts.corpus.vocabulary import Vocabulary
 from condsim.contexts.generator.counts import CountsGenerator
@@ -66,7 +66,7 @@ class TranslationGenerator(CountsGenerator):
         )
         self._tokenizer, self._backbone = vocabulary.tokenizer, str(settings.backbone)
         self._corpus: NDArray[Any] = np.zeros((0, width), np.float16)
-        self._recent = RecentVectors(_RECENT, width)
+        self._recent = VectorCache(_RECENT, width)
         self._kept: dict[int, Tensor] = {}  # log Z of all tokens, and of all sentences
 
     @classmethod
@@ -101,7 +101,7 @@ class TranslationGenerator(CountsGenerator):
 
         inputs = {"corpus": corpus.revision, "backbone": self._backbone}
         path = folder / "sentences.npy"
-        self._corpus = kept_rows(
+        self._corpus = cached_rows(
             path, read, rows=len(corpus), block=1_024, inputs=inputs, progress=progress
         )
 
@@ -120,7 +120,7 @@ class TranslationGenerator(CountsGenerator):
 
             path = folder / f"normalisers-{name}.npy"
             with torch.inference_mode():
-                kept = kept_rows(path, norms, rows=len(vectors), inputs=inputs, progress=progress)
+                kept = cached_rows(path, norms, rows=len(vectors), inputs=inputs, progress=progress)
             self._kept[of] = torch.from_numpy(np.array(kept[:, 0]))
 
     def train(self, mode: bool = True) -> TranslationGenerator:

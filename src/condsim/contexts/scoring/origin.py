@@ -11,7 +11,7 @@ from itertools import islice
 
 import numpy as np
 
-from condsim.cache import KeptScores
+from condsim.cache import ScoreCache
 from condsim.contexts.corpus.stored import Corpus
 from condsim.contexts.index.retrieval import TfidfIndex
 from condsim.contexts.scoring.equations import (
@@ -68,7 +68,7 @@ class OriginScorer(PairScorer):
         selection: Selection | None = None,
         name: str = "origin",
         revision: str | None = None,
-        kept: KeptScores | None = None,
+        kept: ScoreCache | None = None,
     ) -> None:
         """Prepares; nothing is computed.
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condsim import __version__
-from condsim.cache import KeptArrays
+from condsim.cache import ArrayCache
 from condsim.console import Progress, silent
 from condsim.data.statistics import pair_rows
 from condsim.errors import InputError, unknown_name
@@ -101,7 +101,7 @@ def evaluate_suite(
         raise unknown_name("scorer to compare with", against, names)
     work = SuiteWork(
         {task.key: task for task in tasks},
-        KeptArrays(cache),
+        ArrayCache(cache),
         condition=condition,
         seed=seed,
         progress=progress,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from condsim.cache import Kept, KeptArrays, digest
+from condsim.cache import ArrayCache, CachedArray, digest
 from condsim.console import Progress
 from condsim.data.statistics import pair_rows
 from condsim.errors import InputError, MissingExtraError
@@ -255,7 +255,7 @@ class SuiteWork:
     # found is what would be computed.
 
     tasks: Mapping[str, SuiteTask]
-    store: KeptArrays
+    store: ArrayCache
     condition: str | None
     seed: int
     progress: Progress
@@ -310,7 +310,7 @@ class SuiteWork:
         revision = revision or _revision(scorer)  # a model of the Hub has one once it is here
         if revision is not None:
             for key, values in fresh.items():
-                self.store.put(self._key(key, revision), Kept(values, facts))
+                self.store.put(self._key(key, revision), CachedArray(values, facts))
         return Entrant(name, revision, scores | fresh, seconds, facts)
 
     def draws(
@@ -341,7 +341,7 @@ class SuiteWork:
             )
             for name, values in zip(missing, drawn, strict=True):
                 found[name] = values
-                self.store.put(keys[name], Kept(values, {}))
+                self.store.put(keys[name], CachedArray(values, {}))
         return found
 
     def _learnt(self, name: str) -> Entrant:
@@ -365,7 +365,7 @@ class SuiteWork:
                 else:
                     fitted = baseline(name, train=task.train)
                     values = fitted.score(rows.sentences1, rows.sentences2, rows.conditions)
-                kept = Kept(values, {})
+                kept = CachedArray(values, {})
                 self.store.put(key, kept)
             scores[task.key] = kept.values
         return Entrant(name, None, scores, baseline=True)

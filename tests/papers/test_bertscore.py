@@ -4,9 +4,9 @@ import sys
 
 import numpy as np
 import pytest
+from papers.baselines import BertScoreScorer
 
 from condsim.errors import InputError, MissingExtraError, ModelError
-from condsim.model.pretrained import BertScoreScorer
 
 PAIRS = (["a dog runs", "two red cats"], ["a dog runs", "the street in a park"])
 

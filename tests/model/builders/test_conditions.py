@@ -49,7 +49,7 @@ def test_conditional_sentences_unknown_order_raises() -> None:
 
 
 def test_conditional_sentences_different_lengths_raises() -> None:
-    with pytest.raises(InputError, match="Got 2 sentences, 1 conditions"):
+    with pytest.raises(InputError, match="same length; got 2 and 1"):
         conditional_sentences(["A.", "B."], ["x"], order="condition-first")
 
 
@@ -79,25 +79,18 @@ def test_cross_encoder_inputs_holds_what_is_read_and_nothing_else(
 
 def test_cross_encoder_inputs_without_conditions_are_the_sentences() -> None:
     assert cross_encoder_inputs(["A."], ["B."], None, separator=" | ") == ["A. | B."]
-    with pytest.raises(InputError, match="reads conditions only"):
+    with pytest.raises(InputError, match="reads only conditions"):
         cross_encoder_inputs(["A."], ["B."], None, separator=" | ", inputs="condition")
 
 
 def test_cross_encoder_inputs_different_lengths_raises() -> None:
-    with pytest.raises(InputError, match="Got 1 sentences1, 2 sentences2, 1 conditions"):
+    with pytest.raises(InputError, match="same length; got 1 and 2 and 1"):
         cross_encoder_inputs(["A."], ["B.", "C."], ["x"], separator="|")
 
 
-def test_conditioning_import_needs_no_torch() -> None:
+def test_conditions_import_needs_no_torch() -> None:
     code = (
         "import sys; sys.modules['torch'] = None; sys.modules['sentence_transformers'] = None\n"
-        "from condsim.model.conditions import conditional_sentences\n"
-        "from condsim.errors import MissingExtraError\n"
-        "import condsim.model\n"
-        "try:\n    condsim.model.builders.build_bi_encoder\n"
-        "except MissingExtraError as error:\n    sys.exit(str(error))\n"
+        "import condsim.model, condsim.model.conditions"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr.strip() == (
-        "This needs sentence_transformers, which is not installed: pip install 'condsim[train]'"
-    )
+    subprocess.run([sys.executable, "-c", code], check=True)

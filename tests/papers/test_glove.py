@@ -4,9 +4,9 @@ import gzip
 
 import numpy as np
 import pytest
+from papers.baselines import GloveScorer, read_vectors
 
 from condsim.errors import InputError
-from condsim.model.pretrained import GloveScorer, read_vectors
 
 FILE = "dog 1 0 0\ncat 0.6 0.8 0\nruns 0 0 1\n. . 5 5 5\n"
 
@@ -36,7 +36,7 @@ def test_read_vectors_gzipped(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("\n\n", "holds no word vectors"),
+        ("\n\n", "contains no word vectors"),
         ("dog 1 2\ncat 1\n", r"line 2: must be a word and the 2 numbers"),
         ("dog 1 2\ncat 1 x\n", r"line 2: the vector of 'cat' must be 2 finite numbers"),
         ("dog 1 2\ncat 1 nan\n", "line 2: the vector of 'cat'"),
