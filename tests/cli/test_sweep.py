@@ -70,7 +70,7 @@ def test_sweep_dry_run_needs_no_training_library(tmp_path, write):
 def test_sweep_bad_file_is_one_line(tmp_path, write):
     done = invoke(write(space={"learning_rate": {"grid": []}}), "--output", tmp_path / "out")
     assert isinstance(done.exception, InputError)
-    assert "'learning_rate' must have a list of one value or more" in str(done.exception)
+    assert "'learning_rate' must be one of" in str(done.exception)
     assert not (tmp_path / "out").exists()
 
 

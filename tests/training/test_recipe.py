@@ -58,7 +58,7 @@ def test_load_recipe_overrides_change_single_keys(tmp_path):
     ("text", "message"),
     [
         ("learning_rte: 1e-5", "'learning_rte'.*'learning_rate'"),
-        ("encoder: biencoder", "'biencoder'.*'bi-encoder'"),
+        ("encoder: biencoder", "'bi-encoder'.*'biencoder'"),
         ("epochs: three", "'epochs'"),
         ("epochs: true", "'epochs'"),
         ("transform: 1", "'transform'"),

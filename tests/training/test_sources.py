@@ -347,7 +347,7 @@ def test_fit_freeze_embeddings_keeps_them_and_trains_the_rest(tmp_path, recipe, 
         ({"encoder": "cross-encoder", "objective": {"mse": 1.0}}, "empty for a cross-encoder"),
         ({"objective": {"c-mse": 1.0}}, "'c-mse' does not go with 'sources'"),
         ({"objective": {"vectors": 1.0}}, "for a source with a teacher's vectors"),
-        ({"sources": {"a": {"file": "a.csv", "share": 0}}}, "'share'"),
+        ({"sources": {"a": {"file": "a.csv", "share": 0}}}, "share' must be"),
         ({"sources": {"a": {"file": "a.csv", "shar": 1}}}, "Did you mean 'share'"),
         ({"sources": {"a": {"file": []}}}, "must name a file or more"),
         (

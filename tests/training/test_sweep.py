@@ -24,7 +24,7 @@ pytest.importorskip("torch")
 
 from condsim.training import sweep as module, sweep_study
 from condsim.training.folder import FinishedRun
-from condsim.training.sweep_result import to_markdown
+from condsim.training.sweep_result import sweep_markdown
 from condsim.training.sweep_spec import load_sweep
 
 PROJECT = Path(__file__).parents[2]
@@ -154,12 +154,12 @@ def test_sweep_grid_trains_every_point_once_and_the_best_with_each_seed(tmp_path
     assert written["mean"]["spearman"] == {"mean": 45.0, "std": 1.0}
     assert written["mean"]["pearson"]["mean"] == 44.0
     assert written["condition_only"] == {"spearman": 5.0, "pearson": 6.0}
-    assert (output / "sweep.md").read_text("utf-8") == to_markdown(found)
+    assert (output / "sweep.md").read_text("utf-8") == sweep_markdown(found)
     assert not (output / "test.json").exists()
 
 
 def test_sweep_markdown_has_trials_best_first_seeds_and_baseline(tmp_path, write, runs):
-    text = to_markdown(run_sweep(load_sweep(write()), tmp_path / "out"))
+    text = sweep_markdown(run_sweep(load_sweep(write()), tmp_path / "out"))
     lines = text.splitlines()
     assert lines[0] == "# Sweep tiny"
     assert "| | learning_rate | transform | Spearman | Pearson | minutes |" in lines
@@ -202,7 +202,7 @@ def test_sweep_single_seed_has_no_deviation(tmp_path, write, runs):
         "mean": 44.0,
         "std": None,
     }
-    assert "| **mean ± standard deviation** | 44.00 | 43.00 |" in to_markdown(found)
+    assert "| **mean ± standard deviation** | 44.00 | 43.00 |" in sweep_markdown(found)
 
 
 @pytest.mark.parametrize(("sampler", "trials"), [("random", 4), ("tpe", 12)])  # tpe: 10 at random
@@ -229,7 +229,9 @@ def test_sweep_diverged_trial_is_reported_and_the_rest_runs(tmp_path, write, run
         "every score must be a finite number",
         "all its scores are equal",
     }
-    assert "- no result: `trials/learning_rate=0.0001,transform=true`: every" in to_markdown(found)
+    assert "- no result: `trials/learning_rate=0.0001,transform=true`: every" in sweep_markdown(
+        found
+    )
     assert run_sweep(spec, output) == found
 
 

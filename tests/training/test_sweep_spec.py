@@ -103,10 +103,10 @@ def test_load_sweep_tpe_plans_nothing(write):
     ("keys", "message"),
     [
         ({"smpler": "grid"}, "Unknown sweep key 'smpler'.*'sampler'"),
-        ({"name": None}, "the sweep key 'name' is missing"),
+        ({"name": None}, "'name' is missing"),
         ({"name": 3}, "'name'"),
         ({"recipe": "none.yaml"}, "The recipe none.yaml does not exist"),
-        ({"space": None}, "the sweep key 'space' is missing"),
+        ({"space": None}, "'space' is missing"),
         ({"space": {}}, "'space'"),
         ({"space": [1]}, "'space'"),
         ({"space": {"lerning_rate": {"grid": [1]}}}, "'space': Unknown recipe key.*learning_rate"),

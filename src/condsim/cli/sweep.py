@@ -40,11 +40,11 @@ def sweep(
             typer.echo(line)
         return
     from condsim.training.sweep import run_sweep
-    from condsim.training.sweep_result import to_markdown
+    from condsim.training.sweep_result import sweep_markdown
 
     with long_work():
         result = run_sweep(spec, output)
-    typer.echo(to_markdown(result), nl=False)
+    typer.echo(sweep_markdown(result), nl=False)
 
 
 def _plan(spec: SweepSpec) -> list[str]:

@@ -39,7 +39,7 @@ from condsim.model.precision import (
 )
 from condsim.model.settings import FILE_NAME, Fact, ModelSettings, model_folder, revision_of
 from condsim.model.torch import EncoderScorer
-from condsim.model.trained import load_trained
+from condsim.model.trained import kind_of, load_trained
 from condsim.training.adapt_rows import (
     LabelledPair,
     Pairs,
@@ -63,6 +63,9 @@ MIN_DEV_ROWS = 25
 
 # Pairs that scale and head are carried over on.
 CARRIED_PAIRS = 1_000
+
+# Lowest cosine between a model and its rebuilt encoder.
+MIN_REBUILT_COSINE = 0.999
 
 # Ridge penalty on the change of a head's weight, per row; the features have a spread of about 1.
 HEAD_CHANGE_PENALTY = 0.1
@@ -132,7 +135,7 @@ class Adaptation:
         report, before = self.report, self.report.against or self.report.model
         lines = [f"{'':14}{'before':>22}{'after':>22}"]
         for name, title in FIGURES.items():
-            cells = [f"{_cell(result, name):>22}" for result in (before, report.model)]
+            cells = [f"{_interval_text(result, name):>22}" for result in (before, report.model)]
             lines.append(f"{title:14}{''.join(cells)}")
         lines.append(
             f"on {report.valid_rows} of your rows ({report.pairs} pairs of texts) that were not "
@@ -170,7 +173,7 @@ def _mean_figure(result: ModelResult) -> float:
     return float(np.mean(present)) if present else 0.0
 
 
-def _cell(result: ModelResult, name: str) -> str:
+def _interval_text(result: ModelResult, name: str) -> str:
     metric = result.metrics[name]
     if np.isnan(metric.value):
         return "-"
@@ -290,10 +293,10 @@ class _AdaptationRun:
     def _load_before(self) -> EmbeddingScorer:
         if exported_folder(self.source):
             return OnnxScorer(self.source)
-        scorer = load_trained(self.source)
-        if not isinstance(scorer, EmbeddingScorer):
-            raise ModelError(f"{self.source} is a cross-encoder; only a bi-encoder can be adapted.")
-        return scorer
+        scorer, kind = load_trained(self.source), kind_of(self.source)
+        if kind != "bi-encoder":
+            raise ModelError(f"{self.source} is a {kind}; only a bi-encoder can be adapted.")
+        return cast(EncoderScorer, scorer)
 
     def result(
         self,
@@ -338,58 +341,42 @@ class _AdaptationRun:
             output.rmdir()
         folder.rename(output)
 
-    def _start(self) -> Path:
-        """Write the float32 model to start from."""
+    def _start(self) -> tuple[Path, EncoderScorer]:
+        """Find the float32 model to start from; an exported one is rebuilt."""
+        if isinstance(self.before, EncoderScorer):
+            self._check_plain(self.before)
+            return self.source, self.before
         start, partial = self.work / "start", self.work / "start.partial"
         if not start.is_dir():
             shutil.rmtree(partial, ignore_errors=True)
-            if exported_folder(self.source):
-                restore_onnx(self.source, partial)
-            else:
-                self._save_plain_start(partial)
+            restore_onnx(self.source, partial)
             partial.rename(start)
-        return start
+        return start, cast(EncoderScorer, load_trained(start))
 
     @without_progress_bars()
-    def _save_plain_start(self, output: Path) -> None:
-        """Build the encoder from a folder of sentence-transformers and compare it to the model."""
-        before, length = self.before, None
-        if (self.source / FILE_NAME).is_file():
-            stored = ModelSettings.load(self.source)
-            length = stored.max_seq_length
-            if stored.kind != "bi-encoder":
-                raise ModelError(
-                    f"{self.source} is a {stored.kind}; only a bi-encoder can be adapted."
-                )
-        model = build_bi_encoder(str(self.source), max_seq_length=length)
+    def _check_plain(self, before: EncoderScorer) -> None:
+        """Check that a recipe rebuilds the model: a bi-encoder with mean pooling."""
+        model = build_bi_encoder(str(self.source), max_seq_length=before.model.max_seq_length)
         sentences, conditions = map(list, zip(*SAMPLES, strict=True))
         rebuilt = EncoderScorer(model, name=before.name, order=before.order)
         vectors = rebuilt.encode(sentences, conditions), before.encode(sentences, conditions)
-        if np.einsum("nd,nd->n", *vectors).min() < 0.999:
+        if np.einsum("nd,nd->n", *vectors).min() < MIN_REBUILT_COSINE:
             raise ModelError(
                 f"{self.source} must be a transformer with mean pooling and nothing after it; "
                 "train it with 'condsim train' instead."
             )
-        model.save_pretrained(str(output), create_model_card=False)
-        ModelSettings(
-            kind="bi-encoder",
-            name=before.name,
-            order=before.order,
-            calibration=before.calibration,
-            max_seq_length=length or int(model.max_seq_length or 128),
-        ).save(output)
 
     def _train(
         self, name: str, train_pairs: Sequence[LabelledPair], dev_pairs: Sequence[LabelledPair]
     ) -> Task:
         """Train in the folder ``run``; return the rows to measure on."""
-        start, settings = self._start(), self.settings
+        (start, scorer), settings = self._start(), self.settings
         train, dev = self.work / "train.csv", self.work / "dev.csv"
         write_labelled(train_pairs, train)
         write_labelled(dev_pairs, dev)
         plan = self._plan(start, train_pairs, dev_rows=len(dev_pairs))
         inputs, vectors = self.rehearsal.write(
-            cast(EncoderScorer, load_trained(start)),
+            scorer,
             self.work,
             most=math.ceil(plan.steps * settings.batch_size * settings.rehearsal),
             seed=settings.seed,
@@ -400,14 +387,13 @@ class _AdaptationRun:
             share=settings.rehearsal,
             objective={"vectors": REHEARSAL_WEIGHT},
         )
-        stored = ModelSettings.load(start)
         recipe = Recipe(
             name=name,
             train=str(train),
             dev=str(dev),
             backbone=str(start),
-            order=stored.order,
-            max_seq_length=stored.max_seq_length or 128,
+            order=scorer.order,
+            max_seq_length=scorer.model.max_seq_length or 128,
             objective=OBJECTIVE,
             scale=10.0,
             epochs=plan.epochs,

@@ -102,7 +102,7 @@ def _labels(path: Path, rows: Sequence[Row]) -> list[float]:
     words = [str(row.cells["label"]).strip().casefold() for row in rows]
     if words and LABEL_WORDS.keys() >= {*words}:
         return [LABEL_WORDS[word] for word in words]
-    values = [_number(row) for row in rows]
+    values = [_label_value(row) for row in rows]
     low, high = min(values, default=1.0), max(values, default=1.0)
     if 0 <= low and high <= 1:
         return [1 + 4 * value for value in values]
@@ -113,7 +113,7 @@ def _labels(path: Path, rows: Sequence[Row]) -> list[float]:
     )
 
 
-def _number(row: Row) -> float:
+def _label_value(row: Row) -> float:
     cell = row.cells["label"]
     try:
         value = math.nan if cell is None else float(cell)

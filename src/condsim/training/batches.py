@@ -13,7 +13,7 @@ from sentence_transformers.base.sampler import DefaultBatchSampler
 
 from condsim.errors import InputError
 from condsim.training.data import TrainingSet
-from condsim.training.mixture import Mixture, Units
+from condsim.training.mixture import Mixture, SourceUnits
 from condsim.types import IntArray
 
 # Batches sorted together: enough to find rows of similar length, few enough to stay random.
@@ -167,7 +167,7 @@ class SourceBatchSampler(DefaultBatchSampler):
             if batch:
                 yield batch
 
-    def _draw(self, number: int, source: Units) -> Iterator[tuple[IntArray, int]]:
+    def _draw(self, number: int, source: SourceUnits) -> Iterator[tuple[IntArray, int]]:
         """Draw units of a source with their costs, without end."""
         for turn in count():
             order = np.random.default_rng((self.seed, number, turn)).permutation(len(source.items))

@@ -23,7 +23,7 @@ from condsim.model.settings import ModelSettings
 from condsim.model.trained import load_trained
 from condsim.training.data import DevData, TrainingData, dev_pairs, sample_rows
 from condsim.training.recipe import Recipe
-from condsim.training.trainer import Model, scorer_of
+from condsim.training.trainer import Model, uncalibrated_scorer
 from condsim.types import Scorer, Task
 
 
@@ -41,7 +41,7 @@ def write_model(
     """Write a trained model with its settings and card, and measure the model that was written."""
     pairs = dev_pairs(dev)
     rows = pairs.labelled()
-    scorer = scorer_of(model, name=recipe.name, text_format=recipe.text_format)
+    scorer = uncalibrated_scorer(model, name=recipe.name, text_format=recipe.text_format)
     raw = scorer.score(rows.sentences1, rows.sentences2, rows.conditions, scale="raw")
     _save_weights(model, output, float16=float16)
     base_model = base_model or recipe.backbone

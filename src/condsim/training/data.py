@@ -63,7 +63,7 @@ def load_data(recipe: Recipe) -> tuple[TrainingData, DevData]:
     return load_train(recipe.train, recipe.train_kind), load_dev(recipe.dev)
 
 
-def revisions_of(files: Iterable[Path]) -> dict[str, str]:
+def file_revisions(files: Iterable[Path]) -> dict[str, str]:
     """Identify the content of files: 12 hex digits of the SHA-256 by path."""
     return {str(path): sha256_of(path)[:12] for path in files}
 

@@ -121,7 +121,7 @@ def export_onnx(
         raise unknown_name("quantize", str(quantize), ("int8",))
     if not samples:
         raise InputError("The 'samples' must be (sentence, condition) pairs, at least one.")
-    settings = _settings(source)
+    settings = _source_settings(source)
     _check_output(source, output, name or settings.name)
     model = _load_bi_encoder(source)
     pairs = conditional_sentences(*zip(*samples, strict=True), order=settings.order)
@@ -151,7 +151,7 @@ def export_onnx(
         condsim=__version__,
     )
     output.mkdir(parents=True, exist_ok=True)
-    _write(output, graph, model, settings)
+    _write_export(output, graph, model, settings)
     result = ExportResult(
         output=output,
         size=(output / MODEL_FILE).stat().st_size,
@@ -181,7 +181,7 @@ def _check_output(source: Path, output: Path, name: str) -> None:
             )
 
 
-def _settings(source: Path) -> ModelSettings:
+def _source_settings(source: Path) -> ModelSettings:
     """ModelSettings of the model, or those of a plain sentence-transformers model."""
     if not (source / "modules.json").is_file():
         raise ModelError(
@@ -281,7 +281,7 @@ def _trace(model: SentenceTransformer) -> tuple[onnx.ModelProto, tuple[str, ...]
         return onnx.load(str(path)), names
 
 
-def _write(
+def _write_export(
     output: Path, graph: onnx.ModelProto, model: SentenceTransformer, settings: ModelSettings
 ) -> None:
     with replacing(output / MODEL_FILE) as partial:

@@ -318,7 +318,7 @@ def fdl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
     Returns:
         The mean over pairs, a scalar; 0 when there are none.
     """
-    return _mean(torch.relu(_excess("fdl_loss", high, low, gaps)))
+    return _mean_or_zero(torch.relu(_excess("fdl_loss", high, low, gaps)))
 
 
 def rdl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
@@ -328,7 +328,7 @@ def rdl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
 
     Arguments, result and errors are those of :func:`fdl_loss`.
     """
-    return _mean(torch.relu(-_excess("rdl_loss", high, low, gaps)))
+    return _mean_or_zero(torch.relu(-_excess("rdl_loss", high, low, gaps)))
 
 
 def acl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
@@ -336,7 +336,7 @@ def acl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
 
     Arguments, result and errors are those of :func:`fdl_loss`.
     """
-    return _mean(_excess("acl_loss", high, low, gaps).abs())
+    return _mean_or_zero(_excess("acl_loss", high, low, gaps).abs())
 
 
 def w_acl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
@@ -347,7 +347,7 @@ def w_acl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
 
     Arguments, result and errors are those of :func:`fdl_loss`.
     """
-    return _mean(gaps.float() * _excess("w_acl_loss", high, low, gaps).abs())
+    return _mean_or_zero(gaps.float() * _excess("w_acl_loss", high, low, gaps).abs())
 
 
 def negative_weights(labels: Tensor, *, sigma: float) -> Tensor:
@@ -414,7 +414,7 @@ def _excess(function: str, high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
     return gaps.float() + low - high
 
 
-def _mean(values: Tensor) -> Tensor:
+def _mean_or_zero(values: Tensor) -> Tensor:
     """The mean; 0 with a graph where there is nothing."""
     return values.mean() if values.numel() else values.sum()
 

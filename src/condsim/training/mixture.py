@@ -29,8 +29,8 @@ Unit = TypeVar("Unit")
 
 
 @dataclass(frozen=True)
-class Units:
-    """Units that are drawn of a source: groups, sentence pairs, or inputs with a vector.
+class SourceUnits:
+    """SourceUnits that are drawn of a source: groups, sentence pairs, or inputs with a vector.
 
     Attributes:
         share: Parts of the inputs of a batch that come from here.
@@ -53,7 +53,7 @@ class Mixture:
             for an input with a vector) are numbers of inputs; ``gold``, ``weights``, ``pair_ids``
             and ``list_ids`` as in ``Targets``; ``parts`` numbers the parts; ``vectors`` is a row
             of the part's vectors, or -1.
-        units: Units by source; ``train`` is the first.
+        units: SourceUnits by source; ``train`` is the first.
         parts: Weight of each objective, by part.
         vectors: Embeddings of a teacher, by part, ``(inputs of the part, its dimension)``.
         facts: File, revision and rows, by source.
@@ -61,7 +61,7 @@ class Mixture:
 
     inputs: tuple[str | list[str], ...]
     columns: Mapping[str, NDArray[Any]]
-    units: Mapping[str, Units]
+    units: Mapping[str, SourceUnits]
     parts: Mapping[str, Mapping[str, float]]
     vectors: Mapping[str, NDArray[np.floating[Any]]]
     facts: Mapping[str, Mapping[str, object]]
@@ -70,7 +70,7 @@ class Mixture:
         return len(self.columns["first"])
 
 
-class LabelledRow(NamedTuple):
+class SourceRow(NamedTuple):
     """Row of a source: its task and number there, and the criterion it is ranked under."""
 
     task: Task
@@ -126,7 +126,7 @@ class MixtureBuilder:
         self.inputs: dict[tuple[str | None, str], int] = {}
         self.columns: dict[str, list[float]] = defaultdict(list)
         self.ids: dict[Hashable, int] = {}
-        self.units: dict[str, Units] = {}
+        self.units: dict[str, SourceUnits] = {}
         self.parts: dict[str, dict[str, float]] = {}
         self.vectors: dict[str, NDArray[np.floating[Any]]] = {}
         self.facts: dict[str, dict[str, object]] = {}
@@ -154,7 +154,7 @@ class MixtureBuilder:
     ) -> None:
         """Add the labelled rows of a source; None as objective joins them with ``train``."""
         part = self._part(name, objective, weight=source.weight)
-        units: dict[tuple[str, ...], list[LabelledRow]] = defaultdict(list)
+        units: dict[tuple[str, ...], list[SourceRow]] = defaultdict(list)
         for file, task in zip(source.files, tasks, strict=True):
             groups = _groups_of(file, task)
             for row in np.flatnonzero(task.valid).tolist():
@@ -162,7 +162,7 @@ class MixtureBuilder:
                 key: tuple[str, ...] = (task.sentences1[row], task.sentences2[row])
                 if group is not None:
                     key = (file, *group)
-                units[key].append(LabelledRow(task, row, criterion))
+                units[key].append(SourceRow(task, row, criterion))
         chosen = _sample_units([(key, units[key]) for key in sorted(units)], source.rows)
         weight = source.weight if objective is None else 1.0
         items = [self._add_unit(key, rows, part, source.balance, weight) for key, rows in chosen]
@@ -239,7 +239,7 @@ class MixtureBuilder:
     def _add_unit(
         self,
         key: tuple[str, ...],
-        rows: Sequence[LabelledRow],
+        rows: Sequence[SourceRow],
         part: int,
         balance: float,
         weight: float,
@@ -280,7 +280,7 @@ class MixtureBuilder:
             )
         pieces = [piece for unit in units for piece in self._cut(unit)]
         costs = np.array([len(self._inputs_of(piece)) for piece in pieces], dtype=np.int64)
-        self.units[name] = Units(share, tuple(map(np.array, pieces)), costs)
+        self.units[name] = SourceUnits(share, tuple(map(np.array, pieces)), costs)
 
     def _inputs_of(self, items: Sequence[int]) -> set[float]:
         """Distinct inputs of items."""

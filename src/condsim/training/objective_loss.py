@@ -143,20 +143,51 @@ def _mean_over_processes(gradient: Tensor) -> Tensor:
     return total / torch.distributed.get_world_size()
 
 
-class ObjectiveLoss(nn.Module):
-    """Weighted sum of objectives for a bi- or tri-encoder, such as Quad + MSE (C-STS §4.1).
+class WeightedLoss(nn.Module):
+    """Base of losses over one weighted sum of objectives, such as Quad + MSE (C-STS §4.1).
 
-    Returns a dict with one entry per term, already weighted; the sentence-transformers trainer logs
-    each and trains on their sum. All terms share the embeddings. BCL takes one more forward over
-    sentence 1, and shares a projection head with C-MSE.
+    A loss returns a dict with one entry per term, already weighted; the sentence-transformers
+    trainer logs each and trains on their sum.
+    """
 
-    The batch is that of one process and one step: neither gradient accumulation nor more processes
-    add pairs, or negatives of BCL.
+    def __init__(
+        self,
+        model: SentenceTransformer | CrossEncoder,
+        weights: Mapping[str, float],
+        options: LossOptions | None = None,
+    ) -> None:
+        """Make the loss.
+
+        Args:
+            model: The model to train.
+            weights: Weight of each objective by its name in `OBJECTIVES`, at least 0. An objective
+                of weight 0 is not computed.
+            options: Numbers that the objectives take.
+
+        Raises:
+            InputError: If a name is unknown, a weight is negative or none is above 0.
+        """
+        super().__init__()
+        self.model = model
+        self.weights = check_weights(weights)
+        self.options = options or LossOptions()
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """Settings shown on the model card."""
+        return {"weights": self.weights, **self.options.model_dump()}
+
+
+class ObjectiveLoss(WeightedLoss):
+    """Weighted sum of objectives for a bi- or tri-encoder.
+
+    All terms share the embeddings. BCL takes one more forward over sentence 1, and shares a
+    projection head with C-MSE. The batch is that of one process and one step: neither gradient
+    accumulation nor more processes add pairs, or negatives of BCL.
 
     Inputs:
-        | columns                        | labels            |
-        |--------------------------------|-------------------|
-        | two of conditional sentences   | gold, or gold, id |
+        | columns                          | labels            |
+        |----------------------------------|-------------------|
+        | two of conditional sentences     | gold, or gold, id |
 
     Example:
         >>> ObjectiveLoss(model, {"mse": 1.0, "correlation": 0.5})  # doctest: +SKIP
@@ -173,21 +204,8 @@ class ObjectiveLoss(nn.Module):
         weights: Mapping[str, float],
         options: LossOptions | None = None,
     ) -> None:
-        """Make the loss.
-
-        Args:
-            model: The encoder to train.
-            weights: Weight of each objective by its name in `OBJECTIVES`, at least 0. An objective
-                of weight 0 is not computed.
-            options: Numbers that the objectives take.
-
-        Raises:
-            InputError: If a name is unknown, a weight is negative or none is above 0.
-        """
-        super().__init__()
-        self.model = model
-        self.weights = check_weights(weights)
-        self.options = options or LossOptions()
+        """Make the loss, with a projection head if an objective needs one."""
+        super().__init__(model, weights, options)
         kinds = {OBJECTIVES[name].compares for name in self.weights}
         self.needs_view = "views" in kinds
         self.head = None
@@ -203,12 +221,6 @@ class ObjectiveLoss(nn.Module):
             sentence_features: The two preprocessed columns, ``rows`` rows each.
             labels: ``(rows,)`` or ``(rows, 2)``, see :meth:`Targets.from_labels`; objectives on
                 pairs need the ids.
-
-        Returns:
-            A float32 scalar for each objective, multiplied by its weight.
-
-        Raises:
-            InputError: If there are not two columns, or the labels break their rules.
         """
         columns = list(sentence_features)
         if len(columns) != 2:
@@ -246,10 +258,6 @@ class ObjectiveLoss(nn.Module):
                 arguments = objective.arguments(self.options)
                 terms[name] = weight * objective.function(positives, negatives, gold, **arguments)
         return terms
-
-    def get_config_dict(self) -> dict[str, Any]:
-        """Settings shown on the model card."""
-        return {"weights": self.weights, **self.options.model_dump()}
 
 
 def embedding_dimension(model: SentenceTransformer) -> int:
@@ -348,7 +356,7 @@ class MixedLoss(nn.Module):
         return {"parts": self.parts, **self.options.model_dump()}
 
 
-class CrossEncoderLoss(nn.Module):
+class CrossEncoderLoss(WeightedLoss):
     """Weighted sum of objectives over the raw score of a cross-encoder (C-STS §4.1).
 
     The score is taken as the similarity in [0, 1], without an activation. ``classification`` takes
@@ -359,18 +367,6 @@ class CrossEncoderLoss(nn.Module):
         |----------------------------------|-------------------|
         | text, or the two texts of a pair | gold, or gold, id |
     """
-
-    def __init__(
-        self,
-        model: CrossEncoder,
-        weights: Mapping[str, float],
-        options: LossOptions | None = None,
-    ) -> None:
-        """Make the loss for a model with one output, or for ``classification`` one per label."""
-        super().__init__()
-        self.model = model
-        self.weights = check_weights(weights)
-        self.options = options or LossOptions()
 
     def forward(
         self,
@@ -403,10 +399,6 @@ class CrossEncoderLoss(nn.Module):
             if OBJECTIVES[name].compares == "levels"
         }
         return terms or similarity_terms(outputs.view(-1), targets, self.weights, self.options)
-
-    def get_config_dict(self) -> dict[str, Any]:
-        """Settings shown on the model card."""
-        return {"weights": self.weights, **self.options.model_dump()}
 
 
 class FloatTripletLoss(TripletLoss):

@@ -20,19 +20,11 @@ from condsim.training import losses
 
 
 class LossOptions(Settings):
-    """Numbers that the objectives take.
+    """Numbers that the objectives take; `condsim.training.recipe.Recipe` describes them.
 
-    Attributes:
-        margin: λ of Quad, at least 0 (C-STS §4.1; 1 in READING.md).
-        scale: Inverse temperature of the ranking objectives, above 0.
-        tau: τ of BCL, above 0; divides the cosines (CCL Eq. 10).
-        sigma: σ of BCL in [0, 1] (CCL Eq. 11).
-        middle_tolerance: How far from the label 3, a gold of 0.5, MSE and the correlation let the
-            prediction be, in [0, 0.5]; see :func:`condsim.training.losses.tolerant_labels`.
-        ranking_margin: How far apart ``ranking`` pushes two cosines, in [0, 2].
-        ties: Whether the objectives on the two rows of a sentence pair take rows of equal labels,
-            the first row as the positive. The text of C-STS asks for a higher label; the released
-            code and CCL (§3.1) take them.
+    With ``ties`` kept, the objectives on the two rows of a sentence pair take rows of equal labels,
+    the first row as the positive. The text of C-STS asks for a higher label; the released code and
+    CCL (§3.1) take them.
     """
 
     what: ClassVar[str] = "loss option"

@@ -59,7 +59,7 @@ def quantize_static(
         )
     for node in graph.node:
         table = constants.get(node.input[0]) if node.op_type == "Gather" else None
-        if table is not None and _is_table(table):
+        if table is not None and _is_embedding_table(table):
             replacement[node.output[0]], tensors = _quantized_lookup(node, table)
             added += tensors
     _replace(result, replacement, added)
@@ -172,7 +172,7 @@ def _weight_steps(weight: Float32Array) -> Float32Array:
     return steps
 
 
-def _is_table(tensor: TensorProto) -> bool:
+def _is_embedding_table(tensor: TensorProto) -> bool:
     return (
         tensor.data_type == TensorProto.FLOAT
         and len(tensor.dims) == 2

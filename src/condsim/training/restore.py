@@ -73,8 +73,8 @@ def restore_onnx(folder: Path | str, output: Path | str) -> SentenceTransformer:
     try:
         graph = onnx.load(str(source / MODEL_FILE))
         constants = _constants(graph)
-        weights = _weights(graph, constants)
-        network = BertModel(_config(graph, weights))
+        weights = _network_weights(graph, constants)
+        network = BertModel(_bert_config(graph, weights))
         state = {name: torch.tensor(array) for name, array in weights.items()}
         # BERT's own pooler is unused, and transformers expects its weights.
         for name, value in network.state_dict().items():
@@ -129,7 +129,7 @@ def _constants(graph: ModelProto) -> Arrays:
     return constants
 
 
-def _weights(graph: ModelProto, constants: Arrays) -> Arrays:
+def _network_weights(graph: ModelProto, constants: Arrays) -> Arrays:
     """Weights of the network, by their names in transformers."""
     weights: Arrays = {}
     for node in graph.graph.node:
@@ -164,7 +164,7 @@ def _dense_name(product: str) -> str:
     return f"{path.replace('/', '.').removeprefix('model.')}.weight"
 
 
-def _config(graph: ModelProto, weights: Arrays) -> BertConfig:
+def _bert_config(graph: ModelProto, weights: Arrays) -> BertConfig:
     """Derive the configuration from the shapes of the weights and from the traced nodes."""
     words, hidden = weights["embeddings.word_embeddings.weight"].shape
     layers = {int(index) for index in re.findall(r"encoder\.layer\.(\d+)\.", " ".join(weights))}

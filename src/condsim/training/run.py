@@ -17,7 +17,7 @@ from condsim.errors import CondSimError
 from condsim.io import write_text
 from condsim.model.backbone import without_progress_bars
 from condsim.training.card import write_model
-from condsim.training.data import DevData, TrainingData, load_data, revisions_of, sample_rows
+from condsim.training.data import DevData, TrainingData, file_revisions, load_data, sample_rows
 from condsim.training.folder import (
     CHECKPOINTS,
     HISTORY,
@@ -32,7 +32,7 @@ from condsim.training.folder import (
     writing_checkpoints,
 )
 from condsim.training.recipe import Recipe, load_recipe
-from condsim.training.trainer import Run, build_run
+from condsim.training.trainer import TrainingRun, build_run
 
 logger = logging.getLogger("condsim")
 
@@ -66,7 +66,7 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> FinishedRun | 
     train, dev = load_data(recipe)
     if process.is_main_process:
         prepare_output(output, recipe, resume=resume)
-        check_data(output, revisions_of(recipe.files), resume=resume)
+        check_data(output, file_revisions(recipe.files), resume=resume)
     process.wait_for_everyone()
     try:
         run = build_run(recipe, train, dev, output)
@@ -99,7 +99,13 @@ def close_process_group() -> None:
 
 
 def _finish(
-    run: Run, recipe: Recipe, train: TrainingData, dev: DevData, output: Path, *, started: float
+    run: TrainingRun,
+    recipe: Recipe,
+    train: TrainingData,
+    dev: DevData,
+    output: Path,
+    *,
+    started: float,
 ) -> None:
     """Write the files of a trained model's folder, the report last."""
     report = write_model(run.model, recipe, output, train=train, dev=dev)
@@ -120,7 +126,7 @@ def _finish(
     report.to_json(output / REPORT)
 
 
-def _percent_by_epoch(run: Run, key: str) -> list[float]:
+def _percent_by_epoch(run: TrainingRun, key: str) -> list[float]:
     """Dev metric x100 after each epoch."""
     log = run.trainer.state.log_history
     return [round(100 * entry[key], 3) for entry in log if key in entry]

@@ -13,7 +13,7 @@ from condsim.evaluation.evaluate import evaluate
 from condsim.io import check_folder, write_text
 from condsim.model.trained import load_trained
 from condsim.training.card import baselines_for
-from condsim.training.data import load_dev, load_train, revisions_of
+from condsim.training.data import file_revisions, load_dev, load_train
 from condsim.training.folder import FinishedRun
 from condsim.training.recipe import save_recipe
 from condsim.training.run import run_or_resume
@@ -23,7 +23,7 @@ from condsim.training.sweep_result import (
     SweepResult,
     TrialResult,
     seed_results,
-    to_markdown,
+    sweep_markdown,
 )
 from condsim.training.sweep_spec import Point, SweepSpec
 from condsim.training.sweep_study import LOCK, STUDY, run_trials, trial_folder
@@ -79,7 +79,7 @@ def run_sweep(spec: SweepSpec, output: Path) -> SweepResult:
         **seed_results(folders, [run.report for run in runs]),
     )
     with locked(output / LOCK):
-        return _stored_result(spec, output) or _write(spec, result, output)
+        return _stored_result(spec, output) or _write_result(spec, result, output)
 
 
 def _run_point(spec: SweepSpec, point: Point, output: Path) -> TrialResult:
@@ -126,7 +126,7 @@ def _check_data(spec: SweepSpec) -> dict[str, str]:
     revisions = {base.dev: load_dev(base.dev).revision}
     for file in files:
         revisions[file] = load_train(file, base.train_kind).revision
-    revisions |= revisions_of(base.replaced(train=files[0]).files)
+    revisions |= file_revisions(base.replaced(train=files[0]).files)
     if spec.test is not None:
         held_out = load_task(Path(spec.test), require_labels=True).revision
         for file, revision in revisions.items():
@@ -170,7 +170,7 @@ def _stored_held_out(spec: SweepSpec, output: Path) -> HeldOut | None:
     return held_out
 
 
-def _write(spec: SweepSpec, result: SweepResult, output: Path) -> SweepResult:
+def _write_result(spec: SweepSpec, result: SweepResult, output: Path) -> SweepResult:
     """Score the held-out file if that remains to do, and write the files of the result."""
     if spec.test is not None:
         held_out = _stored_held_out(spec, output)
@@ -179,7 +179,7 @@ def _write(spec: SweepSpec, result: SweepResult, output: Path) -> SweepResult:
             held_out.to_json(output / HELD_OUT)
         result = result.replaced(held_out=held_out)
     save_recipe(result.recipe, output / BEST)
-    write_text(output / TABLE, to_markdown(result))
+    write_text(output / TABLE, sweep_markdown(result))
     result.to_json(output / RESULT)
     return result
 

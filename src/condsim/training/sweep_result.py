@@ -124,7 +124,7 @@ def seed_results(folders: Mapping[int, str], reports: Sequence[Report]) -> dict[
     }
 
 
-def to_markdown(result: SweepResult) -> str:
+def sweep_markdown(result: SweepResult) -> str:
     """Lay out the trials, the best recipe's seeds, the baseline and the held-out file.
 
     Returns:
@@ -136,7 +136,7 @@ def to_markdown(result: SweepResult) -> str:
     for rank, trial in enumerate(result.trials, start=1):
         values = [value_text(trial.parameters[key]) for key in keys]
         minutes = "-" if trial.seconds is None else f"{trial.seconds / 60:.1f}"
-        rows.append([str(rank), *values, *_cells(trial.dev), minutes])
+        rows.append([str(rank), *values, *_figure_cells(trial.dev), minutes])
     lines = [f"# Sweep {result.name}", "", f"{len(result.trials)} trials on `{dev}`:", ""]
     lines += markdown_table(["", *keys, "Spearman", "Pearson", "minutes"], rows)
     failed = [trial for trial in result.trials if trial.error]
@@ -155,21 +155,21 @@ def to_markdown(result: SweepResult) -> str:
 def _seeds_table(result: SeedResults) -> list[str]:
     means = []
     for figure in result.mean.values():
-        spread = "" if figure["std"] is None else f" ± {_number(figure['std'])}"
-        means.append(_number(figure["mean"]) + spread)
+        spread = "" if figure["std"] is None else f" ± {_figure_text(figure['std'])}"
+        means.append(_figure_text(figure["mean"]) + spread)
     return markdown_table(
         ["", "Spearman", "Pearson"],
         [
-            *([f"seed {seed.seed}", *_cells(seed.figures)] for seed in result.seeds),
+            *([f"seed {seed.seed}", *_figure_cells(seed.figures)] for seed in result.seeds),
             ["**mean ± standard deviation**", *means],
-            [result.baseline, *_cells(result.condition_only)],
+            [result.baseline, *_figure_cells(result.condition_only)],
         ],
     )
 
 
-def _cells(figures: Correlations) -> list[str]:
-    return [_number(figures.spearman), _number(figures.pearson)]
+def _figure_cells(figures: Correlations) -> list[str]:
+    return [_figure_text(figures.spearman), _figure_text(figures.pearson)]
 
 
-def _number(value: float | None) -> str:
+def _figure_text(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"

@@ -167,13 +167,13 @@ def load_sweep(path: Path) -> SweepSpec:
     """
     values = read_mapping(path, what="sweep")
     try:
-        return _load(validated(_SweepFile, values, what="sweep", source=str(path)))
+        return _build_spec(validated(_SweepFile, values, what="sweep", source=str(path)))
     except InputError as error:
         text = str(error)
         raise InputError(text if str(path) in text else f"{path}: {text}") from error
 
 
-def _load(file: _SweepFile) -> SweepSpec:
+def _build_spec(file: _SweepFile) -> SweepSpec:
     space = {key: _parameter(key, value) for key, value in file.space.items()}
     _check_keys(space, file.set)
     # The text of a value, as --set takes it.

@@ -102,7 +102,7 @@ def _open_study(
                 )
                 study.set_user_attr(BELONGS, belongs)
                 for point in spec.planned() or [{}] * spec.trials:
-                    study.enqueue_trial(_labelled(point, spec))
+                    study.enqueue_trial(_stored_point(point, spec))
     with _storage(path) as storage:
         names = optuna.get_all_study_names(storage)
         if names != [spec.name]:
@@ -140,7 +140,7 @@ def _without_experimental_warnings() -> Iterator[None]:
         yield
 
 
-def _labelled(point: Point, spec: SweepSpec) -> Point:
+def _stored_point(point: Point, spec: SweepSpec) -> Point:
     """A point as Optuna stores it: the label of each listed value."""
     return {
         key: value_text(value) if spec.space[key].kind == "values" else value

@@ -89,7 +89,7 @@ from condsim.types import Task
 Model = SentenceTransformer | CrossEncoder
 
 
-def scorer_of(
+def uncalibrated_scorer(
     model: Model, *, name: str, text_format: TextFormat
 ) -> EncoderScorer | CrossEncoderScorer:
     """Make a scorer of a model in memory; it has no calibration."""
@@ -128,7 +128,7 @@ class DevEvaluator(BaseEvaluator):
     ) -> dict[str, float]:
         """Score the rows."""
         dev = self._dev
-        scorer = scorer_of(model, name="dev", text_format=self._text_format)
+        scorer = uncalibrated_scorer(model, name="dev", text_format=self._text_format)
         scores = scorer.score(dev.sentences1, dev.sentences2, dev.conditions, scale="raw")
         order = float(np.nan_to_num(spearman(scores, dev.gold)))
         figures = {"spearman": order}
@@ -141,7 +141,7 @@ class DevEvaluator(BaseEvaluator):
 
 
 @dataclass(frozen=True)
-class Run:
+class TrainingRun:
     """A trainer, and the parts of it that are read during and after training."""
 
     trainer: SentenceTransformerTrainer | CrossEncoderTrainer
@@ -182,7 +182,7 @@ def build_model(recipe: Recipe) -> Model:
         )
 
 
-def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -> Run:
+def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -> TrainingRun:
     """Build everything that a run needs; nothing is trained yet.
 
     Args:
@@ -234,7 +234,7 @@ def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -
     # They print every log line, and write cards that would copy training rows.
     for callback in (PrinterCallback, BaseModelCardCallback):
         trainer.remove_callback(callback)
-    return Run(
+    return TrainingRun(
         trainer=trainer,
         model=model,
         loss=feed.loss,
