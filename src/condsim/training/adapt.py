@@ -126,7 +126,7 @@ class Adaptation:
 
     @property
     def helped(self) -> bool:
-        """Whether the mean of Spearman and pair accuracy is above that of the model before."""
+        """True if the mean of Spearman and pair accuracy is above that of the model before."""
         before = self.report.against
         return before is not None and _mean_figure(self.report.model) > _mean_figure(before)
 

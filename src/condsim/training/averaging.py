@@ -72,12 +72,7 @@ def average_models(
     files = {} if folds_of is None else {"train": str(folds_of), "dev": str(folds_of)}
     recipes = [_finished_recipe(run).replaced(**files) for run in runs]
     recipe = recipes[0].replaced(name=name or recipes[0].name)
-    for run, member in zip(runs, recipes, strict=True):
-        for key in SHARED_KEYS:
-            if getattr(member, key) != getattr(recipe, key):
-                raise InputError(
-                    f"{run} cannot be averaged with {runs[0]}: their recipes differ in '{key}'."
-                )
+    _check_comparable(runs, recipes)
     train, dev = load_data(recipe)
     models = [_load_encoder(run) for run in runs]
     shares = [1 / len(runs)] * len(runs)
@@ -108,6 +103,15 @@ def average_models(
     write_text(output / HISTORY, json.dumps(history, indent=2))
     report.to_json(output / REPORT)
     return report
+
+
+def _check_comparable(runs: Sequence[Path], recipes: Sequence[Recipe]) -> None:
+    for run, recipe in zip(runs, recipes, strict=True):
+        for key in SHARED_KEYS:
+            if getattr(recipe, key) != getattr(recipes[0], key):
+                raise InputError(
+                    f"{run} cannot be averaged with {runs[0]}: their recipes differ in '{key}'."
+                )
 
 
 def average_weights(models: Sequence[Model], shares: Sequence[float] | None = None) -> None:

@@ -91,15 +91,17 @@ class ProgressCallback(TrainerCallback):
         self._display.close()
 
 
-class InterruptCallback(TrainerCallback):
-    """Ends the run cleanly on Ctrl-C: the step is finished and a checkpoint is written.
+class CheckpointCallback(TrainerCallback):
+    """Asks for checkpoints within an epoch, and on Ctrl-C for one and the end of the run.
 
     Attributes:
-        interrupted: Whether the run was ended this way.
+        interrupted: Whether Ctrl-C ended the run.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, steps: int) -> None:
+        """Make the callback; ``steps`` between checkpoints, 0 for none within an epoch."""
         self.interrupted = False
+        self._steps = steps
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -123,10 +125,10 @@ class InterruptCallback(TrainerCallback):
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
-        """Ask for a checkpoint and the end of training once Ctrl-C was pressed."""
-        if self.interrupted:
+        """Ask for a checkpoint, and once Ctrl-C was pressed for the end of training."""
+        if self.interrupted or (self._steps and state.global_step % self._steps == 0):
             control.should_save = True
-            control.should_training_stop = True
+        control.should_training_stop |= self.interrupted
 
     def on_epoch_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
@@ -135,17 +137,3 @@ class InterruptCallback(TrainerCallback):
         if self.interrupted and state.epoch is not None and state.epoch % 1:
             control.should_evaluate = False
             control.should_save = False
-
-
-class CheckpointCallback(TrainerCallback):
-    """Writes a checkpoint every few steps within an epoch, without evaluating."""
-
-    def __init__(self, steps: int) -> None:
-        self._steps = steps
-
-    def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
-    ) -> None:
-        """Ask for a checkpoint on every multiple of the number of steps."""
-        if state.global_step % self._steps == 0:
-            control.should_save = True

@@ -81,17 +81,17 @@ class Objective:
 
     @property
     def needs_pairs(self) -> bool:
-        """Whether it compares the rows of a sentence pair."""
+        """True if it compares the rows of a sentence pair."""
         return self.compares in ("pairs", "pair gaps", "lists")
 
     @property
     def uses_similarities(self) -> bool:
-        """Whether it takes nothing but the similarities of rows and their labels."""
+        """True if it takes nothing but the similarities of rows and their labels."""
         return self.needs_pairs or self.compares in ("rows", "weighted rows")
 
     @property
     def stands_alone(self) -> bool:
-        """Whether it takes data of its own kind, so that no other objective goes with it."""
+        """True if it takes data of its own kind, so that no other objective goes with it."""
         return self.compares in ("classes", "triplets")
 
     def arguments(self, options: LossOptions) -> dict[str, float]:

@@ -77,9 +77,9 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> FinishedRun | 
     checkpoint = run.last_checkpoint(output) if resume else None
     if checkpoint is not None:
         logger.info("continuing from %s", checkpoint.name)
-    with run.interrupt.listening(), writing_checkpoints(output):
+    with run.checkpoints.listening(), writing_checkpoints(output):
         run.trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    if run.interrupt.interrupted and run.trainer.state.global_step < run.trainer.state.max_steps:
+    if run.checkpoints.interrupted and run.trainer.state.global_step < run.trainer.state.max_steps:
         raise KeyboardInterrupt
     if process.is_main_process:
         _finish(run, recipe, train, dev, output, started=started)

@@ -57,7 +57,6 @@ from condsim.training.batches import ITEM, PairBatchSampler, SourceBatchSampler,
 from condsim.training.callbacks import (
     LOSS_STATE,
     CheckpointCallback,
-    InterruptCallback,
     LossStateCallback,
     ProgressCallback,
     load_loss_state,
@@ -147,7 +146,7 @@ class TrainingRun:
     trainer: SentenceTransformerTrainer | CrossEncoderTrainer
     model: Model
     loss: nn.Module
-    interrupt: InterruptCallback
+    checkpoints: CheckpointCallback
     precision: TrainingPrecision
     sources: Mapping[str, object]
 
@@ -201,12 +200,10 @@ def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -
     precision = _precision(backbone, recipe, output / HISTORY)
     feed = _feed(model, recipe, train)
     evaluator = DevEvaluator(dev, chosen_by=recipe.chosen_by, text_format=recipe.text_format)
-    interrupt = InterruptCallback()
-    callbacks: list[TrainerCallback] = [interrupt, ProgressCallback()]
+    checkpoints = CheckpointCallback(recipe.checkpoint_steps)
+    callbacks: list[TrainerCallback] = [checkpoints, ProgressCallback()]
     if recipe.patience is not None:
         callbacks.append(EarlyStoppingCallback(recipe.patience))
-    if recipe.checkpoint_steps:
-        callbacks.append(CheckpointCallback(recipe.checkpoint_steps))
     if loss_state(feed.loss):
         callbacks.append(LossStateCallback(feed.loss))
     arguments = {
@@ -238,7 +235,7 @@ def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -
         trainer=trainer,
         model=model,
         loss=feed.loss,
-        interrupt=interrupt,
+        checkpoints=checkpoints,
         precision=precision,
         sources=feed.sources,
     )
