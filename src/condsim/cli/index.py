@@ -12,7 +12,7 @@ from condsim.cli.options import Model, RayAddress, RayWorkers, check_column, che
 from condsim.cli.running import long_work
 
 if TYPE_CHECKING:
-    from condsim.search.store import Added
+    from condsim.search.store import AddResult
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -101,7 +101,7 @@ def add(
     typer.echo(f"{folder}: {_counted(found)}; {len(opened):,} texts", err=True)
 
 
-def _counted(found: Added) -> str:
+def _counted(found: AddResult) -> str:
     text = f"{found.added:,} rows added"
     if found.replaced:
         text += f", {found.replaced:,} replaced"
@@ -182,7 +182,7 @@ def prepare(
         opened = Index.open(folder, model=model)
         encoding = None
         if engine == "ray":
-            from condsim.search.ray import RayEncoding
+            from condsim.integrations.ray import RayEncoding
 
             encoding = RayEncoding(model or opened.about.model, address=address, workers=workers)
         for one in condition:

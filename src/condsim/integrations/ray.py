@@ -1,4 +1,4 @@
-"""Work on a Ray cluster: workers that each hold something, such as a model, on any machines."""
+"""Work on a Ray cluster: workers that each hold a model, on any machines."""
 
 from __future__ import annotations
 
@@ -12,88 +12,152 @@ from itertools import islice
 from typing import Any
 
 from condsim.errors import CondSimError, InputError, require
+from condsim.loading import load_encoder
+from condsim.types import FloatArray, IntArray
 
-_TRIES = 3  # of a call whose worker died
+_RETRIES_PER_CALL = 3
+_CONNECT_TIMEOUT_SECONDS = 10
+_HOST_AND_PORT = re.compile(r"(?:ray://)?([^:/]+):(\d{1,5})")
 
 
 class RayWorkers:
-    """Runs calls on the workers of a Ray cluster."""
+    """Run calls on the workers of a Ray cluster."""
 
     def __init__(
         self,
         *,
-        address: str | None = None,  # "auto": that of this machine; None starts one
-        workers: int | None = None,  # each holds the models; as many as fit by default
+        address: str | None = None,
+        workers: int | None = None,
         cpus: float = 1,
-        gpus: float = 0,  # of a worker; Ray hides them from one that asks for none
+        gpus: float = 0,
     ) -> None:
-        """Checks the numbers and that Ray is installed; connects on first use."""
+        """Check the numbers and that Ray is installed; connect on first use.
+
+        Args:
+            address: Address of the cluster; ``"auto"`` is that of this machine, None starts one.
+            workers: Number of workers, each with its models; as many as fit by default.
+            cpus: Cores of a worker.
+            gpus: Accelerators of a worker; Ray hides them from a worker that asks for none.
+        """
         require("ray", extra="ray")
         if (workers is not None and workers < 1) or cpus <= 0 or gpus < 0:
             raise InputError(
-                "Ray needs 1 worker or more, each with cores above 0 and accelerators of at least "
-                f"0. Got {workers}, {cpus:g} and {gpus:g}."
+                "Ray needs at least 1 worker, with cores above 0 and accelerators of at least 0; "
+                f"got {workers}, {cpus:g} and {gpus:g}."
             )
         self._address, self._workers = address, workers
-        self._each = {"num_cpus": cpus, "num_gpus": gpus}
+        self._resources = {"num_cpus": cpus, "num_gpus": gpus}
 
     def check(self) -> None:
-        """Connects to the cluster once, so that a mistake shows before long work."""
+        """Connect to the cluster once, so that a mistake shows before long work."""
         with _connected(self._address) as ray:
-            self._room(ray)
+            self._worker_count(ray)
 
     def map(
         self,
-        worker: type,  # a class with a method ``work`` that may be called twice with the same value
+        worker: type,
         arguments: Iterable[Any],
         calls: Iterable[Any],
         *,
-        most: int | None,  # workers
-        what: str,  # the error if one fails, with ``{}`` for the reason
+        max_workers: int | None,
+        failure: str,
     ) -> Iterator[Any]:
-        """Gives each worker the next call when it has done one; if it dies, another takes it."""
-        # Calls are read as workers become free; results come in any order.
+        """Yield the results of calls, in any order, as workers become free.
+
+        If a worker dies, another takes its call.
+
+        Args:
+            worker: A class with a method ``work``, which may be called twice with the same value.
+            arguments: Arguments of its constructor.
+            calls: Arguments of ``work``, read as workers become free.
+            max_workers: Limit on the number of workers.
+            failure: Message if a call fails, with ``{}`` for the reason.
+        """
         with _connected(self._address) as ray:
-            count = self._room(ray) if most is None else min(most, self._room(ray))
-            remote = ray.remote(max_restarts=-1, max_task_retries=_TRIES, **self._each)(worker)
+            count = self._worker_count(ray)
+            count = count if max_workers is None else min(count, max_workers)
+            options = {"max_restarts": -1, "max_task_retries": _RETRIES_PER_CALL}
+            remote = ray.remote(**options, **self._resources)(worker)
             actors = [remote.remote(*arguments) for _ in range(count)]
             try:
-                yield from _shared(ray, actors, iter(calls), what)
-            finally:  # or they would hold their cores in a cluster that goes on
+                yield from _results(ray, actors, iter(calls), failure)
+            finally:
+                # Otherwise they would hold their cores in a cluster that keeps running.
                 for actor in actors:
                     ray.kill(actor)
 
-    def _room(self, ray: Any) -> int:  # noqa: ANN401  (a module)
-        """The number of workers."""
-        there = ray.cluster_resources()
+    def _worker_count(self, ray: Any) -> int:  # noqa: ANN401  (a module)
+        available = ray.cluster_resources()
         names = {"num_cpus": "CPU", "num_gpus": "GPU"}
         fit = min(
-            int(there.get(names[key], 0) // share) for key, share in self._each.items() if share
+            int(available.get(names[key], 0) // share)
+            for key, share in self._resources.items()
+            if share
         )
         if fit < (self._workers or 1):
             raise InputError(
-                f"The Ray cluster has room for {fit} workers of {self._each['num_cpus']:g} cores "
-                f"and {self._each['num_gpus']:g} accelerators. Got {self._workers or 1} to start; "
-                "ask for fewer or smaller ones."
+                f"The Ray cluster has room for {fit} workers of {self._resources['num_cpus']:g} "
+                f"cores and {self._resources['num_gpus']:g} accelerators; got {self._workers or 1} "
+                "to start. Ask for fewer or smaller ones."
             )
         return self._workers or fit
 
 
-_PLACE = re.compile(r"(?:ray://)?([^:/]+):(\d{1,5})")
-_CONNECT = 10  # seconds
+class RayEncoding(RayWorkers):
+    """Encode texts for an index on a Ray cluster; this process reads and writes the index."""
+
+    def __init__(
+        self, model: str | None = None, *, address: str | None = None, workers: int | None = None
+    ) -> None:
+        """Check the numbers; connect on first use.
+
+        Args:
+            model: The model of the index, by a name or folder that all machines know.
+            address: Address of the cluster; a local one is started if None.
+            workers: Number of workers, each with its model; as many as fit by default.
+
+        Raises:
+            MissingExtraError: If Ray is not installed.
+            InputError: If the number is below 1.
+        """
+        super().__init__(address=address, workers=workers)
+        self._model = model
+
+    def __call__(
+        self, batches: Iterable[tuple[IntArray, list[str]]], condition: str
+    ) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Yield numbers and embeddings, ``(m, d)``, of batches of rows, in any order."""
+        failure = "A worker failed: {} What was encoded stays; run the same command to continue."
+        arguments = (self._model, condition)
+        yield from self.map(_EncodingWorker, arguments, batches, max_workers=None, failure=failure)
+
+
+class _EncodingWorker:
+    """Hold the model."""
+
+    def __init__(self, model: str | None, condition: str) -> None:
+        self._scorer = load_encoder(model)
+        self._condition = condition
+
+    def work(self, batch: tuple[IntArray, list[str]]) -> tuple[IntArray, FloatArray]:
+        numbers, texts = batch
+        return numbers, self._scorer.encode(texts, self._condition)
 
 
 @contextmanager
 def _connected(address: str | None) -> Iterator[Any]:
-    """Connects to Ray; an existing connection stays."""
+    """Connect to Ray; an existing connection stays."""
     ray = require("ray", extra="ray")
     if ray.is_initialized():
         yield ray
         return
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # or Ray reports to its makers
+    # Otherwise Ray reports its use over the network.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
-        if address and (place := _PLACE.fullmatch(address)):  # Ray itself asks for minutes
-            socket.create_connection((place[1], int(place[2])), timeout=_CONNECT).close()
+        # Ray itself tries for minutes to reach an address where nothing listens.
+        if address and (place := _HOST_AND_PORT.fullmatch(address)):
+            target = (place[1], int(place[2]))
+            socket.create_connection(target, timeout=_CONNECT_TIMEOUT_SECONDS).close()
         ray.init(
             address=address or "local",
             include_dashboard=False,
@@ -111,7 +175,7 @@ def _connected(address: str | None) -> Iterator[Any]:
         ray.shutdown()
 
 
-def _shared(ray: Any, actors: list[Any], calls: Iterator[Any], what: str) -> Iterator[Any]:  # noqa: ANN401
+def _results(ray: Any, actors: list[Any], calls: Iterator[Any], failure: str) -> Iterator[Any]:  # noqa: ANN401
     from ray.util import ActorPool
 
     pool: Any = ActorPool(actors)
@@ -123,11 +187,11 @@ def _shared(ray: Any, actors: list[Any], calls: Iterator[Any], what: str) -> Ite
             for call in islice(calls, 1):
                 pool.submit(lambda worker, value: worker.work.remote(value), call)
     except ray.exceptions.RayError as error:
-        raise InputError(what.format(_reason(error))) from error
+        raise InputError(failure.format(_failure_reason(error))) from error
 
 
-def _reason(error: Exception) -> str:
-    """Why a worker failed: the error it raised, or the last line of Ray's message."""
+def _failure_reason(error: Exception) -> str:
+    """Return the error that a worker raised, or the last line of Ray's message."""
     cause = getattr(error, "cause", None)
     if isinstance(cause, CondSimError):
         return str(cause)

@@ -9,36 +9,42 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from sklearn.cluster import HDBSCAN, KMeans
-from sklearn.decomposition import PCA
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.metrics import silhouette_score
 
 from condsim.console import Progress, silent
-from condsim.errors import InputError, require
+from condsim.errors import InputError, require, requires_extra
 from condsim.loading import load_encoder
 from condsim.model.base import check_rows
 from condsim.model.embedding import EmbeddingScorer
 from condsim.types import FloatArray, IntArray
 
-_WORDS = 4  # of a name
-_MARK = "['\N{RIGHT SINGLE QUOTATION MARK}]"
-_TOKEN = rf"(?<!{_MARK})\b[^\W\d_]\w+\b(?!{_MARK}(?:d|ll|m|re|t|ve)\b)"  # not "don't", "we've"
+with requires_extra("search"):
+    from sklearn.cluster import HDBSCAN, KMeans
+    from sklearn.decomposition import PCA
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.metrics import silhouette_score
+
+_WORDS_PER_NAME = 4
+_APOSTROPHE = "['\N{RIGHT SINGLE QUOTATION MARK}]"
+# Words but the parts of "don't" and "we've".
+_TOKEN = rf"(?<!{_APOSTROPHE})\b[^\W\d_]\w+\b(?!{_APOSTROPHE}(?:d|ll|m|re|t|ve)\b)"
 
 
 def cluster_words(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Finds up to four words of each group by class-based TF-IDF, the best first."""
-    # A word weighs ``share · log(1 + mean / total)``: its share of the words of the group, the mean
-    # number of words of a group, and how often it occurs in all of them (Grootendorst, 2022,
-    # BERTopic, section 3.3). Unlike there, a word counts once in a text, and one that occurs in a
-    # single text of a group names it only where no word occurs in two. Stop words are left out.
+    """Find up to four words of each group by class-based TF-IDF, the best first.
+
+    A word weighs ``share · log(1 + mean / total)``: its share of the words of the group, the mean
+    number of words of a group, and how often it occurs in all of them (Grootendorst, 2022,
+    BERTopic, section 3.3). Unlike there, a word counts once in a text, and one that occurs in a
+    single text of a group names it only where no word occurs in two. Stop words are left out.
+    """
     if not groups:
         return []
     counter = CountVectorizer(stop_words="english", token_pattern=_TOKEN, binary=True)
     try:
         counter.fit([text for group in groups for text in group])
-    except ValueError:  # none but stop words
+    except ValueError:
+        # All words are stop words.
         return [()] * len(groups)
     totals = [np.asarray(counter.transform(group).sum(axis=0))[0] for group in groups]
     counts = np.stack(totals).astype(np.float64)  # (g, words)
@@ -47,7 +53,7 @@ def cluster_words(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     weights = shares * np.log1p(sizes.mean() / counts.sum(axis=0))
     vocabulary = counter.get_feature_names_out()
     weights[(counts < 2) & (counts > 1).any(axis=1, keepdims=True)] = 0
-    best = np.argsort(-weights, axis=1, kind="stable")[:, :_WORDS]
+    best = np.argsort(-weights, axis=1, kind="stable")[:, :_WORDS_PER_NAME]
     return [
         tuple(str(vocabulary[word]) for word in row if weight[word] > 0)
         for row, weight in zip(best, weights, strict=True)
@@ -56,11 +62,14 @@ def cluster_words(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
 
 Method = Literal["k-means", "HDBSCAN"]
 
-_BLOCK = 1024  # texts encoded between two steps of the progress bar
-_COMPONENTS = 10  # that HDBSCAN looks at: in more, every text is far from every other
+_TEXTS_PER_STEP = 1024
+# In more dimensions, HDBSCAN finds every text far from every other.
+_COMPONENTS = 10
 _UMAP_COMPONENTS = 5
-_NEIGHBOURS = 5  # of a dense place; more of them leave more texts in no cluster
-_MANY = 20_000  # texts from which k-means starts once only, and the silhouette is of a sample
+# More neighbours of a dense point leave more texts in no cluster.
+_MIN_NEIGHBOURS = 5
+# With more texts, k-means starts once only, and the silhouette is that of a sample.
+_LARGE_COLLECTION = 20_000
 
 
 @dataclass(frozen=True)
@@ -115,19 +124,19 @@ class Clusters:
         return int((self.labels < 0).sum())
 
     def name_of(self, row: int) -> str:
-        """Names the cluster of a text, given its index; empty for a text in none."""
+        """Return the name of the cluster of a text, given its index; empty for a text in none."""
         label = self.labels[row]
         return self.clusters[label].name if label >= 0 else ""
 
     def to_dict(self) -> dict[str, object]:
-        """Gives the summary as JSON can hold it: all but labels and embeddings."""
+        """Return a summary for JSON: all but labels and embeddings."""
         return {
             "condition": self.condition,
             "method": self.method,
             "texts": len(self.labels),
             "unassigned": self.unassigned,
             "silhouette": self.silhouette,
-            "clusters": [{"name": one.name, **asdict(one)} for one in self.clusters],
+            "clusters": [{"name": cluster.name, **asdict(cluster)} for cluster in self.clusters],
         }
 
 
@@ -143,7 +152,7 @@ def cluster(
     vectors: FloatArray | None = None,
     progress: Progress = silent,
 ) -> Clusters:
-    """Groups texts by one respect in which they are alike.
+    """Group texts by one respect in which they are alike.
 
     With ``k``, k-means puts every text into one of ``k`` clusters. Otherwise HDBSCAN finds the
     number of clusters, and leaves texts that are like few others in none; it looks at the first 10
@@ -152,15 +161,15 @@ def cluster(
     Args:
         texts: The texts, length n, 3 or more.
         condition: The respect, such as ``"the complaint"``; None compares the texts as a whole.
-        model: A bi- or tri-encoder, or what `condsim.load` takes; None is the one that ships.
+        model: A bi- or tri-encoder, or what `condsim.load` takes; None is the default model.
         k: Number of clusters, from 2 to the number of different texts; there are fewer where
             different texts have equal embeddings.
-        min_size: Fewest texts of a cluster, from 2 to n; by default 20, or a twentieth of the texts
-            where that is less, but 3 or more.
+        min_size: Minimum number of texts of a cluster, from 2 to n; by default 20, or a twentieth
+            of the texts where that is less, but 3 or more.
         umap: Whether to reduce the embeddings to 5 dimensions by UMAP first (``condsim[umap]``).
         seed: Seed of k-means, UMAP and the sample of the silhouette.
         vectors: Embeddings of the texts under the condition, ``(n, dimension)``, each of length 1,
-            where they are known already; then no model is loaded.
+            if you have them already; then no model is loaded.
         progress: Called with what is encoded.
 
     Returns:
@@ -173,7 +182,7 @@ def cluster(
 
     Example:
         >>> texts = ["A red car.", "A red bus.", "A black cat.", "A black dog."]
-        >>> [one.size for one in cluster(texts, "the colour", k=2).clusters]
+        >>> [group.size for group in cluster(texts, "the colour", k=2).clusters]
         [2, 2]
 
     References:
@@ -189,7 +198,7 @@ def cluster(
         vectors = _encode(encoder, texts, condition, progress=progress)
     elif len(vectors) != len(texts):
         raise InputError(
-            f"There must be a vector for each of the {len(texts)} texts. Got {len(vectors)}."
+            f"There must be a vector for each of the {len(texts)} texts; got {len(vectors)}."
         )
     space = vectors if reducer is None else reducer(vectors)
     # BLAS leaves flags of faults behind right results on some processors (scikit-learn #31395).
@@ -210,7 +219,7 @@ def cluster(
 
 
 def cross_table(first: Clusters, second: Clusters) -> IntArray:
-    """Counts how the same texts are grouped under two conditions.
+    """Count how the same texts are grouped under two conditions.
 
     Args:
         first: Clusters of n texts.
@@ -226,17 +235,19 @@ def cross_table(first: Clusters, second: Clusters) -> IntArray:
     sizes = len(first.labels), len(second.labels)
     if sizes[0] != sizes[1]:
         raise InputError(
-            f"A cross-table needs clusters of the same texts. Got {sizes[0]} and {sizes[1]}."
+            f"A cross-table needs clusters of the same texts; got {sizes[0]} and {sizes[1]}."
         )
     table = np.zeros((len(first.clusters) + 1, len(second.clusters) + 1), dtype=np.int64)
-    np.add.at(table, (first.labels, second.labels), 1)  # -1 is the last
+    # The label -1 counts in the last row or column.
+    np.add.at(table, (first.labels, second.labels), 1)
     return table
 
 
 def umap_reducer(texts: int, *, dimensions: int, seed: int) -> Callable[[FloatArray], FloatArray]:
-    """Makes a reduction by UMAP of so many texts; raises `MissingExtraError` without it."""
+    """Return a reduction of some number of texts by UMAP; raise `MissingExtraError` without it."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ImportWarning)  # about TensorFlow
+        # UMAP warns that TensorFlow is missing.
+        warnings.simplefilter("ignore", ImportWarning)
         library = require("umap", extra="umap")
 
     def reduce(vectors: FloatArray) -> FloatArray:
@@ -249,7 +260,8 @@ def umap_reducer(texts: int, *, dimensions: int, seed: int) -> Callable[[FloatAr
             init="spectral" if texts > 50 else "random",
             random_state=seed,
         )
-        with warnings.catch_warnings():  # that a seed means one thread; and of its own libraries
+        # UMAP warns that a seed means one thread, and about its own libraries.
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             reduced: FloatArray = reducer.fit_transform(vectors)
         return reduced
@@ -258,28 +270,27 @@ def umap_reducer(texts: int, *, dimensions: int, seed: int) -> Callable[[FloatAr
 
 
 def _check_numbers(texts: Sequence[str], *, k: int | None, min_size: int | None) -> int:
-    """Checks the numbers against the texts; returns the least size."""
+    """Check the numbers against the texts; return the minimum size of a cluster."""
     number = len(texts)
     if number < 3:
-        raise InputError(f"Clusters need at least 3 texts. Got {number}.")
+        raise InputError(f"Clusters need at least 3 texts; got {number}.")
     if k is not None:
         if min_size is not None:
             raise InputError(
                 "Give either the number of clusters ('k') or the size of the smallest "
-                f"('min_size'), not both. Got {k} and {min_size}."
+                f"('min_size'), not both; got {k} and {min_size}."
             )
-        different = len(set(texts))
-        if not 2 <= k <= different:
+        distinct = len(set(texts))
+        if not 2 <= k <= max(2, distinct):
             raise InputError(
-                f"The number of clusters 'k' must be from 2 to {different}, the number of "
-                f"different texts. Got {k} instead."
+                f"The number of clusters 'k' must be from 2 to {distinct}, the number of "
+                f"different texts; got {k}."
             )
     if min_size is None:
         return max(3, min(20, number // 20))
     if not 2 <= min_size <= number:
         raise InputError(
-            f"The smallest cluster 'min_size' must have from 2 to {number} texts, as many as there "
-            f"are. Got {min_size} instead."
+            f"The smallest cluster 'min_size' must have from 2 to {number} texts; got {min_size}."
         )
     return min_size
 
@@ -288,35 +299,40 @@ def _encode(
     encoder: EmbeddingScorer, texts: list[str], condition: str | None, *, progress: Progress
 ) -> FloatArray:
     vectors = np.empty((len(texts), encoder.dimension), dtype=np.float32)
-    for start in range(0, len(texts), _BLOCK):
-        block = texts[start : start + _BLOCK]
+    for start in range(0, len(texts), _TEXTS_PER_STEP):
+        block = texts[start : start + _TEXTS_PER_STEP]
         vectors[start : start + len(block)] = encoder.encode(block, condition)
         progress(f"encoding: {condition or 'no condition'}", start + len(block), len(texts))
     return vectors
 
 
 def _k_means(space: FloatArray, k: int, *, seed: int) -> IntArray:
-    starts = 10 if len(space) <= _MANY else 1
+    starts = 10 if len(space) <= _LARGE_COLLECTION else 1
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # equal embeddings: fewer clusters
-        found: IntArray = KMeans(k, n_init=starts, random_state=seed).fit_predict(space)
-    return found
+        # Equal embeddings make fewer clusters.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        labels: IntArray = KMeans(k, n_init=starts, random_state=seed).fit_predict(space)
+    return labels
 
 
 def _densest(space: FloatArray, min_size: int, *, reduced: bool) -> IntArray:
-    """Clusters by HDBSCAN, of the first principal components unless they are reduced already."""
+    """Cluster by HDBSCAN, on the first principal components unless already reduced."""
     if not reduced:
         space = PCA(min(_COMPONENTS, *space.shape), random_state=0).fit_transform(space)
-        space = np.round(space, 5)  # equal texts differ in the last bits, which is no structure
-    method = HDBSCAN(min_cluster_size=min_size, min_samples=min(_NEIGHBOURS, min_size), copy=True)
-    found: IntArray = method.fit_predict(space)
-    return found
+        # Equal texts differ in the last bits, which HDBSCAN would take for structure.
+        space = np.round(space, 5)
+    method = HDBSCAN(
+        min_cluster_size=min_size, min_samples=min(_MIN_NEIGHBOURS, min_size), copy=True
+    )
+    labels: IntArray = method.fit_predict(space)
+    return labels
 
 
 def _by_size(labels: IntArray) -> IntArray:
-    """Numbers clusters by size, the largest 0, equal ones by their first text; keeps -1."""
-    found, first, counts = np.unique(labels[labels >= 0], return_index=True, return_counts=True)
-    number = {int(found[place]): new for new, place in enumerate(np.lexsort((first, -counts)))}
+    """Number clusters by size, the largest 0, equal ones by their first text; -1 stays."""
+    values, first, counts = np.unique(labels[labels >= 0], return_index=True, return_counts=True)
+    order = np.lexsort((first, -counts))
+    number = {int(values[index]): new for new, index in enumerate(order)}
     return np.array([number.get(int(label), -1) for label in labels], dtype=np.int64)
 
 
@@ -331,15 +347,15 @@ def _described(texts: list[str], vectors: FloatArray, labels: IntArray) -> tuple
 
 
 def _nearest(vectors: FloatArray, group: IntArray) -> int:
-    """Index of the text of a group with the greatest cosine to its mean."""
+    """Return the index of the text of a group with the highest cosine to its mean."""
     members = vectors[group]  # (m, dim)
     return int(group[np.argmax(members @ members.mean(axis=0))])
 
 
 def _silhouette(vectors: FloatArray, labels: IntArray, *, seed: int) -> float | None:
-    kept = np.flatnonzero(labels >= 0)
-    if len(kept) > _MANY:
-        kept = np.random.default_rng(seed).choice(kept, _MANY, replace=False)
-    if not 2 <= len(np.unique(labels[kept])) < len(kept):
+    assigned = np.flatnonzero(labels >= 0)
+    if len(assigned) > _LARGE_COLLECTION:
+        assigned = np.random.default_rng(seed).choice(assigned, _LARGE_COLLECTION, replace=False)
+    if not 2 <= len(np.unique(labels[assigned])) < len(assigned):
         return None
-    return float(silhouette_score(vectors[kept], labels[kept], metric="cosine"))
+    return float(silhouette_score(vectors[assigned], labels[assigned], metric="cosine"))

@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
 import mteb
 import numpy as np
 import pytest
 
-from condsim.errors import InputError, MissingExtraError
-from condsim.integrations import mteb as mteb_bridge
+from condsim.errors import InputError
 from condsim.integrations.mteb.csts import CSTS
 from condsim.integrations.mteb.local_data import local_task
 
@@ -66,10 +64,3 @@ def test_local_task_labels_of_another_scale_refused(pairs):
 def test_local_task_no_label_refused(pairs):
     with pytest.raises(InputError, match="none of the 8 rows of some has a label"):
         local_task("STS12", replace(pairs, labels=np.full(8, np.nan, np.float32)))
-
-
-def test_import_without_mteb_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "mteb", None)
-    monkeypatch.delitem(sys.modules, "condsim.integrations.mteb.local_data")
-    with pytest.raises(MissingExtraError, match=r"pip install 'condsim\[mteb\]'"):
-        _ = mteb_bridge.local_task

@@ -57,7 +57,7 @@ class AbsTaskConditionalSTS(AbsTaskSTS):
         timer: TimingStack,
         **kwargs: Any,  # noqa: ANN401 - as in mteb
     ) -> STSMetrics:
-        """Scores a split; as in `AbsTaskSTS`, but for what a batch holds."""
+        """Score a split; as in `AbsTaskSTS`, but for what a batch holds."""
         if not isinstance(model, EncoderProtocol):
             raise TypeError("Expected model to be an instance of EncoderProtocol")
         evaluator = AnySTSEvaluator(
@@ -159,7 +159,7 @@ Tanmay Rajpurohit and Ashwin Kalyan and Danqi Chen and Karthik Narasimhan},
     )
 
     def dataset_transform(self, num_proc: int | None = None, **kwargs: Any) -> None:  # noqa: ANN401
-        """Names the labels as mteb does and leaves rows without one out."""
+        """Name the labels as mteb does and leave rows without one out."""
         splits = cast("DatasetDict", self.dataset)
         scored = DatasetDict({split: self._scored(rows) for split, rows in splits.items()})
         self.dataset = cast("Any", scored)

@@ -50,7 +50,7 @@ class MtebEncoder:
         device: str | None = None,
         condition: str | None = None,
     ) -> None:
-        """Loads the model.
+        """Load the model.
 
         Args:
             model: A loaded scorer, or what `condsim.load` takes: None for the model that ships.
@@ -98,7 +98,7 @@ class MtebEncoder:
         prompt_type: PromptType | None = None,
         **kwargs: Unpack[EncodeKwargs],
     ) -> FloatArray:
-        """Encodes texts; each distinct one once, in batches that the scorer chooses.
+        """Encode texts; each distinct one once, in batches that the scorer chooses.
 
         ``inputs`` are batches with ``text``; where a row has a condition, with ``query`` (the
         sentence) and ``instruction`` (the condition). The other arguments are ignored, but for
@@ -135,11 +135,11 @@ class MtebEncoder:
             raise InputError(f"{self.scorer.name}: {error}{hint}") from error
 
     def similarity(self, embeddings1: Array, embeddings2: Array) -> Array:
-        """Gives the cosine of each with each, ``(n, m)``."""
+        """Return the cosine of each with each, ``(n, m)``."""
         return cos_sim(embeddings1, embeddings2)
 
     def similarity_pairwise(self, embeddings1: Array, embeddings2: Array) -> Array:
-        """Gives the cosine of each pair, ``(n,)``: the raw score of condsim."""
+        """Return the cosine of each pair, ``(n,)``: the raw score of condsim."""
         return pairwise_cos_sim(embeddings1, embeddings2)
 
 

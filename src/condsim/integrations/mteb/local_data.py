@@ -14,7 +14,7 @@ from condsim.types import Task
 
 
 def local_task(task: str | AbsTaskSTS, rows: Task, *, split: str | None = None) -> AbsTaskSTS:
-    """Gives an STS task of mteb your own rows in place of those of the Hub.
+    """Return an STS task of mteb your own rows in place of those of the Hub.
 
     The revision of the data in results becomes ``local-`` and that of the rows. mteb's cache
     ignores it: evaluate with ``cache=None``, or with a folder for such results alone.
