@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 import onnx
@@ -200,7 +200,7 @@ def _source_settings(source: Path) -> ModelSettings:
 
 
 def _load_bi_encoder(source: Path) -> SentenceTransformer:
-    model: SentenceTransformer = load_trained(source, device="cpu").model
+    model = cast(SentenceTransformer, load_trained(source, device="cpu").model)
     first = next(iter(model.children()))
     if not isinstance(first, Transformer) or not hasattr(model.tokenizer, "backend_tokenizer"):
         raise ModelError(

@@ -47,7 +47,7 @@ class Parameter:
         ends: The values, all different, or the two bounds of the range.
     """
 
-    kind: Literal["values", "uniform", "log_uniform", "integer"]
+    kind: str
     ends: tuple[Any, ...]
 
     @property
