@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.prompting.backends import loopback as loopback_server
+from tests.prompting import loopback as loopback_server
 
 SERVER_KEY = "sk-secret-0123456789"
 

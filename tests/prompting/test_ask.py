@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from condsim.errors import BackendError, BudgetError, InputError
 from condsim.prompting.ask import Asker, Budget
 from condsim.prompting.backend import Answer
+from condsim.prompting.store import AnswerStore, answer_key
 
 PROMPTS = ["a", "b", "a", "c", "d", "e"]  # row 2 shares the prompt of row 0
 
@@ -128,22 +130,10 @@ def test_asker_second_process_with_the_same_file_is_refused(tmp_path: Path, fake
     assert asked(Asker(fake_backend(reply), path))[0] == "A"
 
 
-def test_asker_progress_counts_rows(tmp_path: Path, fake_backend: Any):
-    seen: list[tuple[int, int]] = []
-    asker = Asker(
-        fake_backend(reply),
-        tmp_path / "answers.sqlite",
-        progress=lambda done, rows: seen.append((done, rows)),
-    )
-    asked(asker)
-    assert seen[0] == (0, 6)
-    assert seen[-1] == (6, 6)
-
-
 def test_asker_prompt_that_is_too_long_raises_before_asking(tmp_path: Path, fake_backend: Any):
     backend = fake_backend(reply)
     backend.longest_prompt = 9
-    with pytest.raises(InputError, match=r"Row 1: its prompt has 10 tokens, and 'fake' takes 9"):
+    with pytest.raises(InputError, match=r"Row 1: the prompt has 10 tokens; 'fake' takes 9"):
         asked(Asker(backend, tmp_path / "answers.sqlite"))
     assert (backend.asked, backend.checked) == ([], 0)
 
@@ -158,15 +148,6 @@ def test_asker_failure_at_a_prompt_names_its_row(tmp_path: Path, fake_backend: A
         asked(Asker(fake_backend(refuse), tmp_path / "answers.sqlite"))
 
 
-def test_asker_all_stored_needs_no_lock(tmp_path: Path, fake_backend: Any):
-    path = tmp_path / "answers.sqlite"
-    asked(Asker(fake_backend(reply), path))
-    running = Asker(fake_backend(reply), path).answers(lambda row: f"other {row}", 4)
-    next(running)
-    assert asked(Asker(fake_backend(reply), path)) == dict(enumerate("ABACDE"))
-    running.close()
-
-
 def test_asker_link_to_the_file_has_the_same_lock(tmp_path: Path, fake_backend: Any):
     path = tmp_path / "answers.sqlite"
     running = Asker(fake_backend(reply), path).answers(PROMPTS.__getitem__, 6)
@@ -177,9 +158,76 @@ def test_asker_link_to_the_file_has_the_same_lock(tmp_path: Path, fake_backend: 
     running.close()
 
 
-def test_asker_checks_the_back_end_once(tmp_path: Path, fake_backend: Any):
-    backend = fake_backend(reply)
-    asker = Asker(backend, tmp_path / "answers.sqlite")
-    list(asker.answers(lambda row: "one", 1))
-    list(asker.answers(lambda row: "two", 1))
-    assert backend.checked == 1
+IDENTITY = {"backend": "fake", "model": "m"}
+
+
+def test_answer_key_depends_on_prompt_and_identity_not_on_their_order():
+    key = answer_key("p", IDENTITY)
+    assert key == answer_key("p", dict(reversed(IDENTITY.items())))
+    assert key != answer_key("q", IDENTITY)
+    assert key != answer_key("p", {**IDENTITY, "model": "n"})
+    assert len(answer_key("\ud800 a lone surrogate", IDENTITY)) == 32
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer("4.0"),
+        Answer("", {}, 12, 0),
+        Answer("4\n", {4.0: 0.75, 3.5: 0.125}, prompt_tokens=7, new_tokens=2),
+    ],
+)
+def test_answer_store_written_answer_reads_back_equal(tmp_path: Path, answer: Answer):
+    path = tmp_path / "new" / "answers.sqlite"
+    with AnswerStore(path) as store:
+        store.write(answer_key("p", IDENTITY), answer, prompt="p", identity=IDENTITY)
+    with AnswerStore(path) as store:
+        assert list(store.read([answer_key("p", IDENTITY)])) == [
+            (answer_key("p", IDENTITY), answer)
+        ]
+        assert len(store) == 1
+
+
+def test_answer_store_reads_many_keys_lazily_and_only_those_it_has(tmp_path: Path):
+    with AnswerStore(tmp_path / "answers.sqlite") as store:
+        for number in range(0, 1200, 2):
+            store.write(
+                bytes([number % 256, number // 256]), Answer(str(number)), prompt="", identity={}
+            )
+        keys = (bytes([number % 256, number // 256]) for number in range(1200))
+        assert sorted(int(answer.text) for _, answer in store.read(keys)) == list(range(0, 1200, 2))
+
+
+def test_answer_store_answer_is_on_disk_before_the_store_is_closed(tmp_path: Path):
+    path = tmp_path / "answers.sqlite"
+    with AnswerStore(path) as store, AnswerStore(path) as other:
+        store.write(b"k", Answer("1"), prompt="p", identity=IDENTITY)
+        assert len(other) == 1
+
+
+def test_answer_store_file_of_another_kind_raises(tmp_path: Path):
+    text = tmp_path / "notes.txt"
+    text.write_text("not a database at all, but long enough to be looked at\n" * 20)
+    with pytest.raises(InputError, match=r"notes\.txt cannot be used to store answers"):
+        AnswerStore(text)
+    other = tmp_path / "other.sqlite"
+    connection = sqlite3.connect(other)
+    connection.execute("create table things (name)")
+    connection.close()
+    with pytest.raises(InputError, match=r"other\.sqlite is not a store of answers"):
+        AnswerStore(other)
+    assert text.read_text().startswith("not a database")
+
+
+def test_answer_store_full_disk_raises_one_line(tmp_path: Path):
+    with AnswerStore(tmp_path / "answers.sqlite") as store:
+        store._connection.execute("pragma max_page_count = 10")
+
+        def fill() -> None:
+            for number in range(1000):
+                key = number.to_bytes(4, "big")
+                store.write(key, Answer("x" * 500), prompt="p", identity=IDENTITY)
+
+        with pytest.raises(InputError, match=r"cannot be stored: database or disk is full"):
+            fill()
+        assert len(store) > 0
