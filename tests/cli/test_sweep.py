@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from condsim.cli.sweep import sweep
 from condsim.errors import InputError
-from condsim.training.sweep import Correlations, SeedResult, SweepResult, TrialResult
+from condsim.training.sweep_result import Correlations, SeedResult, SweepResult, TrialResult
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(sweep)
@@ -70,7 +70,7 @@ def test_sweep_dry_run_needs_no_training_library(tmp_path, write):
 def test_sweep_bad_file_is_one_line(tmp_path, write):
     done = invoke(write(space={"learning_rate": {"grid": []}}), "--output", tmp_path / "out")
     assert isinstance(done.exception, InputError)
-    assert "'learning_rate' must have a list of one value or more" in str(done.exception)
+    assert "'learning_rate' must be one of" in str(done.exception)
     assert not (tmp_path / "out").exists()
 
 

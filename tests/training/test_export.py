@@ -122,7 +122,7 @@ def test_export_other_kind_refused(tiny_backbone, tmp_path, build, kind):
 
 
 def test_export_folder_that_is_no_model_refused(tmp_path):
-    with pytest.raises(ModelError, match=r"no modules.json"):
+    with pytest.raises(ModelError, match=r"modules.json is missing"):
         export_onnx(tmp_path, tmp_path / "out")
 
 

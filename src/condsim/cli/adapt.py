@@ -15,8 +15,7 @@ from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
     from condsim.console import Progress
-    from condsim.training.adapt import AdaptSettings
-    from condsim.training.adapt_result import Adaptation
+    from condsim.training.adapt import Adaptation, AdaptSettings
 
 
 def adapt(

@@ -27,7 +27,7 @@ from condsim.model.tri_encoder import (
     distinct_rows,
     load_tri_encoder,
 )
-from condsim.training.losses.weighted import WeightedSumLoss
+from condsim.training.objective_loss import ObjectiveLoss
 
 FUSIONS = get_args(Fusion)
 
@@ -200,7 +200,7 @@ def test_tri_encoder_in_trainer_trains_on_one_forward_for_both_columns(
             output_dir=str(tmp_path), per_device_train_batch_size=2, report_to="none", use_cpu=True
         ),
         train_dataset=rows,
-        loss=WeightedSumLoss(model, weights),
+        loss=ObjectiveLoss(model, weights),
     )
     batch = next(iter(trainer.get_train_dataloader()))
     columns, labels = trainer.collect_features(batch)

@@ -7,12 +7,14 @@ import torch
 from torch import Tensor
 
 from condsim.errors import InputError
-from condsim.training.losses.functional import (
+from condsim.training.losses import (
     acl_loss,
     bcl_loss,
     fdl_loss,
     negative_weights,
     rdl_loss,
+    relation_loss,
+    vector_loss,
     w_acl_loss,
 )
 
@@ -156,9 +158,9 @@ def test_bcl_loss_float16_equals_float32() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"tau": 0.0}, "τ of BCL must be above 0. Got 0.0"),
+        ({"tau": 0.0}, "τ of BCL must be above 0. got 0.0"),
         ({"tau": float("nan")}, "τ of BCL must be above 0"),
-        ({"sigma": 1.5}, r"σ of BCL must be in \[0, 1\]. Got 1.5"),
+        ({"sigma": 1.5}, r"σ of BCL must be in \[0, 1\]. got 1.5"),
         ({"sigma": float("nan")}, "σ of BCL"),
         ({"negatives": NEGATIVES[:1]}, r"negatives \(rows, rows\)"),
         ({"labels": LABELS[:1]}, r"labels \(rows,\)"),
@@ -180,3 +182,51 @@ def test_bcl_loss_bad_input_raises(changes, message) -> None:
 def test_negative_weights_matrix_of_labels_raises() -> None:
     with pytest.raises(InputError, match="Labels must be a vector"):
         negative_weights(NEGATIVES, sigma=0.5)
+
+
+def test_relation_loss_hand_worked_equals() -> None:
+    # Cosines of the student 0, 0.6, 0.8; of the teacher, in three dimensions, 1, 0, 0
+    student = torch.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 4.0]])
+    teacher = torch.tensor([[1.0, 0.0, 0.0], [5.0, 0.0, 0.0], [0.0, 0.0, 2.0]])
+    loss = relation_loss(student, teacher)
+    assert loss.item() == pytest.approx((1.0 + 0.6**2 + 0.8**2) / 3)
+    assert relation_loss(student[:1], teacher[:1]).item() == 0.0
+
+
+def test_relation_loss_random_equals_naive_loop_and_has_a_gradient() -> None:
+    generator = torch.Generator().manual_seed(0)
+    student = torch.randn(6, 4, generator=generator).requires_grad_()
+    teacher = torch.randn(6, 9, generator=generator)
+
+    def cosine(a: Tensor, b: Tensor) -> Tensor:
+        return torch.dot(a, b) / (a.norm() * b.norm())
+
+    squares = [
+        (cosine(student[i], student[j]) - cosine(teacher[i], teacher[j])) ** 2
+        for i in range(6)
+        for j in range(6)
+        if i != j
+    ]
+    loss = relation_loss(student, teacher)
+    assert loss.item() == pytest.approx(torch.stack(squares).sum().item() / 30, rel=1e-5)
+    loss.backward()
+    assert float(student.grad.abs().sum()) > 0  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_teacher_losses_half_precision_equal_float32(dtype: torch.dtype) -> None:
+    student = torch.tensor([[1.0, 0.5], [0.25, 2.0], [3.0, 4.0]])
+    teacher = torch.tensor([[1.0, 0.0], [0.5, 1.0], [2.0, 2.0]])
+    for loss in (vector_loss, relation_loss):
+        half = loss(student.to(dtype), teacher.to(dtype))
+        assert half.dtype == torch.float32
+        assert half.item() == pytest.approx(loss(student, teacher).item(), rel=1e-5)
+
+
+def test_teacher_losses_wrong_shapes_raise() -> None:
+    with pytest.raises(InputError, match=r"of one shape, \(inputs, dim\). got \(2, 3\)"):
+        vector_loss(torch.zeros(2, 3), torch.zeros(2, 4))
+    with pytest.raises(InputError, match="as many embeddings of the student"):
+        relation_loss(torch.zeros(2, 3), torch.zeros(3, 3))
+    with pytest.raises(InputError, match="as many embeddings of the student"):
+        relation_loss(torch.zeros(0, 3), torch.zeros(0, 3))

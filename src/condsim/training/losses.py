@@ -1,7 +1,9 @@
-"""The mathematics of the objectives: pure functions on tensors."""
+"""Loss functions: pure functions on tensors, the mathematics of the objectives.
 
-# Each computes in float32 whatever the input's dtype and returns a float32 scalar; a term with
-# nothing to compare is a constant that still has a graph.
+Each computes in float32 whatever the dtype of its input and returns a float32 scalar, lower is
+better. With nothing to compare the result is a constant that still has a graph. Wrong shapes and
+options out of range raise InputError.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,14 @@ from torch import Tensor, nn
 
 from condsim.errors import InputError
 
-_MIDDLE = 0.5  # gold of the label 3
+# Gold similarity of the label 3.
+MIDDLE_GOLD = 0.5
+
+# A vector whose variance is not above this counts as constant.
+MAX_CONSTANT_VARIANCE = 1e-12
+
+# Labels that differ by this or less are not ranked against each other.
+MIN_RANKED_GAP = 0.2
 
 
 def mse_loss(similarities: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
@@ -28,9 +37,6 @@ def mse_loss(similarities: Tensor, labels: Tensor, weights: Tensor | None = None
 
     Returns:
         ``mean((similarity - label)²)``, a scalar.
-
-    Raises:
-        InputError: If the shapes are not equal, non-empty vectors.
     """
     similarities, labels = _row_vectors("mse_loss", similarities, labels)
     shares = _row_shares("mse_loss", similarities, weights)
@@ -46,14 +52,11 @@ def classification_loss(logits: Tensor, labels: Tensor) -> Tensor:
 
     Returns:
         The mean over rows, a scalar.
-
-    Raises:
-        InputError: If there are not as many rows of the one as of the other, or no two labels.
     """
     if logits.ndim != 2 or logits.shape[1] < 2 or labels.shape != logits.shape[:1]:
         raise InputError(
-            "classification_loss takes logits (rows, k), k at least 2, and labels (rows,). "
-            f"Got shapes {tuple(logits.shape)} and {tuple(labels.shape)} instead."
+            "classification_loss takes logits (rows, k), k at least 2, and labels (rows,); "
+            f"got shapes {tuple(logits.shape)} and {tuple(labels.shape)}"
         )
     return F.cross_entropy(logits.float(), (labels * (logits.shape[1] - 1)).round().long())
 
@@ -70,17 +73,11 @@ def quad_loss(high: Tensor, low: Tensor, *, margin: float = 1.0) -> Tensor:
 
     Returns:
         The mean over pairs, a scalar; 0 when there are none.
-
-    Raises:
-        InputError: If the shapes are not two equal vectors.
     """
     high, low = _pair_vectors("quad_loss", high, low)
     if high.numel() == 0:
         return high.sum() + low.sum()
     return torch.relu(margin + low - high).mean()
-
-
-_CONSTANT = 1e-12  # variance at or below which a vector counts as constant
 
 
 def correlation_loss(similarities: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
@@ -96,9 +93,6 @@ def correlation_loss(similarities: Tensor, labels: Tensor, weights: Tensor | Non
 
     Returns:
         A scalar in [0, 2].
-
-    Raises:
-        InputError: If the shapes are not equal, non-empty vectors.
     """
     similarities, labels = _row_vectors("correlation_loss", similarities, labels)
     shares = _row_shares("correlation_loss", similarities, weights)
@@ -106,7 +100,7 @@ def correlation_loss(similarities: Tensor, labels: Tensor, weights: Tensor | Non
     y = _centred(labels, shares)
     variance_x = _weighted_mean(x.square(), shares)
     variance_y = _weighted_mean(y.square(), shares)
-    varies = (variance_x > _CONSTANT) & (variance_y > _CONSTANT)
+    varies = (variance_x > MAX_CONSTANT_VARIANCE) & (variance_y > MAX_CONSTANT_VARIANCE)
     # The inner `where` keeps sqrt away from 0, whose infinite slope would turn the unused branch
     # of the outer one into NaN gradients.
     scale = torch.where(varies, variance_x * variance_y, torch.ones_like(variance_x)).sqrt()
@@ -116,7 +110,7 @@ def correlation_loss(similarities: Tensor, labels: Tensor, weights: Tensor | Non
 
 
 def tolerant_labels(labels: Tensor, similarities: Tensor, *, tolerance: float) -> Tensor:
-    """Lets rows labelled 3 keep what is predicted, within bounds: smoothing of a label overused.
+    """Move labels of 3 towards the prediction, within bounds.
 
     Annotators who are unsure say 3, and annotating language models more so. Such a label is taken
     for all of ``[0.5 - tolerance, 0.5 + tolerance]``, and replaced by the value there that is
@@ -131,14 +125,14 @@ def tolerant_labels(labels: Tensor, similarities: Tensor, *, tolerance: float) -
     Returns:
         The labels, ``(rows,)`` float32, changed where they are 0.5.
     """
-    nearest = similarities.detach().float().clamp(_MIDDLE - tolerance, _MIDDLE + tolerance)
-    return torch.where(labels == _MIDDLE, nearest, labels.float())
+    nearest = similarities.detach().float().clamp(MIDDLE_GOLD - tolerance, MIDDLE_GOLD + tolerance)
+    return torch.where(labels == MIDDLE_GOLD, nearest, labels.float())
 
 
 def high_low_pairs(
     labels: Tensor, pair_ids: Tensor, *, ties: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """Finds the rows of a batch that are one sentence pair under two conditions.
+    """Find the rows of a batch that are one sentence pair under two conditions.
 
     Args:
         labels: Gold similarity of each row, ``(rows,)``.
@@ -148,9 +142,6 @@ def high_low_pairs(
     Returns:
         Row numbers ``(high, low)``, each ``(pairs,)``: every combination of two rows with the same
         id and, but for ``ties``, different labels, the higher label first.
-
-    Raises:
-        InputError: If the shapes are not two equal vectors.
     """
     if labels.ndim != 1 or labels.shape != pair_ids.shape:
         raise _shape_error("high_low_pairs", "labels", labels, "pair_ids", pair_ids)
@@ -163,7 +154,7 @@ def high_low_pairs(
 
 
 def _centred(values: Tensor, shares: Tensor | None) -> Tensor:
-    """Subtracts the mean, exactly zero for a constant vector thanks to the shift beforehand."""
+    """Subtract the mean; the result is exactly zero for a constant vector, due to the shift."""
     shifted = values - values[0].detach()
     return shifted - _weighted_mean(shifted, shares)
 
@@ -174,7 +165,7 @@ def _weighted_mean(values: Tensor, shares: Tensor | None) -> Tensor:
 
 
 def _row_shares(function: str, similarities: Tensor, weights: Tensor | None) -> Tensor | None:
-    """Checks the weights of rows and makes them sum to 1."""
+    """Check the weights of rows and scale them to a sum of 1."""
     if weights is None:
         return None
     if weights.shape != similarities.shape:
@@ -183,14 +174,14 @@ def _row_shares(function: str, similarities: Tensor, weights: Tensor | None) -> 
 
 
 def _row_vectors(function: str, similarities: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Checks two equal, non-empty vectors and returns them in float32."""
+    """Check two equal, non-empty vectors and return them in float32."""
     if similarities.ndim != 1 or similarities.shape != labels.shape or similarities.numel() == 0:
         raise _shape_error(function, "similarities", similarities, "labels", labels)
     return similarities.float(), labels.float()
 
 
 def _pair_vectors(function: str, high: Tensor, low: Tensor) -> tuple[Tensor, Tensor]:
-    """Checks two equal vectors, which may be empty, and returns them in float32."""
+    """Check two equal vectors, which may be empty, and return them in float32."""
     if high.ndim != 1 or high.shape != low.shape:
         raise _shape_error(function, "high", high, "low", low)
     return high.float(), low.float()
@@ -200,8 +191,8 @@ def _shape_error(
     function: str, name1: str, first: Tensor, name2: str, second: Tensor
 ) -> InputError:
     return InputError(
-        f"{function} takes {name1} and {name2} as vectors of one length. "
-        f"Got shapes {tuple(first.shape)} and {tuple(second.shape)} instead."
+        f"{function} takes {name1} and {name2} as vectors of one length; "
+        f"got shapes {tuple(first.shape)} and {tuple(second.shape)}"
     )
 
 
@@ -218,13 +209,10 @@ def cosent_loss(similarities: Tensor, labels: Tensor, *, scale: float = 20.0) ->
 
     Returns:
         A scalar, at least 0; 0 when all labels are equal.
-
-    Raises:
-        InputError: If the shapes are not two equal, non-empty vectors.
     """
     similarities, labels = _row_vectors("cosent_loss", similarities, labels)
-    # Of the library's module only the function is wanted, on similarities that are known already.
-    library = LibraryCoSENTLoss(nn.Identity(), scale, similarity_fct=lambda one, _: one)  # type: ignore[arg-type]
+    # Only the library's formula is needed: the similarities are computed already.
+    library = LibraryCoSENTLoss(nn.Identity(), scale, similarity_fct=lambda column, _: column)  # type: ignore[arg-type]
     return library.compute_loss_from_embeddings([similarities, similarities], labels)
 
 
@@ -256,9 +244,6 @@ def pair_order_loss(high: Tensor, low: Tensor, *, scale: float = 20.0) -> Tensor
     return F.softplus(scale * (low - high)).mean()
 
 
-_LEAST_GAP = 0.2  # labels that differ by this or less are taken for equal
-
-
 def ranking_loss(
     similarities: Tensor,
     labels: Tensor,
@@ -286,17 +271,14 @@ def ranking_loss(
 
     Returns:
         The weighted mean over the comparisons, a scalar; 0 when there are none.
-
-    Raises:
-        InputError: If the shapes are not equal, non-empty vectors.
     """
     similarities, labels = _row_vectors("ranking_loss", similarities, labels)
     shares = _row_shares("ranking_loss", similarities, weights)
-    pairs = [high_low_pairs(labels, one) for one in ids]
-    high = torch.cat([one for one, _ in pairs])  # (comparisons,)
-    low = torch.cat([two for _, two in pairs])  # (comparisons,)
+    pairs = [high_low_pairs(labels, group_ids) for group_ids in ids]
+    high = torch.cat([rows for rows, _ in pairs])  # (comparisons,)
+    low = torch.cat([rows for _, rows in pairs])  # (comparisons,)
     gaps = labels[high] - labels[low]
-    wide = gaps > _LEAST_GAP
+    wide = gaps > MIN_RANKED_GAP
     if not bool(wide.any()):
         return 0.0 * similarities.sum()
     high, low, gaps = high[wide], low[wide], gaps[wide]
@@ -335,11 +317,8 @@ def fdl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
 
     Returns:
         The mean over pairs, a scalar; 0 when there are none.
-
-    Raises:
-        InputError: If the shapes are not three equal vectors.
     """
-    return _mean(torch.relu(_excess("fdl_loss", high, low, gaps)))
+    return _mean_or_zero(torch.relu(_excess("fdl_loss", high, low, gaps)))
 
 
 def rdl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
@@ -349,7 +328,7 @@ def rdl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
 
     Arguments, result and errors are those of :func:`fdl_loss`.
     """
-    return _mean(torch.relu(-_excess("rdl_loss", high, low, gaps)))
+    return _mean_or_zero(torch.relu(-_excess("rdl_loss", high, low, gaps)))
 
 
 def acl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
@@ -357,7 +336,7 @@ def acl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
 
     Arguments, result and errors are those of :func:`fdl_loss`.
     """
-    return _mean(_excess("acl_loss", high, low, gaps).abs())
+    return _mean_or_zero(_excess("acl_loss", high, low, gaps).abs())
 
 
 def w_acl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
@@ -368,7 +347,7 @@ def w_acl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
 
     Arguments, result and errors are those of :func:`fdl_loss`.
     """
-    return _mean(gaps.float() * _excess("w_acl_loss", high, low, gaps).abs())
+    return _mean_or_zero(gaps.float() * _excess("w_acl_loss", high, low, gaps).abs())
 
 
 def negative_weights(labels: Tensor, *, sigma: float) -> Tensor:
@@ -381,14 +360,11 @@ def negative_weights(labels: Tensor, *, sigma: float) -> Tensor:
     Returns:
         α of sentence 1 of row i against sentence 2 of row j, ``(rows, rows)`` float32: off the
         diagonal 1; on it 0 for a false negative, else ``1 - label`` (a hard negative).
-
-    Raises:
-        InputError: If the labels are no vector or σ is out of its range.
     """
     if labels.ndim != 1:
-        raise InputError(f"Labels must be a vector. Got shape {tuple(labels.shape)} instead.")
-    if not 0 <= sigma <= 1:  # also catches NaN
-        raise InputError(f"σ of BCL must be in [0, 1]. Got {sigma} instead.")
+        raise InputError(f"Labels must be a vector; got shape {tuple(labels.shape)}")
+    if not 0 <= sigma <= 1:
+        raise InputError(f"σ of BCL must be in [0, 1]; got {sigma}")
     labels = labels.float()
     weights = torch.ones(len(labels), len(labels), device=labels.device)  # (rows, rows)
     own = torch.where(labels >= sigma, torch.zeros_like(labels), 1.0 - labels)  # (rows,)
@@ -412,24 +388,22 @@ def bcl_loss(
 
     Returns:
         A scalar, at least 0.
-
-    Raises:
-        InputError: If the shapes do not fit each other, there is no row, or τ or σ is out of its
-            range.
     """
     rows = positives.numel()
     if positives.ndim != 1 or not rows or negatives.shape != (rows, rows) or len(labels) != rows:
         raise InputError(
-            "bcl_loss takes positives (rows,), negatives (rows, rows) and labels (rows,). "
-            f"Got shapes {tuple(positives.shape)}, {tuple(negatives.shape)} and "
-            f"{tuple(labels.shape)} instead."
+            "bcl_loss takes positives (rows,), negatives (rows, rows) and labels (rows,); "
+            f"got shapes {tuple(positives.shape)}, {tuple(negatives.shape)} and "
+            f"{tuple(labels.shape)}"
         )
     if not (math.isfinite(tau) and tau > 0):
-        raise InputError(f"τ of BCL must be above 0. Got {tau} instead.")
-    own = positives.float() / tau  # (rows,)
+        raise InputError(f"τ of BCL must be above 0; got {tau}")
+    positive_logits = positives.float() / tau  # (rows,)
     weights = negative_weights(labels, sigma=sigma)  # (rows, rows)
-    others = negatives.float() / tau + weights.log()  # (rows, rows), -inf where the weight is 0
-    return (torch.logsumexp(torch.cat([own.unsqueeze(1), others], dim=1), dim=1) - own).mean()
+    # A negative of weight 0 gets the logit -inf.
+    negative_logits = negatives.float() / tau + weights.log()  # (rows, rows)
+    logits = torch.cat([positive_logits.unsqueeze(1), negative_logits], dim=1)  # (rows, 1 + rows)
+    return (torch.logsumexp(logits, dim=1) - positive_logits).mean()
 
 
 def _excess(function: str, high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
@@ -440,6 +414,56 @@ def _excess(function: str, high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
     return gaps.float() + low - high
 
 
-def _mean(values: Tensor) -> Tensor:
+def _mean_or_zero(values: Tensor) -> Tensor:
     """The mean; 0 with a graph where there is nothing."""
     return values.mean() if values.numel() else values.sum()
+
+
+def vector_loss(student: Tensor, teacher: Tensor) -> Tensor:
+    """``mean(1 - cos(student, teacher))`` over the inputs of a batch, the objective ``vectors``.
+
+    After Reimers and Gurevych, 2020, "Making Monolingual Sentence Embeddings Multilingual", where
+    it is the squared distance.
+
+    Args:
+        student: Embeddings of the model in training, ``(inputs, dim)``.
+        teacher: The teacher's embeddings of the same inputs, ``(inputs, dim)``.
+
+    Returns:
+        A float32 scalar in [0, 2].
+    """
+    if student.ndim != 2 or student.shape != teacher.shape or not len(student):
+        raise InputError(
+            "vector_loss takes embeddings of student and teacher of one shape, (inputs, dim); got "
+            f"{tuple(student.shape)} and {tuple(teacher.shape)}"
+        )
+    return 1.0 - F.cosine_similarity(student.float(), teacher.float(), dim=-1).mean()
+
+
+def relation_loss(student: Tensor, teacher: Tensor) -> Tensor:
+    """Mean squared difference of student and teacher cosines over every two inputs.
+
+    Relational knowledge distillation (Park et al., 2019) with cosines: the two may have different
+    dimensions, and no projection is needed.
+
+    Args:
+        student: Embeddings of the model in training, ``(inputs, dim)``.
+        teacher: The teacher's embeddings of the same inputs, ``(inputs, its dim)``.
+
+    Returns:
+        A float32 scalar in [0, 4]; 0 for one input.
+    """
+    if student.ndim != 2 or teacher.ndim != 2 or not len(student) == len(teacher) > 0:
+        raise InputError(
+            "relation_loss takes as many embeddings of the student, (inputs, dim), as of the "
+            f"teacher; got shapes {tuple(student.shape)} and {tuple(teacher.shape)}"
+        )
+    gaps = _cosines(student) - _cosines(teacher)  # (inputs, inputs), 0 on the diagonal
+    pairs = len(student) * (len(student) - 1)
+    return gaps.square().sum() / max(pairs, 1)
+
+
+def _cosines(vectors: Tensor) -> Tensor:
+    """Cosine of every two rows, the diagonal exactly 1, ``(inputs, inputs)`` float32."""
+    unit = F.normalize(vectors.float(), dim=-1)
+    return (unit @ unit.T).diagonal_scatter(torch.ones(len(unit), device=unit.device))
