@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from condsim.cache import kept_rows, sole_process
+from condsim.cache import cached_rows, sole_process
 from condsim.console import Progress
 from condsim.data.reading import iter_rows, stem_of
 from condsim.data.row import Row, shown
@@ -152,7 +152,7 @@ def image_vectors(
             vectors = encoder.encode(images, show_progress_bar=False)
         return unit_length(np.asarray(vectors), what=f"The images {start} to {stop - 1}")
 
-    return kept_rows(
+    return cached_rows(
         cache / f"images-{digest.hexdigest()[:12]}.npy",
         embed,
         rows=len(paths),
