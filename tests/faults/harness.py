@@ -18,16 +18,20 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import cycle, islice
 from pathlib import Path
+from typing import TypeVar
 
 _SHELL = re.compile(r"[|&;<>$`*?~\n(){}]|\bmkfifo\b")
 _SECONDS = 45
 _MEMORY = 1500  # MB
 _LONGEST = 4000  # characters of a message
 _SLEEP = 0.005
+Fault = TypeVar("Fault")
+Command = TypeVar("Command")
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,16 @@ class Outcome:
     out: str
     err: str
     megabytes: float
+
+
+def paired(
+    faults: Iterable[Fault], commands: Iterable[Command], *, commands_per_fault: int = 2
+) -> Iterator[tuple[Fault, Command]]:
+    """Pair each fault with a few commands, taken in turn, in place of the whole product."""
+    turns = cycle(commands)
+    for fault in faults:
+        for command in islice(turns, commands_per_fault):
+            yield fault, command
 
 
 class Zygote:

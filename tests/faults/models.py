@@ -1,4 +1,8 @@
-"""Folders of models that are damaged, and Python calls with what is no text."""
+"""Folders of models that are damaged, and trainings that cannot be run.
+
+The cases in `TRAINED` need torch. Their folder is next to ``base``, which holds ``bi`` (a random
+bi-encoder as training leaves it), ``backbone`` (its checkpoint) and ``train.csv``.
+"""
 
 from __future__ import annotations
 
@@ -8,82 +12,69 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.faults.harness import Case
-from tests.faults.reading import PAIRS
+from tests.faults.harness import Case, paired
+from tests.faults.reading import HEAD, PAIRS, ROW
 
 import condsim
 
 DEFAULT = Path(condsim.__file__).parent / "assets" / "default"
 _SCORE = "condsim score --model m --file p.csv --output o.csv"
+_DEEP = "[" * 100_000
+_Change = Callable[[Path], object]
 
 
-def copy_with(change: Callable[[Path], object]) -> Callable[[Path], None]:
-    """Makes a copy of the default model in which one thing is changed."""
+def _default_with(change: _Change) -> _Change:
+    """Make a copy of the default model in which one thing is changed."""
 
     def make(folder: Path) -> None:
-        folder.mkdir()
-        for file in DEFAULT.iterdir():
-            if file.name == "model.onnx":
-                (folder / file.name).symlink_to(file)
-            else:
-                shutil.copy(file, folder)
+        shutil.copytree(DEFAULT, folder)
         change(folder)
 
     return make
 
 
-def _settings(**changes: Any) -> Callable[[Path], None]:
+def _trained_with(change: _Change) -> _Change:
+    """Make a copy of the bi-encoder in which one thing is changed."""
+
+    def make(folder: Path) -> None:
+        shutil.copytree(folder.parent.parent / "base" / "bi", folder)
+        change(folder)
+
+    return make
+
+
+def _written(name: str, content: str | bytes) -> _Change:
+    data = content.encode() if isinstance(content, str) else content
+    return lambda folder: (folder / name).write_bytes(data)
+
+
+def _without(pattern: str) -> _Change:
     def change(folder: Path) -> None:
-        path = folder / "condsim.json"
-        content = json.loads(path.read_text(encoding="utf-8"))
-        for key, value in changes.items():
-            if value is ...:
-                content.pop(key, None)
-            else:
-                content[key] = value
-        path.write_text(json.dumps(content), encoding="utf-8")
+        for path in folder.glob(pattern):
+            path.unlink()
 
     return change
 
 
-def _text(name: str, text: str | bytes) -> Callable[[Path], None]:
+def _json(name: str, edit: Callable[[Any], object]) -> _Change:
     def change(folder: Path) -> None:
-        (folder / name).unlink()
-        (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)
+        content = json.loads((folder / name).read_text(encoding="utf-8"))
+        edit(content)
+        (folder / name).write_text(json.dumps(content), encoding="utf-8")
 
     return change
 
 
-def _without(name: str) -> Callable[[Path], None]:
-    return lambda folder: (folder / name).unlink()
+def _cut(name: str) -> _Change:
+    return lambda folder: (folder / name).write_bytes((folder / name).read_bytes()[:2000])
 
 
-def _raw(**changes: Any) -> Callable[[Path], None]:
-    def change(folder: Path) -> None:
-        path = folder / "condsim.json"
-        content = json.loads(path.read_text(encoding="utf-8"))
-        content["calibration"] |= changes
-        path.write_text(json.dumps(content), encoding="utf-8")
-
-    return change
-
-
-def _huge(folder: Path) -> None:
-    path = folder / "condsim.json"
-    text = path.read_text(encoding="utf-8").replace('"raw": [', '"raw": [-1' + "0" * 400 + ",", 1)
-    path.write_text(text, encoding="utf-8")
-
-
-def _tokenizer(folder: Path) -> None:
-    """The tokenizer of a model with other tokens."""
-    path = folder / "tokenizer.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
+def _shifted_tokens(content: Any) -> None:
     vocabulary = content["model"]["vocab"]
-    content["model"]["vocab"] = {word: 10 * place for word, place in vocabulary.items()}
-    path.write_text(json.dumps(content), encoding="utf-8")
+    content["model"]["vocab"] = {word: 10 * number for word, number in vocabulary.items()}
 
 
-def _nan(folder: Path) -> None:
+def _nan_graph(folder: Path) -> None:
     import numpy as np
     import onnx
     from onnx import numpy_helper
@@ -93,73 +84,58 @@ def _nan(folder: Path) -> None:
         if tensor.data_type == onnx.TensorProto.FLOAT:
             array = numpy_helper.to_array(tensor) * np.float32("nan")
             tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
-    (folder / "model.onnx").unlink()
     onnx.save(model, str(folder / "model.onnx"))
 
 
-def folders() -> Iterator[Case]:
+# The rules of condsim.json one by one are in tests/model/test_settings.py.
+_DEFAULT_DAMAGES: dict[str, tuple[_Change, str]] = {
+    "settings empty": (_written("condsim.json", ""), "condsim.json"),
+    "settings nested deep": (_written("condsim.json", _DEEP), "condsim.json"),
+    "settings not UTF-8": (_written("condsim.json", b"\xff\xfe"), "condsim.json"),
+    "no settings": (_without("condsim.json"), "condsim.json|model"),
+    "another kind": (_json("condsim.json", lambda c: c.update(kind="cross-encoder")), "m"),
+    "another dimension": (_json("condsim.json", lambda c: c.update(dimension=7)), "dimension"),
+    "no graph": (_without("model.onnx"), "model.onnx|m"),
+    "graph of text": (_written("model.onnx", "no graph"), "model.onnx|m"),
+    "graph cut short": (_cut("model.onnx"), "m"),
+    "graph of NaN": (_nan_graph, "finite|NaN|damaged"),
+    "no tokenizer": (_without("tokenizer.json"), "tokenizer"),
+    "tokenizer of an object": (_written("tokenizer.json", "{}"), "tokenizer"),
+    "tokenizer nested deep": (_written("tokenizer.json", _DEEP), "tokenizer"),
+    "tokenizer of another model": (_json("tokenizer.json", _shifted_tokens), "tokenizer"),
+}
+_HEADS = {
+    "an array": "[]",
+    "deep nesting": _DEEP,
+    "5000 digits": '{"format": 1, "weights": [' + "9" * 5000 + "]}",
+}
+
+
+def default_models() -> Iterator[Case]:
     """Damaged models: refused before anything is written, in a line that names the file."""
-    deep = "[" * 100_000
-    damages: dict[str, tuple[Callable[[Path], object], str]] = {
-        "empty settings": (_text("condsim.json", ""), "condsim.json"),
-        "settings of an array": (_text("condsim.json", "[]"), "condsim.json"),
-        "settings deep": (_text("condsim.json", deep), "condsim.json"),
-        "settings not UTF-8": (_text("condsim.json", b"\xff\xfe"), "condsim.json"),
-        "no settings": (_without("condsim.json"), "condsim.json|model"),
-        "format 99": (_settings(format=99), "format"),
-        "kind unknown": (_settings(kind="x"), "kind"),
-        "kind a list": (_settings(kind=["bi-encoder"]), "kind"),
-        "a cross-encoder by its settings": (_settings(kind="cross-encoder"), "m"),
-        "order unknown": (_settings(order="x"), "order"),
-        "dimension wrong": (_settings(dimension=7), "dimension"),
-        "dimension 0": (_settings(dimension=0), "dimension"),
-        "dimension text": (_settings(dimension="384"), "dimension"),
-        "max_seq_length 0": (_settings(max_seq_length=0), "max_seq_length"),
-        "max_seq_length of 31 digits": (_settings(max_seq_length=10**30), "max_seq_length"),
-        "calibration a number": (_settings(calibration=5), "calibration"),
-        "calibration of digits": (_raw(raw=["1", "2"], score=["0", "1"]), "calibration"),
-        "calibration falling": (_raw(raw=[1.0, -1.0], score=[0.0, 1.0]), "calibration"),
-        "calibration uneven": (_raw(raw=[0.0, 0.5, 1.0], score=[0.0, 1.0]), "calibration"),
-        "calibration of one": (_raw(raw=[0.0], score=[1.0]), "calibration"),
-        "calibration NaN": (_raw(raw=[float("nan"), 1.0], score=[0.0, 1.0]), "calibration"),
-        "calibration huge": (_huge, "calibration"),
-        "no graph": (_without("model.onnx"), "model.onnx|m"),
-        "graph of text": (_text("model.onnx", "no graph"), "model.onnx|m"),
-        "graph cut": (_text("model.onnx", (DEFAULT / "model.onnx").read_bytes()[:9000]), "m"),
-        "graph of NaN": (_nan, "finite|NaN|damaged"),
-        "no tokenizer": (_without("tokenizer.json"), "tokenizer"),
-        "tokenizer of text": (_text("tokenizer.json", "x"), "tokenizer"),
-        "tokenizer of an object": (_text("tokenizer.json", "{}"), "tokenizer"),
-        "tokenizer deep": (_text("tokenizer.json", deep), "tokenizer"),
-        "tokenizer of another model": (_tokenizer, "tokenizer"),
-    }
-    for name, (change, says) in damages.items():
+    for name, (change, says) in _DEFAULT_DAMAGES.items():
         yield Case(
             f"model/{name}",
             _SCORE,
             says=says,
-            files={"p.csv": PAIRS, "m": copy_with(change)},
+            files={"p.csv": PAIRS, "m": _default_with(change)},
             writes=("m",),
         )
-    heads = {
-        "head of text": "x",
-        "head of an array": "[]",
-        "head deep": deep,
-        "head huge": '{"format": 1, "weights": [' + "9" * 5000 + "]}",
-    }
-    for name, text in heads.items():
+    for name, text in _HEADS.items():
         yield Case(
-            f"model/{name}",
+            f"model/head of {name}",
             "condsim score --model m a b c",
             says="applicability.json",
-            files={"m": copy_with(_text("applicability.json", text))},
+            files={"m": _default_with(_written("applicability.json", text))},
             writes=("m",),
         )
     yield Case(
         "model/max_seq_length beyond the model",
         'condsim score --model m "$(yes "a man" 2>/dev/null | head -500 | tr "\\n" " ")" b c',
         says="max_seq_length|damaged|token|long",
-        files={"m": copy_with(_settings(max_seq_length=5000))},
+        files={
+            "m": _default_with(_json("condsim.json", lambda c: c.update(max_seq_length=5000))),
+        },
         writes=("m",),
     )
     for name, model in {
@@ -167,122 +143,149 @@ def folders() -> Iterator[Case]:
         "an empty folder": "empty",
         "a name with a newline": "$'a\\nb'",
         "a very long name": "x" * 5000,
-        "a hub name": "nobody/nothing-at-all",
-        "parent folders": "../../../../../../etc",
+        "a name on the Hub": "nobody/nothing-at-all",
     }.items():
         yield Case(
             f"model/{name}",
             f"HF_HUB_OFFLINE=1 condsim score --model {model} --file p.csv --output o.csv",
-            files={"p.csv": PAIRS, "empty": lambda path: path.mkdir()},
-            lines=1,
+            files={"p.csv": PAIRS, "empty": Path.mkdir},
         )
 
 
-def _python(code: str) -> str:
-    """A script that ends with status 2 and one line where condsim raises an error of its own."""
-    return f"""
-import sys
-import numpy as np
-import condsim
-from condsim.errors import CondSimError
-try:
-    model = condsim.load()
-    {code}
-except CondSimError as error:
-    sys.stderr.write(f"error: {{error}}\\n")
-    sys.exit(2)
+def _weights(edit: Callable[[dict[str, Any]], dict[str, Any]]) -> _Change:
+    def change(folder: Path) -> None:
+        from safetensors.torch import load_file, save_file
+
+        path = folder / "model.safetensors"
+        save_file(edit(load_file(path)), path, metadata={"format": "pt"})
+
+    return change
+
+
+def _pickled(folder: Path) -> None:
+    import torch
+
+    (folder / "model.safetensors").unlink()
+    torch.save({"a": torch.zeros(2)}, folder / "pytorch_model.bin")
+
+
+def _without_layer(weights: dict[str, Any]) -> dict[str, Any]:
+    return {name: tensor for name, tensor in weights.items() if ".layer.1." not in name}
+
+
+def _nan_weights(weights: dict[str, Any]) -> dict[str, Any]:
+    return {name: tensor * float("nan") for name, tensor in weights.items()}
+
+
+_LOADED = "cannot be loaded|damaged"
+_TRAINED_DAMAGES: dict[str, tuple[_Change, str]] = {
+    "weights cut short": (_cut("model.safetensors"), _LOADED),
+    "weights in a pickle": (_pickled, "pickle"),
+    "weights without a layer": (_weights(_without_layer), "lacks|missing"),
+    "weights of NaN": (_weights(_nan_weights), "finite"),
+    "another size": (_json("config.json", lambda c: c.update(hidden_size=48)), "config.json"),
+    "config nested deep": (_written("config.json", _DEEP), _LOADED),
+    "a module of the system": (
+        _json("modules.json", lambda c: c[0].update(type="os.system")),
+        "not part of Sentence Transformers",
+    ),
+    "another kind": (
+        _json("condsim.json", lambda c: c.update(kind="cross-encoder")),
+        "lacks|missing|cross-encoder",
+    ),
+    "another tokenizer": (
+        lambda folder: shutil.copy(DEFAULT / "tokenizer.json", folder),
+        "tokenizer",
+    ),
+}
+
+
+def trained_models() -> Iterator[Case]:
+    """Damaged folders of trained models, and places where nothing may be exported to."""
+    commands = (_SCORE, "condsim export m --output o")
+    for (name, (change, says)), command in paired(
+        _TRAINED_DAMAGES.items(), commands, commands_per_fault=1
+    ):
+        yield Case(
+            f"trained/{command.split()[1]} {name}",
+            command,
+            says=says if command == _SCORE else "",
+            files={"p.csv": PAIRS, "m": _trained_with(change)},
+            writes=("m",),
+        )
+
+    def foreign(folder: Path) -> None:
+        folder.mkdir()
+        (folder / "README.md").write_text("mine", encoding="utf-8")
+
+    renamed = _trained_with(_json("condsim.json", lambda c: c.update(name="other")))
+    for name, make in {"a trained model": renamed, "files of the user": foreign}.items():
+        yield Case(
+            f"trained/export onto {name}",
+            "condsim export ../base/bi --output m",
+            files={"m": make},
+        )
+
+
+_RECIPE = """name: tiny
+train: ../base/train.csv
+dev: ../base/train.csv
+backbone: ../base/backbone
+objective: {mse: 1.0}
+epochs: 1
+batch_size: 8
+max_seq_length: 32
 """
+_SWEEP = "name: s\nrecipe: r.yaml\nsampler: random\nspace: {learning_rate: {uniform: [0.1, 0.2]}}\n"
+_MISSING_SOURCE = "sources: {x: {file: no.csv, objective: {mse: 1.0}}}\nsteps: 2\n"
 
 
-def python() -> Iterator[Case]:
-    """The Python API: what is no text is an error of condsim, in a line that says what to pass."""
-    texts = {
-        "None": "None",
-        "a number": "5",
-        "bytes": "b'a'",
-        "a list of None": "[None]",
-        "a list of numbers": "[1, 2]",
-        "a dict": "{'a': 'b'}",
-        "a set": "{'a', 'b'}",
-        "a generator": "(word for word in ['a', 'b'])",
-        "a list of lists": "[['a'], ['b']]",
-        "a 0-d array": "np.array('a')",
-        "a 2-d array": "np.array([['a', 'b']])",
-        "an array of floats": "np.zeros(3)",
-        "half a surrogate": "'\\ud800'",
-        "half a surrogate in a list": "['a', '\\ud800']",
-        "empty": "''",
-        "blank": "'  '",
-        "a huge object": "[10 ** 3000]",
-        "a huge text of no kind": "object()",
-    }
-    for name, value in texts.items():
-        for call in ("model.score({}, 'b', 'c')", "model.encode({}, 'c')"):
-            where = "encode" if "encode" in call else "score"
-            yield Case(
-                f"python/{where} {name}",
-                "python case.py",
-                files={"case.py": _python(call.format(value))},
-            )
-    calls = {
-        "no condition in applicability": "model.applicability('a', 'b', None)",
-        "an empty condition": "model.score('a', 'b', '')",
-        "columns of two lengths": "model.score(['a'], ['b', 'c'], 'd')",
-        "a scale that is none": "model.score('a', 'b', 'c', scale='x')",
-        "a scale of None": "model.score('a', 'b', 'c', scale=None)",
-        "load a number": "condsim.load(5)",
-        "load bytes": "condsim.load(b'x')",
-        "load nothing": "condsim.load('')",
-        "load a very long name": "condsim.load('x' * 100_000)",
-        "load a name with NUL": "condsim.load('a\\0b')",
-        "threads of text": "from condsim.model import OnnxScorer, DEFAULT_FOLDER; "
-        "OnnxScorer(DEFAULT_FOLDER, threads='x')",
-        "rows of no path": "from condsim.data.csts import iter_csts; list(iter_csts(5))",
-        "a report of deep JSON": "import pathlib; pathlib.Path('r.json').write_text('[' * 100000); "
-        "from condsim.evaluation import Report; Report.from_json('r.json')",
-        "same without conditions": "model.same('a', 'b', [], at_least=0.5)",
-        "same at a threshold of 2": "model.same('a', 'b', ['c'], at_least=2)",
-        "explain nothing": "model.explain('', 'b', 'c')",
-        "explain samples 0": "model.explain('a', 'b', 'c', samples=0)",
-    }
-    for name, call in calls.items():
+def trainings() -> Iterator[Case]:
+    """Recipes and sweeps that cannot be run, found before anything is trained or left."""
+    for name, (text, says, lines) in {
+        "no file of a source": (_RECIPE + _MISSING_SOURCE, "no.csv", 1),
+        "a dev file of one row": (_RECIPE.replace("dev: ../base/train", "dev: one"), "one", 3),
+        "a folder as backbone": (_RECIPE.replace("../base/backbone", "."), "backbone|load", 3),
+    }.items():
         yield Case(
-            f"python/{name}",
-            "python case.py",
-            files={"case.py": _python(call)},
-            writes=("r.json",),
+            f"trained/train with {name}",
+            "condsim train r.yaml --output run",
+            says=says,
+            files={"r.yaml": text, "one.csv": HEAD + ROW},
+            lines=lines,
         )
-    right = {
-        "a deque": "from collections import deque\n"
-        "    assert model.score(deque('ab'), 'b', 'c').shape == (2,)",
-        "a tuple": "assert model.score(('a', 'b'), ('c', 'd'), ('e', 'f')).shape == (2,)",
-        "a NumPy column": "assert model.score(np.array(['a', 'b']), 'c', 'd').shape == (2,)",
-        "an object column": "column = np.array(['a'], dtype=object)\n"
-        "    assert model.score(column, 'c', 'd').shape == (1,)",
-        "no rows": "assert model.score([], [], 'c').shape == (0,)",
-        "a copy": "import copy; assert copy.copy(model).score('a', 'b', 'c') >= 0",
-        "text of all kinds": "odd = '\\u202e\\x00\\x1b[31m'\n"
-        "    assert 0 <= model.score(odd, '\\U0001f600', 'c') <= 1",
-        "eight threads": "from concurrent.futures import ThreadPoolExecutor as T\n"
-        "    one = model.score('a dog', 'a cat', 'the animal')\n"
-        "    with T(8) as pool:\n"
-        "        again = lambda n: model.score('a dog', 'a cat', 'the animal')\n"
-        "        found = list(pool.map(again, range(40)))\n"
-        "    assert found == [one] * 40",
-        "a fork": "import multiprocessing as m\n"
-        "    one = model.score('a dog', 'a cat', 'the animal')\n"
-        "    def work(queue): queue.put(model.score('a dog', 'a cat', 'the animal'))\n"
-        "    context = m.get_context('fork'); queue = context.Queue()\n"
-        "    process = context.Process(target=work, args=(queue,)); process.start()\n"
-        "    assert queue.get(timeout=30) == one; process.join()",
-    }
-    for name, call in right.items():
+    for name, (text, says) in {
+        "trials without end": (_SWEEP + "trials: 1000000000\n", "trials"),
+        "a bound of 400 digits": (
+            _SWEEP.replace("0.2", "1" + "0" * 400) + "trials: 2\n",
+            "learning_rate",
+        ),
+        "a seed of 33 bits": (_SWEEP + "trials: 1\nseeds: [4294967296]\n", "seeds"),
+    }.items():
         yield Case(
-            f"python/{name}",
-            "python case.py",
-            status=(0,),
-            files={"case.py": _python(call)},
+            f"trained/sweep with {name}",
+            "condsim sweep s.yaml --output sw",
+            says=says,
+            files={"r.yaml": _RECIPE, "s.yaml": text},
         )
+    # A limit on the size of files stands for a full disk.
+    yield Case(
+        "trained/train without space",
+        "ulimit -f 100; condsim train r.yaml --output run --set checkpoint_steps=1",
+        says="cannot be written",
+        files={"r.yaml": _RECIPE},
+        writes=("run",),
+        lines=9,
+    )
+    yield Case(
+        "trained/sweep without space",
+        "ulimit -f 40; condsim sweep s.yaml --output sw",
+        says="study.db|sw",
+        files={"r.yaml": _RECIPE, "s.yaml": _SWEEP + "trials: 1\n"},
+        writes=("sw",),
+        lines=9,
+    )
 
 
-CASES = [*folders(), *python()]
+CASES = [*default_models()]
+TRAINED = [*trained_models(), *trainings()]

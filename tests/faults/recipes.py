@@ -1,47 +1,37 @@
-"""Recipes that are hostile or broken, servers that are, and stores of answers that are damaged."""
+"""Recipes and servers that are hostile or broken, and damaged stores of answers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from tests.faults.harness import Case
+from tests.faults.harness import Case, paired
 from tests.faults.reading import PAIRS
 
 _TRAIN = "condsim train r.yaml --output run"
 _DEEP = "[" * 100_000
 _LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
-    f"{one}: &{one} [{','.join(['*' + before] * 10)}]\n"
-    for before, one in zip("abcdefgh", "bcdefghi", strict=True)
+    f"{name}: &{name} [{','.join(['*' + before] * 10)}]\n"
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True)
 )
 _RECIPES = {
     "a date": "name: 2026-99-99\n",
-    "a date of no month": "epochs: 2026-13-01\n",
     "an integer of 5000 digits": f"epochs: {'9' * 5000}\n",
-    "a number of 400 digits": f"name: x\nlearning_rate: {'9' * 400}\n",
     "an infinite number": "name: x\nlearning_rate: .inf\n",
-    "no number": "name: x\nlearning_rate: .nan\n",
     "nesting": f"name: {_DEEP}",
     "nesting in blocks": "".join(" " * depth + "a:\n" for depth in range(1500)),
     "a bomb in a value": f"{_LAUGHS}name: *i\n",
     "a bomb in a key": f"{_LAUGHS}? *i\n: x\n",
     "a recursive list": "name: &a [*a]\n",
     "10 MB of text": f"epochs: {'x' * 10_000_000}\n",
-    "1 MB of text": f"epochs: {'x' * 1_000_000}\n",
     "an object of Python": "name: !!python/object/apply:os.system ['touch evil']\n",
-    "an unknown tag": "name: !what x\n",
     "a list": "- name\n",
     "nothing": "",
     "NUL": "name: a\0b\n",
     "no UTF-8": b"name: \xff\xfe\n",
     "two documents": "name: a\n---\nname: b\n",
-    "a key twice that is a list": "? [a]\n: b\n",
-    "a tab": "name:\n\t- x\n",
-    "a boolean for a number": "epochs: yes\n",
-    "a mapping for a text": "name: {a: b}\n",
     "binary": "name: !!binary notbase64!\n",
-    "a set": "name: !!set {a, b}\n",
-    "sexagesimal digits": f"epochs: {'1:' * 3000}1\n",
     "an unknown key": "epoch: 1\n",
     "a text with an escape": 'name: "\\e[31mred"\n',
 }
@@ -55,22 +45,15 @@ def recipes() -> Iterator[Case]:
         "contexts": "condsim contexts run r.yaml --output run --until corpus",
         "settings": "condsim evaluate --data p.csv --model r.yaml --resamples 10",
     }
-    for command, line in commands.items():
-        for name, text in _RECIPES.items():
-            yield Case(
-                f"recipe/{command} {name}",
-                line,
-                files={"r.yaml": text, "p.csv": PAIRS},
-                says=r"r\.yaml",
-                never="\\x1b",
-            )
-    for name, value in {
-        "5000 digits": "9" * 5000,
-        "deep": "[" * 500,
-        "a date": "2026-99-99",
-        "a bomb": "[&a [1], " + ", ".join(["*a"] * 50) + "]",
-        "a half-open quote": '"x',
-    }.items():
+    for (name, text), (command, line) in paired(_RECIPES.items(), commands.items()):
+        yield Case(
+            f"recipe/{command} {name}",
+            line,
+            files={"r.yaml": text, "p.csv": PAIRS},
+            says=r"r\.yaml",
+            never="\x1b",
+        )
+    for name, value in {"5000 digits": "9" * 5000, "nesting": "[" * 500}.items():
         yield Case(f"set/{name}", f"{_TRAIN} --set 'epochs={value}'", files={"r.yaml": "name: x\n"})
 
 
@@ -103,51 +86,39 @@ server.serve_forever()
 """
 _SAID = "GOOD['choices'][0]['message']['content']"
 _KEY = "sk-0123456789abcdef"
+_DRIP = "[(self.wfile.write(b' '), self.wfile.flush(), time.sleep(.2)) for _ in range(1000)]"
+# What a server does when it is asked for an answer or for its models, in turn.
 _ANSWERS = {
     "an unknown packing": "self.do(b'x', Content_Encoding='zstd')",
-    "a drip": "self.do(b'', Content_Length='100000'); "
-    "[(self.wfile.write(b' '), self.wfile.flush(), time.sleep(.2)) for _ in range(1000)]",
-    "a drip of headers": "self.wfile.write(b'HTTP/1.1 200 OK\\r\\nX: '); "
-    "[(self.wfile.write(b'x'), self.wfile.flush(), time.sleep(.2)) for _ in range(1000)]",
-    "deep JSON": "self.do(b'[' * 10**6)",
-    "deep JSON in an answer": "self.do(b'{\"choices\":' + b'[' * 10**6)",
-    "digits": "self.do(b'{\"choices\": ' + b'9' * 6000 + b'}')",
-    "no JSON": "self.do(b'hello')",
+    "a drip": f"self.do(b'', Content_Length='100000'); {_DRIP}",
+    "a drip of headers": f"self.wfile.write(b'HTTP/1.1 200 OK\\r\\nX: '); {_DRIP}",
+    "nested JSON": "self.do(b'{\"choices\":' + b'[' * 10**6)",
+    "6000 digits": "self.do(b'{\"choices\": ' + b'9' * 6000 + b'}')",
     "nothing": "self.do(b'')",
     "a list": "self.do(b'[1]')",
-    "choices of none": "self.do(b'{\"choices\": []}')",
-    "a choice of a number": "self.do(b'{\"choices\": [5]}')",
-    "a message of none": 'self.do(b\'{"choices": [{"message": null}]}\')',
+    "no choices": "self.do(b'{\"choices\": []}')",
+    "an empty message": 'self.do(b\'{"choices": [{"message": null}]}\')',
     "not UTF-8": "self.do(b'\\xff\\xfe\\x00')",
     "the key in a refusal": "self.do(json.dumps({'error': {'message': "
     "self.headers['Authorization']}}).encode(), 401)",
-    "the key in what is no answer": "self.do(self.headers['Authorization'].encode())",
     "escapes in a refusal": "self.do(b'\\x1b[31mred', 400)",
-    "a redirect to itself": "self.do(b'', 307, Location='/v1/chat/completions')",
-    "a redirect to a file": "self.do(b'', 307, Location='file:///etc/passwd')",
 }
-_ODD = {
+_REDIRECTS = {
+    "itself": "self.do(b'', 307, Location='/v1/chat/completions')",
+    "a file": "self.do(b'', 307, Location='file:///etc/passwd')",
+}
+_UNUSUAL_ANSWERS = {
     "10**30 tokens": "GOOD['usage'] = {'prompt_tokens': 10**30, 'completion_tokens': -5}",
     "the key": f"{_SAID} = '3 ' + self.headers['Authorization']",
     "half a surrogate": f"{_SAID} = '3 \\ud800'",
     "a NUL and escapes": f"{_SAID} = '\\x003\\x1b[31m'",
     "a list of parts": f"{_SAID} = [{{'text': '3'}}, 5, None]",
-    "a number": f"{_SAID} = 3",
-    "a long answer": f"{_SAID} = '3' * 10**6",
 }
 _ASK = (
     "condsim prompt --model m --data p.csv --base-url $(cat url) --answers a.sqlite "
     "--predictions pred.csv --json rep.json --save s.yaml --resamples 10 --retries 0 --timeout 3"
 )
-_WRITES = (
-    "a.sqlite",
-    "a.sqlite-wal",
-    "a.sqlite-shm",
-    "pred.csv",
-    "rep.json",
-    "s.yaml",
-    "url",
-)
+_WRITES = ("a.sqlite", "a.sqlite-wal", "a.sqlite-shm", "pred.csv", "rep.json", "s.yaml", "url")
 
 
 def _no_key(folder: Path) -> None:
@@ -171,27 +142,24 @@ def _asked(name: str, where: str, how: str, *, then: str = _ASK, **expected: obj
 
 def servers() -> Iterator[Case]:
     """Servers that answer too much, too slowly, what is no answer, or what they must not."""
-    for name, how in _ANSWERS.items():
-        yield _asked(name, "answer", how)
-        if "redirect" not in name:
-            yield _asked(f"models {name}", "models", how, status=(0, 2))
-    for name, how in _ODD.items():
-        send = "; self.do(json.dumps(GOOD).encode())"
-        yield _asked(f"answers {name}", "answer", how + send, status=(0, 2))
+    for (name, how), (where, status) in paired(
+        _ANSWERS.items(), (("answer", (2,)), ("models", (0, 2))), commands_per_fault=1
+    ):
+        yield _asked(f"{where}, {name}", where, how, status=status)
+    for name, how in _REDIRECTS.items():
+        yield _asked(f"redirect to {name}", "answer", how)
+    for name, change in _UNUSUAL_ANSWERS.items():
+        how = change + "; self.do(json.dumps(GOOD).encode())"
+        yield _asked(f"answers {name}", "answer", how, status=(0, 2))
 
 
 _STORE = {
     "pages": "b = bytearray(open('a.sqlite','rb').read()); b[4096:] = b'\\xff' * (len(b) - 4096); "
     "open('a.sqlite','wb').write(b)",
     "header": "open('a.sqlite','r+b').write(b'x' * 100)",
-    "cut": "open('a.sqlite','r+b').truncate(5000)",
-    "probabilities": "run('update answers set probabilities=?', ('{',))",
     "deep probabilities": "run('update answers set probabilities=?', ('['*100000,))",
-    "a list of probabilities": "run('update answers set probabilities=?', ('[1]',))",
     "a blob": "run('update answers set text=?', (b'\\xff',))",
     "no column": "run('alter table answers drop column text')",
-    "tokens of text": "run('update answers set new_tokens=?', ('x',))",
-    "no table": "run('drop table answers')",
     "another version": "run('pragma user_version = 99')",
 }
 
@@ -203,16 +171,11 @@ def stores() -> Iterator[Case]:
         "def run(*c):\n    d = sqlite3.connect('a.sqlite'); d.execute(*c); d.commit(); d.close()\n"
         "run('pragma wal_checkpoint(truncate)')\n"
     )
+    twice = f'{_ASK} >first 2>&1; rm -f pred.csv; python -c "$DAMAGE"; {_ASK}'
     for name, code in _STORE.items():
-        twice = f'{_ASK} >first 2>&1; rm -f pred.csv; python -c "$DAMAGE"; {_ASK}'
         case = _asked(f"store {name}", "none", "", then=twice, status=(0, 2))
-        yield Case(
-            **{
-                **vars(case),
-                "env": {**case.env, "DAMAGE": head + code},
-                "writes": (*_WRITES, "first"),
-            }
-        )
+        env = {**case.env, "DAMAGE": head + code}
+        yield replace(case, env=env, writes=(*_WRITES, "first"))
 
 
 def places() -> Iterator[Case]:

@@ -1,4 +1,7 @@
-"""Faults and hostile input: each case is a command, what it must say, and what must stay."""
+"""Each case is a command, what it must say, and what must stay.
+
+Faults and commands are paired, each fault with a few commands, in place of the whole product.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.faults import models, outputs, reading, recipes, trained
+from tests.faults import models, outputs, reading, recipes
 from tests.faults.harness import Case, Zygote, faults_of, run_case, snapshot
 
 pytest.importorskip("pyarrow")
@@ -20,7 +23,7 @@ def test_case_ends_as_promised(case: Case, tmp_path: Path, base: Path, zygote: Z
     _check(case, tmp_path, base, zygote)
 
 
-@pytest.mark.parametrize("case", trained.CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", models.TRAINED, ids=lambda case: case.name)
 def test_case_with_torch_ends_as_promised(
     case: Case, tmp_path: Path, trained_base: Path, torch_zygote: Zygote
 ) -> None:
@@ -32,14 +35,12 @@ def _check(case: Case, tmp_path: Path, base: Path, zygote: Zygote) -> None:
     folder = tmp_path / "case"
     folder.mkdir()
     for name, content in case.files.items():
-        path = folder / name
         if callable(content):
-            content(path)
-        elif isinstance(content, str):
-            path.write_bytes(content.encode())
+            content(folder / name)
         else:
-            path.write_bytes(content)
+            data = content.encode() if isinstance(content, str) else content
+            (folder / name).write_bytes(data)
     before = snapshot(folder)
     outcome = run_case(case, folder, base, zygote, Path(sys.executable).parent)
-    found = faults_of(case, outcome, before, folder)
-    assert not found, f"{case.run}\n{found}\n{outcome.err[-1500:]}"
+    faults = faults_of(case, outcome, before, folder)
+    assert not faults, f"{case.run}\n{faults}\n{outcome.err[-1500:]}"

@@ -6,10 +6,11 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import product
 from pathlib import Path
 
 import pytest
-from tests.faults.harness import Case, Zygote, faults_of, run_case, snapshot
+from tests.faults.harness import Case, Zygote, faults_of, paired, run_case, snapshot
 from tests.faults.reading import HEAD
 
 pytest.importorskip("pyarrow")
@@ -22,46 +23,50 @@ COMMANDS = {
     "encode": "condsim encode --file p.csv --column sentence1 --output o.npy",
 }
 STATUS = {"INT": 130, "TERM": 143, "HUP": 129, "KILL": -9}
-# Seconds after the file beside the output is there; None: while the command starts.
+# Seconds after the partial file appears; None: while the command starts.
 MOMENTS = (None, 0.0, 0.3)
+ENDS = list(product(STATUS, MOMENTS))
+# Four commands in turn against three moments: no command meets one moment alone.
+_TURNS = ("score", "encode", "predict", "score")
 
 
 @pytest.fixture(scope="module")
-def whole(
+def complete(
     tmp_path_factory: pytest.TempPathFactory, base: Path, zygote: Zygote
 ) -> dict[str, dict[str, str]]:
     """The files after each command that nobody ended."""
-    found = {}
+    files = {}
     for name, command in COMMANDS.items():
-        folder = tmp_path_factory.mktemp("whole") / "case"
+        folder = tmp_path_factory.mktemp("complete") / "case"
         folder.mkdir()
         (folder / "p.csv").write_text(ROWS)
         outcome = run_case(Case(name, command), folder, base, zygote, Path())
         assert outcome.status == 0, outcome.err
-        found[name] = snapshot(folder)
-    return found
+        files[name] = snapshot(folder)
+    return files
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("sent", STATUS)
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    ("sent", "moment", "name"),
+    [(*end, name) for end, name in paired(ENDS, _TURNS, commands_per_fault=1)],
+)
 def test_ended_command_leaves_nothing_and_ends_the_same_when_run_again(
-    name: str,
     sent: str,
     moment: float | None,
+    name: str,
     tmp_path: Path,
     base: Path,
     zygote: Zygote,
-    whole: dict[str, dict[str, str]],
+    complete: dict[str, dict[str, str]],
 ) -> None:
     folder = tmp_path / "case"
     folder.mkdir()
     (folder / "p.csv").write_text(ROWS)
     before = snapshot(folder)
     script = f"from condsim.cli.main import run; run({COMMANDS[name].split()[1:]})"
-    with (tmp_path / "said").open("w") as said:
+    with (tmp_path / "output").open("w") as output:
         process = subprocess.Popen(
-            [sys.executable, "-c", script], cwd=folder, stdout=said, stderr=said
+            [sys.executable, "-c", script], cwd=folder, stdout=output, stderr=output
         )
         try:
             if moment is None:
@@ -74,15 +79,18 @@ def test_ended_command_leaves_nothing_and_ends_the_same_when_run_again(
             status = process.wait(10)
         finally:
             process.kill()
-    if moment is not None:  # else Python itself may have been starting
+    # At the first moment, Python itself may be starting.
+    if moment is not None:
         ends = {STATUS[sent], 0}
-        if snapshot(folder) == whole[name]:  # all is done; Python itself may have been ending
+        # All is done; Python itself may be ending.
+        if snapshot(folder) == complete[name]:
             ends.add(-signal.Signals[f"SIG{sent}"])
-        assert status in ends, (tmp_path / "said").read_text()
+        text = (tmp_path / "output").read_text()
+        assert status in ends, text
         if sent != "KILL":
             assert not list(folder.glob("*.partial"))
-            assert "Traceback" not in (tmp_path / "said").read_text()
+            assert "Traceback" not in text
     again = Case(name, COMMANDS[name], status=(0,), writes=("o.csv", "o.npy"))
     outcome = run_case(again, folder, base, zygote, Path())
     assert not faults_of(again, outcome, before, folder), outcome.err
-    assert snapshot(folder) == whole[name]
+    assert snapshot(folder) == complete[name]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 
 _WHO = ("Two men", "A woman", "Three children", "An old man", "A girl", "Five dogs")
 _ACTS = ("ride brown horses", "walk a black dog", "play soccer", "eat a red apple", "row a boat")
@@ -13,9 +14,7 @@ _PLACES = ("on a beach", "in a park", "near a lake", "in a street")
 _CONDITIONS = ("number of people", "the activity", "the place", "the color")
 
 
-def table(
-    rows: Sequence[Mapping[str, object]] | Iterable[Mapping[str, object]], separator: str = ","
-) -> str:
+def table(rows: Iterable[Mapping[str, object]], separator: str = ",") -> str:
     """CSV or TSV text of rows that all have the columns of the first."""
     rows = list(rows)
     stream = io.StringIO()
@@ -58,20 +57,20 @@ def graded_rows(pairs: int) -> list[dict[str, object]]:
     """C-STS rows whose labels a good model agrees with: same or different number of people."""
     rows: list[dict[str, object]] = []
     for number in range(pairs):
-        alike = number % 2
+        is_same = number % 2
         who = _WHO[number % len(_WHO)]
-        other = who if alike else _WHO[(number + 1) % len(_WHO)]
+        second = who if is_same else _WHO[(number + 1) % len(_WHO)]
         act, act2 = _ACTS[number % len(_ACTS)], _ACTS[(number // 5) % len(_ACTS)]
         place = _PLACES[number % len(_PLACES)]
-        texts = {"sentence1": f"{who} {act} {place}.", "sentence2": f"{other} {act2} here."}
-        rows.append({**texts, "condition": "number of people", "label": 5 if alike else 1})
+        texts = {"sentence1": f"{who} {act} {place}.", "sentence2": f"{second} {act2} here."}
+        rows.append({**texts, "condition": "number of people", "label": 5 if is_same else 1})
         rows.append({**texts, "condition": "the activity", "label": 5 if act == act2 else 1})
     return rows
 
 
 NOTED = [
-    {"sentence1": one, "sentence2": two, "condition": condition, "label": label, "note": note}
-    for one, two, condition, label, note in (
+    {"sentence1": first, "sentence2": second, "condition": condition, "label": label, "note": note}
+    for first, second, condition, label, note in (
         ("A man throws a ball", "A girl kicks a ball", "the sport", 4, "n1"),
         ("A man throws a ball", "A dog runs", "the animal", 2, "n2"),
         ("A boy eats", "Two women eat", "the number of people", 1, "n3"),
@@ -81,8 +80,6 @@ NOTED = [
 PAIRS = table(NOTED)
 PAIRS_TSV = table(NOTED, "\t")
 PAIRS_JSONL = lines(NOTED)
-BLANK_FIELD = PAIRS.replace("the animal", "")
-BAD_LABEL = PAIRS.replace(",4,n1", ",seven,n1")
 DEV = table(labelled_rows(20))
 DEV_ABSENT = table(labelled_rows(40, absent=5))
 EXTRA = table(
@@ -90,7 +87,6 @@ EXTRA = table(
     for row in labelled_rows(60, absent=3)
 )
 TRAIN = table(labelled_rows(60)[40:])
-GRADED = table(graded_rows(60))
 GRADED_MANY = table(graded_rows(240))
 SETS = table({"set": f"set{n // 20}", **row} for n, row in enumerate(graded_rows(30)))
 TEXTS = table(
@@ -136,10 +132,6 @@ REWORDINGS = table(
     for number in range(5)
     for wording in ("number of people", "How many people?", "how many there are")
 )
-CONTEXTS = "\n\n".join(
-    " ".join(SENTENCES[(3 * first + 5 * step) % len(SENTENCES)] for step in range(8))
-    for first in range(40)
-)
 CONDITION_ROWS = table(
     {
         "pair_id": f"p{number}",
@@ -157,26 +149,27 @@ PLAIN_PAIRS = table(
 )
 
 
-def ratings(pairs: int) -> str:
-    """Ratings of three people and a model, who mostly agree."""
-    rows = []
-    for number in range(pairs):
-        texts = {
+def _ratings(pairs: int) -> Iterator[dict[str, object]]:
+    """Rate pairs as three people and a model who mostly agree."""
+    for number, (intended, condition), (rater, annotator) in product(
+        range(pairs),
+        (("high", "The place"), ("low", "The animal")),
+        enumerate(("ann", "bob", "cleo", "model-a")),
+    ):
+        truth = (4 if intended == "high" else 2) + number % 2
+        error = ((3 * number + 5 * rater + len(intended)) % 4 == 0) * (-1) ** number
+        yield {
+            "row_id": f"r{number}-{intended}",
+            "pair_id": f"p{number}",
             "sentence1": f"A dog number {number} runs in the park.",
             "sentence2": f"A cat number {number} sits in the park.",
+            "condition": condition,
+            "intended": intended,
+            "annotator": annotator,
+            "label": -1 if (number + rater) % 23 == 22 else truth + error,
+            "seconds": 5 + (number * 7 + rater) % 11,
+            "origin": "model-a" if annotator == "model-a" else "human",
         }
-        for intended, condition in (("high", "The place"), ("low", "The animal")):
-            truth = (4 if intended == "high" else 2) + number % 2
-            for place, annotator in enumerate(("ann", "bob", "cleo", "model-a")):
-                off = ((3 * number + 5 * place + len(intended)) % 4 == 0) * (-1) ** number
-                label = -1 if (number + place) % 23 == 22 else truth + off
-                rows.append(
-                    {"row_id": f"r{number}-{intended}", "pair_id": f"p{number}", **texts}
-                    | {"condition": condition, "intended": intended, "annotator": annotator}
-                    | {"label": label, "seconds": 5 + (number * 7 + place) % 11}
-                    | {"origin": "model-a" if annotator == "model-a" else "human"}
-                )
-    return table(rows)
 
 
-RATINGS = ratings(30)
+RATINGS = table(_ratings(30))
