@@ -2,13 +2,6 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import json
-import os
-import signal
-import subprocess
-import sys
-import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +11,12 @@ pytest.importorskip("torch")
 pytest.importorskip("sentencex")
 
 from papers.catalogue import parse
-from papers.contexts import PartMaker, part_folder, plan_contexts
+from papers.contexts import part_folder, plan_contexts
 
 from condsim.data.load import load_task
 from condsim.errors import InputError
 from condsim.loading import load_scorer
-from papers import ContextsOptions, Options, finish, load_experiment, open_work, reproduce
+from papers import ContextsOptions, Options, load_experiment, reproduce
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 
@@ -240,83 +233,6 @@ def test_reproduce_contexts_difference_has_a_paired_interval(run):
 
 
 SCORERS = ("tfidf-cosine", "word-overlap")
-
-
-def test_reproduce_contexts_says_the_cost_first(options, runs, caplog):
-    caplog.set_level("INFO", logger="condsim")
-    chosen = dataclasses.replace(options, contexts=dataclasses.replace(options.contexts, rows=5))
-    work = open_work(experiment_of(origin={}), chosen)
-    line, _ = work.plan(work.runs)[1]
-    assert line.startswith("origin on STS-B, at most: 5 pairs x 6 contexts x 3 generators")
-    assert finish(work) is None
-    messages = [record.getMessage() for record in caplog.records]
-    first = messages.index(f"to be done: {line}")
-    assert first < next(i for i, text in enumerate(messages) if text.startswith("origin on STS-B:"))
-    assert any("origin on STS-B, to be done: 5 pairs" in text for text in messages)
-    assert work.plan([])[1] == ["1 of 1 runs finished"]
-
-
-def test_reproduce_contexts_left_to_another_process_is_waited_for(options, runs):
-    experiment = experiment_of(
-        origin={"set": {"selection.seed": 7}}, overlap=dict(scorer="word-overlap")
-    )
-    quick = tuple(text for text in QUICK if not text.startswith("selection"))
-    chosen = dataclasses.replace(
-        options, overrides=(*quick, "selection.size=2", "selection.chunks=5")
-    )
-    work = open_work(experiment, chosen)
-    planned = work.runs
-    (origin,) = (one for one in planned if one.part == "origin")
-    with PartMaker(runs).own(origin.part_folder, wait=False):
-        thread = threading.Thread(target=finish, args=[work])
-        thread.start()
-        stop = time.monotonic() + 60
-        while not all(one.finished for one in planned if one.part is None):
-            assert time.monotonic() < stop
-            time.sleep(0.05)
-        assert not origin.finished
-    thread.join(timeout=60)
-    assert origin.finished
-
-
-@pytest.mark.slow
-def test_reproduce_contexts_killed_anywhere_ends_with_the_same_scores(options, data, tmp_path):
-    text = "--on sts-b --recipe recipes/contexts/tiny.yaml"
-    command = [
-        sys.executable, "-m", "papers", "ssbc-structures", *text.split(),
-        "--data", str(data), "--runs", str(tmp_path / "runs"), "--output", str(tmp_path / "out"),
-        *(f"--set={text}" for text in QUICK),
-    ]  # fmt: skip
-    # Sums of two threads differ run by run, and so do number formats that processes measure.
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "ONEDNN_MAX_CPU_ISA": "AVX2"}
-    marks = (
-        "tiny-corpus-*/corpus",
-        "tiny-coherence-*/coherence/settings.json",
-        "tiny-generators-*/generators/all/config.json",
-        "tiny-harvest-*/harvest/pairs-00001.parquet",
-        "tiny-surrogate-*/surrogate/recipe.yaml",
-        "tiny-origin-*/terms-*/terms-00000.npz",
-    )
-    for mark in marks:
-        process = subprocess.Popen(command, cwd=PROJECT, env=environment, stderr=subprocess.DEVNULL)
-        try:
-            stop = time.monotonic() + 120
-            while not [*(tmp_path / "runs").glob(mark)] and process.poll() is None:
-                assert time.monotonic() < stop
-                time.sleep(0.01)
-        finally:
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait()
-    subprocess.run(command, cwd=PROJECT, env=environment, check=True, timeout=300)
-    again = [word.replace(str(tmp_path / "runs"), str(tmp_path / "whole")) for word in command]
-    subprocess.run(again, cwd=PROJECT, env=environment, check=True, timeout=300)
-    kept = sorted((tmp_path / "runs").glob("*/on-*/scores.npy"))
-    assert len(kept) == 8
-    for path in kept:
-        other = tmp_path / "whole" / path.relative_to(tmp_path / "runs")
-        np.testing.assert_allclose(np.load(path), np.load(other), atol=1e-5)
-        counts = [json.loads((one.parent / "counts.json").read_text()) for one in (path, other)]
-        assert counts[0] == counts[1]
 
 
 def test_reproduce_contexts_missing_inputs_are_told_before_anything(run, options, tmp_path):

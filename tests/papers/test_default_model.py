@@ -5,7 +5,6 @@ import gzip
 import json
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -193,19 +192,6 @@ def test_make_default_model_scores_goes_on_and_refuses_other_inputs(
         make_default_model(replace(files, dev=tmp_path / "none.csv"), work, weak=weak)
 
 
-def test_make_default_model_killed_while_averaging_goes_on(tmp_path, files):
-    (tmp_path / "mean.partial").mkdir()
-    (tmp_path / "mean.partial" / "recipe.yaml").touch()
-
-    def average(runs, output, **_):
-        assert not output.exists()
-        output.mkdir()
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(default_model, "average_models", average)
-        assert default_model._Making(files, tmp_path).average([], "mean") == tmp_path / "mean"
-
-
 def test_write_labelled_mixes_the_labels_of_both_origins(tmp_path, data, monkeypatch):
     train = load_csts(data / "train.csv").labelled()
     key = row_key(train.sentences2[0], train.sentences1[0], train.conditions[0])
@@ -224,25 +210,6 @@ def test_write_absent_has_both_kinds_of_each_criterion(tmp_path, files):
     task = load_applicability(output)
     assert set(task.conditions) == {"the place"}  # every text tells the person
     assert task.labels.tolist() == [1.0, 0.0] * 10
-
-
-def test_reproduce_default_model_passes_options_on(tmp_path, data, monkeypatch):
-    seen = []
-
-    def make(files, work, progress):
-        seen.append((files, work))
-        figure = SimpleNamespace(value=70.0, low=67.0, high=73.0)
-        return SimpleNamespace(model=SimpleNamespace(metrics={"spearman": figure}))
-
-    monkeypatch.setattr(default_model, "make_default_model", make)
-    words = ["--data", data.parent, "--runs", tmp_path, "--backbone", "minilm"]
-    result = CliRunner().invoke(app, ["default-model", *map(str, words)])
-    assert result.exit_code == 0, result.output
-    files, work = seen[0]
-    assert files.held_out == data / "held-out.sha256"
-    assert files.backbone == "sentence-transformers/all-MiniLM-L6-v2"
-    assert work == tmp_path / "default-model"
-    assert "dev Spearman 70.0 [67.0, 73.0] out of fold" in result.output
 
 
 def test_reproduce_default_model_says_what_is_missing(tmp_path):

@@ -2,16 +2,14 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import json
 
 import pytest
 from papers.columns import resolve_models
 from papers.prompts import plan_prompts
 
-from condsim.errors import BackendError, BudgetError, InputError
+from condsim.errors import BudgetError, InputError
 from condsim.prompting import scorer as open_prompt
 from condsim.prompting.backend import Answer
-from condsim.prompting.settings import PromptSettings
 from papers import PromptOptions, load_experiment, open_work, reproduce
 
 TABLES = ("csts-table4", "csts-table11", "csts-table12")
@@ -230,29 +228,6 @@ def test_reproduce_finished_runs_are_not_asked_again(ask, backends):
     assert again.finished == 9
 
 
-def test_reproduce_budget_holds_over_all_runs_and_goes_on(ask, backends, tmp_path):
-    with pytest.raises(BudgetError, match=r"used up: 50 requests .* 2 of 18 runs are finished"):
-        ask("csts-table11", "m", "n", max_requests=50)
-    page = (tmp_path / "out" / "csts-table11.md").read_text()
-    assert "`m`, on this machine; 2 of 9 rows finished" in page
-    assert "not run" in page
-    with pytest.raises(BudgetError, match=r"2 requests and 202 tokens\. 2 of 18"):
-        ask("csts-table11", "m", "n", max_tokens=130)
-    written = ask("csts-table11", "m", "n", max_requests=2 * 9 * ROWS - 52)
-    assert written.finished == 18
-    assert len(backends["m"].asked) == len(backends["n"].asked) == 9 * ROWS
-
-
-def test_reproduce_back_end_that_fails_leaves_the_finished_rows(ask, backends, tmp_path):
-    open_prompt.open_backend(PromptSettings(model="m")).fail_after = 2 * ROWS + 5
-    with pytest.raises(BackendError, match="server is gone"):
-        ask("csts-table11", "m")
-    assert "2 of 9 rows finished" in (tmp_path / "out" / "csts-table11.md").read_text()
-    backends["m"].fail_after = None
-    assert ask("csts-table11", "m").finished == 9
-    assert len(backends["m"].asked) == 9 * ROWS
-
-
 def test_reproduce_mistake_is_told_before_a_page_is_written(ask, backends, options, tmp_path):
     lines = (options.data / "csts-reannotated" / "train.csv").read_text().splitlines(keepends=True)
     (options.data / "csts-reannotated" / "train.csv").write_text("".join(lines[:5]))
@@ -314,26 +289,6 @@ def test_reproduce_server_leaves_its_address_out(ask, backends, options):
     reports = [path.read_text() for path in options.runs.glob("*-shot-*/report.json")]
     assert len(reports) == 9
     assert not any("secret" in text for text in (page, *reports))
-
-
-def test_report_of_a_run_damaged_report_is_made_again(ask, backends, options):
-    ask("csts-table11", "m")
-    run = prompt_runs(planned(options, "csts-table11", "m"))[0]
-    (run.folder / "report.json").write_text("{")
-    assert run.report() is None
-    assert ask("csts-table11", "m").finished == 9
-    assert len(backends["m"].asked) == 9 * ROWS
-
-
-def test_report_of_a_run_other_run_in_the_folder_raises(ask, backends, options):
-    ask("csts-table11", "m")
-    run = prompt_runs(planned(options, "csts-table11", "m"))[0]
-    path = run.folder / "report.json"
-    content = json.loads(path.read_text())
-    content["settings"]["shots"] = 3
-    path.write_text(json.dumps(content))
-    with pytest.raises(InputError, match=r"holds another run: its 'shots' is 3, and 0 is expected"):
-        ask("csts-table11", "m", report_only=True)
 
 
 def test_plan_counts_requests_of_what_is_not_stored(ask, backends, options):

@@ -39,7 +39,7 @@ RATIO_TOLERANCE = 0.02
 BLIND_SPEARMAN = 30.0
 SHARED_ROWS = 0.01
 
-_Ratio = Annotated[float, Field(gt=0)]
+_Ratio = Annotated[float, Field(gt=0, le=1e9)]
 
 
 def sentence_key(sentence: str) -> str:

@@ -88,7 +88,8 @@ def _encode_file(
     check_column(file, column)
     column = column.strip()
     read = None if plain or condition is not None else condition_column.strip()
-    if read is not None and read not in column_names(file):
+    names = column_names(file)
+    if read is not None and names and read not in names:
         raise InputError(
             f"{file}: there is no column {read!r}. Give --condition, --condition-column, or "
             "--plain to encode texts as a whole."
