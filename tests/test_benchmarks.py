@@ -208,3 +208,26 @@ def test_prompt_local_prompts_are_of_mixed_lengths_and_the_same_for_a_seed():
     lengths = [len(prompt.split()) for prompt in prompts]
     assert max(lengths) > 5 * min(lengths)
     assert sum(prompt.startswith("Input:") for prompt in prompts) == 12
+
+
+def test_encode_speed_sides_differ_in_the_size_of_the_batches():
+    pytest.importorskip("sentence_transformers")
+    calls = []
+    sides = benchmark_module("encode_speed")._both("model", lambda texts: calls.append(len(texts)))
+    sentences = [f"sentence {number}" for number in range(70)]
+    sides["model | sorted"](sentences)
+    sides["model | as they come"](sentences)
+    assert calls == [70, 32, 32, 6]
+
+
+def test_encode_speed_results_are_ratios_within_and_between_models():
+    pytest.importorskip("sentence_transformers")
+    encode_speed = benchmark_module("encode_speed")
+    speeds = {
+        **{"condsim default, int8 | sorted": 300.0, "condsim default, int8 | as they come": 200.0},
+        **{"condsim-minilm, cpu | sorted": 100.0, "condsim-minilm, cpu | as they come": 80.0},
+    }
+    results = encode_speed._results(speeds, note="note")
+    assert [round(result.ratio, 2) for result in results] == [1.5, 1.25, 3.0]
+    assert results[0].notes == ("note", encode_speed.PUBLISHED)
+    assert {result.unit for result in results} == {"sentences/s"}

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import doctest
 import os
 import subprocess
 import sys
@@ -105,7 +104,3 @@ def test_short_help_is_help(words, capsys):
 def test_version_is_that_of_the_project():
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))
     assert project["project"]["version"] == condsim.__version__
-
-
-def test_docstring_example_runs():
-    assert doctest.testmod(condsim).failed == 0

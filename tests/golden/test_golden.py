@@ -68,8 +68,8 @@ def record() -> Iterator[dict[str, Any]]:
     if os.environ.get("CONDSIM_GOLDEN") == "record":
         expected["processor"] = _processor()
         text = json.dumps(expected, indent=1, ensure_ascii=False, sort_keys=True)
-        # Lists of numbers and of short words take one line each.
-        text = re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", _on_one_line, text)
+        # Short lists and objects of plain values take one line each.
+        text = re.sub(r"[\[{]\n\s*([^\[\]{}]*?)\n\s*[\]}]", _on_one_line, text)
         EXPECTED.write_text(text + "\n", encoding="utf-8")
 
 
@@ -205,6 +205,7 @@ def _processor() -> list[str]:
     return sorted({"avx2", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8"} & set(words))
 
 
-def _on_one_line(listing: re.Match[str]) -> str:
-    line = "[" + " ".join(listing[1].split()) + "]"
-    return line if len(line) < 100 else listing[0]
+def _on_one_line(value: re.Match[str]) -> str:
+    content = re.sub(r"\n\s*", " ", value[1])
+    line = f"{value[0][0]}{content}{value[0][-1]}"
+    return line if len(line) < 100 else value[0]
