@@ -1,4 +1,4 @@
-"""What the cases share: a process that has the imports done, and a folder of models."""
+"""Processes that have the imports done, and a folder with a trained model."""
 
 from __future__ import annotations
 
@@ -40,9 +40,3 @@ def trained_base(tiny_backbone: Path, tmp_path_factory: pytest.TempPathFactory) 
     rows = [f"A man {n} runs.,A dog {n} eats.,the animal,{n % 5 + 1}\n" for n in range(24)]
     (folder / "train.csv").write_text("sentence1,sentence2,condition,label\n" + "".join(rows))
     return folder
-
-
-@pytest.fixture(scope="session")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of models."""
-    return tmp_path_factory.mktemp("base")

@@ -1,4 +1,4 @@
-"""Runs commands as a user would and looks at what they did to the files around them.
+"""Run commands as a user would and look at what they did to the files around them.
 
 A command without shell syntax runs in a fork of one small process that has the imports done; any
 other in a shell, started from there too: Linux counts the memory of whoever starts a process.
@@ -39,15 +39,13 @@ class Case:
     """A command and what must hold.
 
     Attributes:
-        name: ``family/what``.
-        run: The command line; ``condsim`` is the one under test, ``{base}`` the folder of models.
+        name: ``family/fault``.
+        run: The command line; ``condsim`` is the one under test.
         status: Exit statuses that are right.
         says: Pattern that stderr must contain.
         never: Pattern that neither stream may contain.
-        out: Pattern that stdout must contain.
         files: Files to write first, by name; callables write them by themselves.
         writes: Names that the command may make or change.
-        made: Names that must be there at the end.
         check: Looks at the folder in the end.
         env: Environment variables.
         memory: The most that a process may take, MB.
@@ -59,10 +57,8 @@ class Case:
     status: tuple[int, ...] = (2,)
     says: str = ""
     never: str = ""
-    out: str = ""
     files: Mapping[str, bytes | str | Callable[[Path], object]] = field(default_factory=dict)
     writes: tuple[str, ...] = ()
-    made: tuple[str, ...] = ()
     check: Callable[[Path], object] | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     memory: int = _MEMORY
@@ -71,9 +67,9 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command did."""
+    """Result of a command; no status if it was stopped at the time limit."""
 
-    status: int | None  # None if it was stopped at the time limit
+    status: int | None
     out: str
     err: str
     megabytes: float
@@ -104,7 +100,7 @@ class Zygote:
     def run(
         self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str]
     ) -> tuple[int | None, float]:
-        """Runs a command; its exit status and its peak of memory in MB."""
+        """Run a command; return its exit status and its peak of memory in MB."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         request = {"arguments": list(arguments), "folder": str(folder), "env": dict(environment)}
@@ -114,7 +110,7 @@ class Zygote:
         return status, megabytes
 
     def close(self) -> None:
-        """Ends the process."""
+        """End the process."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(10)
@@ -122,23 +118,22 @@ class Zygote:
         self._process.stdout.close()
 
 
-def run_case(case: Case, folder: Path, base: Path, zygote: Zygote, scripts: Path) -> Outcome:
-    """Runs the command of a case in a folder."""
-    command = case.run.replace("{base}", str(base))
+def run_case(case: Case, folder: Path, zygote: Zygote) -> Outcome:
+    """Run the command of a case in a folder."""
     streams = folder.parent / f"{folder.name}.out", folder.parent / f"{folder.name}.err"
     environment = {"CASE_OUT": str(streams[0]), "CASE_ERR": str(streams[1]), **case.env}
-    if command.startswith("condsim ") and not _SHELL.search(command):
-        arguments = shlex.split(command)
+    if case.run.startswith("condsim ") and not _SHELL.search(case.run):
+        arguments = shlex.split(case.run)
     else:
-        environment["PATH"] = f"{scripts}:{os.environ['PATH']}"
-        arguments = ["bash", "-c", command]
+        environment["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        arguments = ["bash", "-c", case.run]
     status, megabytes = zygote.run(arguments, folder, environment)
     out, err = (path.read_bytes().decode("utf-8", "replace") for path in streams)
     return Outcome(status, out, err, megabytes)
 
 
 def _wait(pid: int) -> tuple[int | None, float]:
-    """Waits for a process, at most until the time limit, and kills what is left of its group."""
+    """Wait for a process, at most until the time limit, and kill the rest of its group."""
     end = time.monotonic() + _SECONDS
     while True:
         done, status, usage = os.wait4(pid, os.WNOHANG)
@@ -155,19 +150,19 @@ def _wait(pid: int) -> tuple[int | None, float]:
 
 
 def faults_of(case: Case, outcome: Outcome, before: Mapping[str, str], folder: Path) -> list[str]:
-    """What did not hold."""
-    found = [*_of_process(case, outcome), *_of_streams(case, outcome.out, outcome.err)]
+    """List what did not hold."""
+    faults = [*_of_process(case, outcome), *_of_streams(case, outcome.out, outcome.err)]
     if outcome.status == 2:
         lines = [line for line in outcome.err.splitlines() if line.strip()]
         if len(lines) > case.lines:
-            found.append(f"{len(lines)} lines on stderr")
-    found += _of_files(case, before, snapshot(folder))
-    if not found and case.check is not None:
+            faults.append(f"{len(lines)} lines on stderr")
+    faults += _of_files(case, before, snapshot(folder))
+    if not faults and case.check is not None:
         try:
             case.check(folder)
         except AssertionError as error:
-            found.append(f"check: {error}")
-    return found
+            faults.append(f"check: {error}")
+    return faults
 
 
 def _of_process(case: Case, outcome: Outcome) -> Iterator[str]:
@@ -184,8 +179,6 @@ def _of_streams(case: Case, out: str, err: str) -> Iterator[str]:
         yield "a traceback"
     if case.says and not re.search(case.says, err):
         yield f"stderr lacks /{case.says}/"
-    if case.out and not re.search(case.out, out):
-        yield f"stdout lacks /{case.out}/"
     if case.never and (hit := re.search(case.never, err + out)):
         yield f"a stream has {hit.group()!r}"
     if len(err) > _LONGEST:
@@ -193,23 +186,19 @@ def _of_streams(case: Case, out: str, err: str) -> Iterator[str]:
 
 
 def _of_files(case: Case, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
-    free = {*case.writes, *case.made}
     for name, state in before.items():
-        if name.split("/")[0] not in free and after.get(name) != state:
+        if name.split("/")[0] not in case.writes and after.get(name) != state:
             yield f"{name} is not what it was"
     for name in after.keys() - before.keys():
         lock = re.fullmatch(r"(.+)\.[0-9a-f]{8}\.lock", name)
         own = (lock[1] if lock else name).split("/")[0]
-        if own not in free or name.endswith(".partial"):
+        if own not in case.writes or name.endswith(".partial"):
             yield f"{name} was left"
-    for name in case.made:
-        if name not in after:
-            yield f"{name} is missing"
 
 
 def snapshot(folder: Path) -> dict[str, str]:
-    """Kind, mode and content of each file below a folder."""
-    found = {}
+    """Describe the kind, mode and content of each file below a folder."""
+    files = {}
     for path in sorted(folder.rglob("*")):
         mode = path.lstat().st_mode
         state = f"{stat.filemode(mode)}"
@@ -217,12 +206,12 @@ def snapshot(folder: Path) -> dict[str, str]:
             state += str(path.readlink())
         elif stat.S_ISREG(mode) and path.stat().st_size < 50_000_000:
             state += hashlib.sha256(path.read_bytes()).hexdigest()
-        found[os.fsencode(path.relative_to(folder)).decode("utf-8", "backslashreplace")] = state
-    return found
+        files[os.fsencode(path.relative_to(folder)).decode("utf-8", "backslashreplace")] = state
+    return files
 
 
 def serve() -> None:
-    """Answers requests of :class:`Zygote`: one fork for each command."""
+    """Answer requests of `Zygote`: one fork for each command."""
     import condsim.cli.main as commands
 
     _ = commands.app  # imports all commands
@@ -258,7 +247,7 @@ def _child(request: dict[str, object]) -> None:
         os.dup2(descriptor, number)
     status = 1
     try:
-        arguments = [str(one) for one in request["arguments"]]  # type: ignore[attr-defined]
+        arguments = [str(word) for word in request["arguments"]]  # type: ignore[attr-defined]
         if arguments[0] != "condsim":
             os.execvp(arguments[0], arguments)
         sys.argv = arguments

@@ -5,7 +5,6 @@ Faults and commands are paired, each fault with a few commands, in place of the 
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,8 +18,8 @@ CASES = [*reading.CASES, *outputs.CASES, *models.CASES, *recipes.CASES]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_case_ends_as_promised(case: Case, tmp_path: Path, base: Path, zygote: Zygote) -> None:
-    _check(case, tmp_path, base, zygote)
+def test_case_ends_as_promised(case: Case, tmp_path: Path, zygote: Zygote) -> None:
+    _check(case, tmp_path, zygote)
 
 
 @pytest.mark.parametrize("case", models.TRAINED, ids=lambda case: case.name)
@@ -28,10 +27,10 @@ def test_case_with_torch_ends_as_promised(
     case: Case, tmp_path: Path, trained_base: Path, torch_zygote: Zygote
 ) -> None:
     (tmp_path / "base").symlink_to(trained_base)
-    _check(case, tmp_path, trained_base, torch_zygote)
+    _check(case, tmp_path, torch_zygote)
 
 
-def _check(case: Case, tmp_path: Path, base: Path, zygote: Zygote) -> None:
+def _check(case: Case, tmp_path: Path, zygote: Zygote) -> None:
     folder = tmp_path / "case"
     folder.mkdir()
     for name, content in case.files.items():
@@ -41,6 +40,6 @@ def _check(case: Case, tmp_path: Path, base: Path, zygote: Zygote) -> None:
             data = content.encode() if isinstance(content, str) else content
             (folder / name).write_bytes(data)
     before = snapshot(folder)
-    outcome = run_case(case, folder, base, zygote, Path(sys.executable).parent)
+    outcome = run_case(case, folder, zygote)
     faults = faults_of(case, outcome, before, folder)
     assert not faults, f"{case.run}\n{faults}\n{outcome.err[-1500:]}"

@@ -31,16 +31,14 @@ _TURNS = ("score", "encode", "predict", "score")
 
 
 @pytest.fixture(scope="module")
-def complete(
-    tmp_path_factory: pytest.TempPathFactory, base: Path, zygote: Zygote
-) -> dict[str, dict[str, str]]:
+def complete(tmp_path_factory: pytest.TempPathFactory, zygote: Zygote) -> dict[str, dict[str, str]]:
     """The files after each command that nobody ended."""
     files = {}
     for name, command in COMMANDS.items():
         folder = tmp_path_factory.mktemp("complete") / "case"
         folder.mkdir()
         (folder / "p.csv").write_text(ROWS)
-        outcome = run_case(Case(name, command), folder, base, zygote, Path())
+        outcome = run_case(Case(name, command), folder, zygote)
         assert outcome.status == 0, outcome.err
         files[name] = snapshot(folder)
     return files
@@ -55,7 +53,6 @@ def test_ended_command_leaves_nothing_and_ends_the_same_when_run_again(
     moment: float | None,
     name: str,
     tmp_path: Path,
-    base: Path,
     zygote: Zygote,
     complete: dict[str, dict[str, str]],
 ) -> None:
@@ -91,6 +88,6 @@ def test_ended_command_leaves_nothing_and_ends_the_same_when_run_again(
             assert not list(folder.glob("*.partial"))
             assert "Traceback" not in text
     again = Case(name, COMMANDS[name], status=(0,), writes=("o.csv", "o.npy"))
-    outcome = run_case(again, folder, base, zygote, Path())
+    outcome = run_case(again, folder, zygote)
     assert not faults_of(again, outcome, before, folder), outcome.err
     assert snapshot(folder) == complete[name]

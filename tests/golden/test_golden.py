@@ -52,11 +52,8 @@ ENVIRONMENT = {
 }
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?!\w)")
 pytestmark = [
-    pytest.mark.xdist_group("golden"),
-    *(
-        pytest.mark.skipif(find_spec(name) is None, reason=f"{name} is not installed")
-        for name in LIBRARIES
-    ),
+    pytest.mark.skipif(find_spec(name) is None, reason=f"{name} is not installed")
+    for name in LIBRARIES
 ]
 
 
