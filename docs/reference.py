@@ -1,4 +1,4 @@
-"""Writes the pages that the code itself can tell: api.md and recipe.md.
+"""Write the pages that the code itself can tell: api.md and recipe.md.
 
 Run it as ``python docs/reference.py``; a test compares the pages with the code.
 """

@@ -191,7 +191,7 @@ def fields_of(stage: Stage, markup: Literal["xml", "html"], choices: str) -> str
         return write
     if stage == "verification":
         return rate.replace("{test}", "")
-    # A test has both parts; the second part has a pair of its own.
+    # A test has both parts; the second part has a separate pair.
     test = page(f"test.{markup}")
     return test.replace("{write}", write).replace("{rate}", rate.replace("{test}", "test_"))
 

@@ -41,7 +41,7 @@ class PairColumns(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether pairs are compared without a condition."""
+        """True if pairs are compared without a condition."""
         return self.condition is None and not self.conditions
 
 

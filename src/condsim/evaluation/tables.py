@@ -62,7 +62,7 @@ def rich_table(
     """Lay a table out for the terminal: names in the first column, figures in the others.
 
     Args:
-        rows: The cells of each row; intervals go on a line of their own.
+        rows: The cells of each row; intervals are on a separate line.
         bold: Number of a row in bold.
         section: Number of the row before which a line is drawn.
     """

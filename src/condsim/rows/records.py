@@ -36,7 +36,7 @@ _ROWS_PER_GROUP = 10_000
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """Base of rows that have a file of their own."""
+    """Base of rows that have a separate file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ class Clusters:
 
     @property
     def unassigned(self) -> int:
-        """How many texts are in no cluster."""
+        """Number of texts that are in no cluster."""
         return int((self.labels < 0).sum())
 
     def name_of(self, row: int) -> str:

@@ -51,7 +51,7 @@ class ReviewPair(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Duplicates:
-    """Which texts stand for which.
+    """Groups of duplicates, each represented by one kept text.
 
     Attributes:
         kept_row: Row of the text that is kept in place of each, ``(n,)``; its own if it is kept.
@@ -68,7 +68,7 @@ class Duplicates:
 
     @property
     def kept(self) -> BoolArray:
-        """Which texts are kept, ``(n,)``."""
+        """Mask of the texts that are kept, ``(n,)``."""
         kept: BoolArray = self.kept_row == np.arange(len(self.kept_row))
         return kept
 

@@ -174,7 +174,7 @@ class Index:
 
     @property
     def is_approximate(self) -> bool:
-        """Whether the first stage compares a part of the vectors only; see `approximate`."""
+        """True if the first stage compares only a part of the vectors; see `approximate`."""
         return self._store.is_approximate()
 
     def prepared(self) -> dict[str, int]:

@@ -63,7 +63,7 @@ _Result = tuple[_Job, NDArray[Any] | Exception]
 
 
 class Batcher:
-    """Runs submitted work on one thread, in batches and in turns.
+    """Runner of submitted work on one thread, in batches and in turns.
 
     A request that is longer than a batch goes to the end of the queue after each part of it, so
     that short ones do not wait until it is done.
@@ -86,7 +86,7 @@ class Batcher:
 
     @property
     def running(self) -> bool:
-        """Whether requests are accepted."""
+        """True if requests are accepted."""
         return self._thread.is_alive() and not self._stopping
 
     def start(self) -> None:

@@ -174,7 +174,7 @@ class Criterion:
     ) -> list[int]:
         """Number answers by the quantile of the texts that they are in."""
         values = [float(row[0]) for row in rows]
-        # Where there are few values, each begins a bin of its own.
+        # Where there are few values, each begins a separate bin.
         edges = sorted(set(values))[1:]
         if len(edges) >= bins:
             cuts = np.quantile(np.repeat(values, texts), np.arange(1, bins) / bins)

@@ -52,7 +52,7 @@ def read_pool(
     Args:
         paths: Files with a row a sentence; formats as `condsim.data.reading.iter_rows` reads them.
         item_column: The column that names what several sentences describe, which are not paired;
-            each sentence is an item of its own if None.
+            each sentence is a separate item if None.
         sample: Number of sentences to draw; all if None.
 
     Raises:
