@@ -2,8 +2,7 @@
 
 An experiment is a file of ``catalogue/``: what the paper claims, its numbers, and the runs that
 repeat them. `reproduce` makes the runs that are not finished and writes the table; a finished one
-is written from the reports on disk without torch (but for similarity from contexts, whose recipes
-need it). On the command line: ``python -m papers NAME``.
+is written from the reports on disk. On the command line: ``python -m papers NAME``.
 """
 
 from __future__ import annotations

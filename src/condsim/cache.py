@@ -96,7 +96,7 @@ def need_manifest(folder: Path, *, what: str, version: int, made_by: str) -> dic
     """Read the manifest of a folder, which must exist with ``version`` as its ``format``."""
     manifest = read_manifest(folder, what=what)
     if manifest is None:
-        raise InputError(f"{folder} holds no {what}; make it with {made_by}.")
+        raise InputError(f"{folder} contains no {what}; make it with {made_by}.")
     if manifest.get("format") != version:
         raise InputError(f"{folder} was made by another version of condsim; make it again.")
     return manifest
@@ -217,6 +217,7 @@ def _compute_blocks(
             if progress is not None:
                 progress(done, rows)
     partial.replace(path)
+    write_text(path.with_suffix(".json"), json.dumps({**expected, "done": rows}))
 
 
 def _partial_path(path: Path) -> Path:

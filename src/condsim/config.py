@@ -18,6 +18,14 @@ Model = TypeVar("Model", bound="Settings")
 
 MAX_YAML_CHARACTERS = 4_000_000
 MAX_YAML_ALIASES = 16
+# Shorter forms of phrases in pydantic's messages.
+_SHORT_PHRASES = {
+    "Input should be": "must be",
+    "greater than or equal to": "at least",
+    "less than or equal to": "at most",
+    "greater than": "above",
+    "less than": "below",
+}
 # Dates, numbers of many digits and deep nesting make the parser raise more than its own error.
 _YAML_ERRORS = (yaml.YAMLError, ValueError, OverflowError, RecursionError)
 
@@ -80,7 +88,7 @@ def validated_json(kind: type[Model], content: bytes, *, what: str, source: str)
 
 
 def _first_fault(kind: type[BaseModel], error: ValidationError, what: str) -> str:
-    """Describe one of the faults, an unknown key before others, in pydantic's words."""
+    """Describe one of the faults, an unknown key before others, in nearly pydantic's words."""
     faults = error.errors(include_url=False)
     fault = next((item for item in faults if item["type"] == "extra_forbidden"), faults[0])
     if fault["type"] == "value_error":
@@ -95,7 +103,14 @@ def _first_fault(kind: type[BaseModel], error: ValidationError, what: str) -> st
         return f"{parent}: {hint}" if parent else str(hint)
     if fault["type"] == "missing":
         return f"{what.capitalize()} key '{parent}{key}' is missing."
-    rule = fault["msg"].replace("Input should be", "must be", 1)
+    rule = fault["msg"]
+    for phrase, short in _SHORT_PHRASES.items():
+        rule = rule.replace(phrase, short)
+    # Some messages are only the rule, such as "in (0, 1]", and some a sentence about a list.
+    if rule[0].isupper():
+        rule = f"is wrong: {rule}"
+    elif not rule.startswith("must be"):
+        rule = f"must be {rule}"
     return f"{what.capitalize()} key '{parent}{key}' {rule}; got {_short(fault['input'])}."
 
 

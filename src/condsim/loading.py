@@ -95,7 +95,7 @@ def _load_folder(folder: Path, device: str | None) -> AnyScorer:
         return OnnxScorer(folder)
     if (folder / CONTEXTS_FILE).is_file():
         # Nothing else in the core imports contexts.
-        opened: Any = importlib.import_module("condsim.contexts.opened")
+        opened: Any = importlib.import_module("condsim.contexts")
         scorer: AnyScorer = opened.open_pipeline(folder).scorer
         return scorer
     with requires_extra("train"):
@@ -177,14 +177,7 @@ class NamedScorer:
 
 
 def named_scorer(name: str | None) -> NamedScorer:
-    """Parse a name, without loading the model.
-
-    Args:
-        name: See the table of this module; None for the default model.
-
-    Raises:
-        InputError: If a prefix or a label has no name.
-    """
+    """Parse a name, without loading the model; None is the default model."""
     if name is None:
         return NamedScorer("default", "default")
     label = None
@@ -199,16 +192,7 @@ def named_scorer(name: str | None) -> NamedScorer:
 
 
 def open_scorer(name: str | None) -> Scorer:
-    """Load the scorer of a name.
-
-    Args:
-        name: See the table of this module, without a label; None for the default model.
-
-    Raises:
-        InputError: If a prefix has no name, or its file breaks a rule.
-        ModelError: If there is no such model or it cannot be loaded.
-        MissingExtraError: If an optional library is needed that is not installed.
-    """
+    """Load the scorer of a name; see the table of this module."""
     return named_scorer(name).open()
 
 

@@ -27,7 +27,7 @@ def test_corpus_tfidf_counts_sentences_and_counts_again_after_an_interrupt():
     scorer = CorpusTfIdfScorer(Texts())
     with pytest.raises(KeyboardInterrupt):
         scorer.score(["red lamp"], ["red oak"], None)
-    # df of 3 sentences: red 1, lamp 1, oak 0: idf ln(4/2) + 1 = 1.693147, and ln(4/1) + 1 = 2.386294
+    # df of 3 sentences: red 1, lamp 1, oak 0: idf ln(4/2) + 1 = 1.693147 and ln(4/1) + 1 = 2.386294
     # cosine of (red, lamp) and (red, oak): 1.693147^2 / (2.394472 * 2.925919) = 0.409183
     scores = scorer.score(["red lamp"], ["red oak"], None)
     np.testing.assert_allclose(scores, [0.409183], atol=1e-5)

@@ -329,9 +329,9 @@ def test_limits_are_named(client, limits, body, named):
 @pytest.mark.parametrize(
     ("texts", "condition", "rule"),
     [
-        (["a", "b"], "", "Each of the 'conditions' must have text"),
-        (["a", "b"], "?!", "Each of the 'conditions' must have a letter, digit or symbol"),
-        (["a", "b" * 900], "the animal " * 400, "has 800 tokens and leaves no room for the text"),
+        (["a", "b"], "", "'conditions' must have text"),
+        (["a", "b"], "?!", "'conditions' must have a letter, digit or symbol"),
+        (["a", "b" * 900], "the animal " * 400, "leave room for the text; it has 800"),
     ],
 )
 def test_condition_that_cannot_be_used_is_refused(client, texts, condition, rule):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from condsim.cli.running import long_work
+from condsim.cli.process import long_work
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from condsim.cli.options import JsonFile, Model, Resamples, show_table, write_report
-from condsim.cli.running import check_outputs
+from condsim.cli.process import check_outputs
 from condsim.errors import InputError
 from condsim.training.applicability import SAMPLE, STRENGTH, load_extra
 

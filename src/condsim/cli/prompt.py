@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 import typer
 
 from condsim.cli.options import Resamples, show_table
-from condsim.cli.running import check_outputs, long_work
+from condsim.cli.process import check_outputs, long_work
 from condsim.io import replacing
 
 if TYPE_CHECKING:
-    from condsim.evaluation.evaluate import PromptReport
+    from condsim.prompting.evaluation import PromptReport
     from condsim.prompting.scorer import PromptScorer
     from condsim.types import Task
 
@@ -214,7 +214,7 @@ def prompt(
     """
     check_outputs(json=json, predictions=predictions, save=save)
     from condsim.data.load import load_task
-    from condsim.evaluation.evaluate import evaluate_prompt
+    from condsim.prompting.evaluation import evaluate_prompt
     from condsim.prompting.scorer import open_prompt_scorer
     from condsim.prompting.settings import prompt_settings, save_settings
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from condsim.cli.running import long_work
+from condsim.cli.process import long_work
 
 if TYPE_CHECKING:
     from condsim.training.sweep_spec import SweepSpec

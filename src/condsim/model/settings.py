@@ -74,11 +74,7 @@ class ModelSettings:
 
     @classmethod
     def load(cls, folder: Path | str) -> ModelSettings:
-        """Read the ``condsim.json`` of a model folder; ignore unknown keys.
-
-        Raises:
-            ModelError: If the file is missing, damaged, of a newer format or breaks a rule.
-        """
+        """Read the ``condsim.json`` of a model folder; ignore unknown keys."""
         path = Path(folder, FILE_NAME)
         try:
             content = json.loads(path.read_text(encoding="utf-8"))

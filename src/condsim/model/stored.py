@@ -30,11 +30,7 @@ class StoredSentences:
     """
 
     def __init__(self, model: SentenceTransformer, vectors: FloatArray) -> None:
-        """Wrap vectors that were computed before, and the tri-encoder that computed them.
-
-        Raises:
-            InputError: If the model is not a tri-encoder, or the vectors are not (n, d) of its d.
-        """
+        """Wrap vectors that were computed before, and the tri-encoder that computed them."""
         self._model = model
         self._encoder = _tri_encoder(model)
         dimension = self._encoder.transformer.get_embedding_dimension()
@@ -49,11 +45,7 @@ class StoredSentences:
     def encode(
         cls, model: SentenceTransformer, sentences: Sequence[str], *, batch_size: int = 64
     ) -> StoredSentences:
-        """Encode sentences, length n, with a tri-encoder.
-
-        Raises:
-            InputError: If the model is not a tri-encoder.
-        """
+        """Encode sentences, length n, with a tri-encoder."""
         dimension = int(_tri_encoder(model).transformer.get_embedding_dimension())
         stored = cls(model, np.empty((len(sentences), dimension), np.float32))
         order = np.argsort([len(text) for text in sentences], kind="stable")

@@ -67,9 +67,6 @@ class EncoderScorer(EmbeddingScorer):
             calibration: From cosine to a score in [0, 1]; if None, scores are the cosines.
             batch_size: Texts encoded at once by a model without a tokenizer of transformers, such
                 as averaged word vectors; others take as many as make up a number of tokens.
-
-        Raises:
-            InputError: If the order is unknown.
         """
         super().__init__(
             name=name,
@@ -81,11 +78,7 @@ class EncoderScorer(EmbeddingScorer):
         self._batch_size = batch_size
 
     def with_precision(self, precision: Precision) -> Self:
-        """Make a scorer that shares the model and computes in another number format.
-
-        Raises:
-            InputError: If the precision is unknown.
-        """
+        """Make a scorer that shares the model and computes in another number format."""
         check_precision(precision)
         if precision == "auto":
             from condsim.model.precision import uses_bfloat16
@@ -110,7 +103,7 @@ class EncoderScorer(EmbeddingScorer):
 
     @property
     def _joint(self) -> bool:
-        """Whether the model reads condition and text together, which share its limit."""
+        """True if the model reads condition and text together, which share its limit."""
         from condsim.model.tri_encoder import TriEncoder
 
         return not isinstance(self.model[0], TriEncoder)
@@ -215,10 +208,7 @@ class CrossEncoderScorer(PairScorer):
     ) -> None:
         """Wrap a loaded model, which scores ``batch_size`` rows at once.
 
-        Raises:
-            InputError: If the order is unknown.
-            ModelError: If the model's tokenizer has no separator, or it has another number of
-                outputs than 1 or one for each of the labels 1 to 5.
+        Its tokenizer must have a separator, and the model 1 output or 5, one for each label.
         """
         from condsim.model.builders import separator_of
 

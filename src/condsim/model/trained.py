@@ -23,18 +23,9 @@ _MODULES = "modules.json"
 def load_trained(
     folder: Path | str, *, device: str | None = None
 ) -> EncoderScorer | CrossEncoderScorer:
-    """Load a folder with ``modules.json`` as a scorer.
+    """Load a folder that sentence-transformers or `condsim.training` wrote as a scorer.
 
-    Args:
-        folder: A folder that sentence-transformers or `condsim.training` wrote.
-        device: Device of torch, which chooses if None.
-
-    Returns:
-        The scorer, with the settings of ``condsim.json`` if the folder has one.
-
-    Raises:
-        ModelError: If the folder is not a model, or a damaged one.
-        MissingExtraError: If the ``train`` extra is not installed.
+    It has the settings of ``condsim.json`` if the folder contains one.
     """
     path = Path(folder)
     has_settings, has_modules = (path / FILE_NAME).is_file(), (path / _MODULES).is_file()

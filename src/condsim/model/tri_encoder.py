@@ -176,19 +176,8 @@ class TriEncoder(InputModule):
     ) -> None:
         """Make the module around a backbone; new layers are random.
 
-        Args:
-            transformer: The backbone; its config must ask for hidden states if the pooling needs
-                them, as ``build_tri_encoder`` does.
-            order: Which text of a pair comes first.
-            pooling: From token vectors to one vector, for both.
-            fusion: Fusion of sentence and condition to one vector.
-            transform: Whether a dense layer (hidden to hidden, the backbone's activation, dropout)
-                follows the pooling of the sentence.
-            rank: Dimension of ``low-rank``, at least 1; other fusions ignore it.
-
-        Raises:
-            InputError: If an option is unknown or out of range.
-            ModelError: If the backbone's activation is unknown and needed.
+        The backbone's config must ask for hidden states if the pooling needs them, as
+        `build_tri_encoder` does, where the options are described.
         """
         super().__init__()  # type: ignore[no-untyped-call]
         check_order(order)
@@ -222,9 +211,6 @@ class TriEncoder(InputModule):
             ``input_ids`` and ``attention_mask``, (n, sentence length), and ``condition_tokens`` and
             ``condition_mask``, (n, condition length). The condition's names do not end in
             ``input_ids``, by which the sentence-transformers trainer would take it for a column.
-
-        Raises:
-            InputError: If an input is not a pair of texts, or a prompt is given.
         """
         if prompt:
             raise InputError(f"A tri-encoder takes no prompt; got {prompt!r}.")
@@ -292,18 +278,14 @@ class TriEncoder(InputModule):
         config_kwargs: dict[str, Any] | None = None,
         **_: object,
     ) -> TriEncoder:
-        """Read the result of ``save``; the arguments are those of every module of the library.
-
-        Raises:
-            ModelError: If the folder is not a tri-encoder, or its weights do not fit.
-        """
-        hub: dict[str, Any] = {
-            "subfolder": subfolder,
-            "token": token,
-            "cache_folder": cache_folder,
-            "revision": revision,
-            "local_files_only": local_files_only,
-        }
+        """Read the result of ``save``; the arguments are those of every module of the library."""
+        hub: dict[str, Any] = dict(
+            subfolder=subfolder,
+            token=token,
+            cache_folder=cache_folder,
+            revision=revision,
+            local_files_only=local_files_only,
+        )
         config = cls.load_config(model_name_or_path, **hub)
         weights = cls.load_file_path(model_name_or_path, _WEIGHTS_FILE, **hub)
         if not config or weights is None:
@@ -412,13 +394,10 @@ def build_tri_encoder(
 
 
 def load_tri_encoder(path: str) -> SentenceTransformer:
-    """Load a saved tri-encoder.
+    """Load a saved tri-encoder; ModelError if the folder is another model.
 
     ``SentenceTransformer(path)`` refuses any module outside its library unless it may run remote
     code; this needs no such permission, since the class is here.
-
-    Raises:
-        ModelError: If the folder is not a tri-encoder.
     """
     listing = Path(path, "modules.json")
     modules = json.loads(listing.read_text("utf-8")) if listing.is_file() else []
