@@ -54,11 +54,11 @@ from condsim.rows.criteria.settings import CriteriaSettings
 from condsim.rows.weak.build import WeakSettings, build_weak
 from condsim.rows.weak.registry import REGISTRY
 from condsim.training.applicability import fit_head, load_extra
+from condsim.training.averaging import average_models
 from condsim.training.export import export_onnx, samples_of
 from condsim.training.folder import REPORT
 from condsim.training.recipe import Recipe, load_recipe
 from condsim.training.run import run_or_resume
-from condsim.training.averaging import average_models
 from condsim.types import FloatArray, Task
 from papers.columns import DEFAULT_BACKBONE
 from papers.consistent import WORDINGS, read_wordings, shared_vectors, write_consistent

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from condsim.cache import Kept, KeptArrays, digest
+from condsim.cache import ArrayCache, CachedArray, digest
 from condsim.console import Progress
 from condsim.errors import InputError
 from condsim.evaluation.evaluate import check_scores, score_rows
@@ -69,7 +69,7 @@ class CachedScoring(SuiteScoring):
     ) -> None:
         """Take the folder of the cache, and the condition of pairs that have none."""
         super().__init__(sets, seed=seed, progress=progress)
-        self._store = KeptArrays(cache)
+        self._store = ArrayCache(cache)
         self._condition = condition
         self._precision = precision
         self._digests = {key: _rows_digest(item.task) for key, item in self.sets.items()}
@@ -105,7 +105,7 @@ class CachedScoring(SuiteScoring):
         revision = revision or scorer_revision(scorer)
         if revision is not None:
             for key, values in new_scores.items():
-                self._store.put(self._key(key, revision), Kept(values, facts))
+                self._store.put(self._key(key, revision), CachedArray(values, facts))
         return ScoredModel(
             name, scores | new_scores, revision=revision, seconds=seconds, facts=facts
         )
@@ -138,7 +138,7 @@ class CachedScoring(SuiteScoring):
             new_draws = super().draws(missing, suite_set, resamples=resamples)
             for name, samples in new_draws.items():
                 drawn[name] = samples
-                self._store.put(keys[name], Kept(samples, {}))
+                self._store.put(keys[name], CachedArray(samples, {}))
         return drawn
 
     def score_fitted(self, name: str, suite_set: SuiteSet) -> FloatArray:
@@ -153,7 +153,7 @@ class CachedScoring(SuiteScoring):
         }
         kept = self._store.get(key)
         if kept is None:
-            kept = Kept(super().score_fitted(name, suite_set), {})
+            kept = CachedArray(super().score_fitted(name, suite_set), {})
             self._store.put(key, kept)
         return kept.values
 

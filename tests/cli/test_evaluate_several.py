@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from condsim.cli.evaluate import evaluate
 from condsim.errors import InputError
 from condsim.evaluation.suite import SuiteReport
-from condsim.model.settings import DEFAULT_FOLDER, Settings
+from condsim.model.settings import DEFAULT_FOLDER, ModelSettings
 
 pytest.importorskip("sklearn")
 
@@ -99,7 +99,7 @@ def test_evaluate_criteria_groups_by_what_the_model_says(tmp_path):
     (tmp_path / "dev_rows.csv").write_text(header + "".join(rows))
     model = tmp_path / "model"
     shutil.copytree(DEFAULT_FOLDER, model)
-    settings = Settings.load(model)
+    settings = ModelSettings.load(model)
     replace(settings, facts={"criteria_sets": "farms, moons"}).save(model)
     arguments = ("--suite", "criteria", "--data", tmp_path, "--resamples", 20, "--model", model)
     result = invoke(*arguments, "--json", tmp_path / "own.json", *BASELINES)

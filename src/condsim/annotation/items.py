@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from condsim.cache import kept_rows, sole_process
+from condsim.cache import cached_rows, sole_process
 from condsim.console import Progress
-from condsim.data.reading import iter_rows, stem_of
-from condsim.data.row import Row, shown
+from condsim.data.files import iter_rows, stem_of
+from condsim.data.row import Row, short_repr
 from condsim.errors import InputError, ModelError, require
 from condsim.io import sha256_of
 from condsim.model.settings import revision_of
@@ -108,7 +108,9 @@ def read_items(
 
 def _caption_of(row: Row, column: str, item: str) -> str:
     if row.cells[column] in (None, ""):
-        raise InputError(f"{row.place(column)}: the caption of the item {shown(item)} is empty.")
+        raise InputError(
+            f"{row.place(column)}: the caption of the item {short_repr(item)} is empty."
+        )
     return row.text(column)
 
 
@@ -152,7 +154,7 @@ def image_vectors(
             vectors = encoder.encode(images, show_progress_bar=False)
         return unit_length(np.asarray(vectors), what=f"The images {start} to {stop - 1}")
 
-    return kept_rows(
+    return cached_rows(
         cache / f"images-{digest.hexdigest()[:12]}.npy",
         embed,
         rows=len(paths),

@@ -9,7 +9,7 @@ import tempfile
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
@@ -21,8 +21,10 @@ from condsim.data.files import Batch, is_table, open_writer, read_batches, write
 from condsim.data.row import Row, unique_names
 from condsim.errors import InputError, require
 from condsim.loading import load_scorer
-from condsim.search.dedupe import Duplicates, find_duplicates
 from condsim.types import BoolArray
+
+if TYPE_CHECKING:
+    from condsim.search.dedupe import Duplicates
 
 Record = dict[str, object]
 
@@ -199,6 +201,8 @@ def dedupe(
         raise InputError("--review, a file, and --review-from, a score, go together.")
     check_outputs(output=output, groups=groups, review=review)
     check_column(file, column)
+    from condsim.search.dedupe import find_duplicates
+
     outputs = (output, groups, review)
     tables = any([path is not None and is_table(path) for path in outputs])
     column = column.strip()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -165,7 +165,7 @@ def encode(
         "plain": plain,
         "float16": float16,
     }
-    work = partial(_encode_file, model=model, **options)  # type: ignore[arg-type]
+    work: Callable[[Path, Path], None] = partial(_encode_file, model=model, **options)  # type: ignore[arg-type]
     if engine == "local":
         work(file, output)
         return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from functools import partial
 from itertools import chain, groupby
 from pathlib import Path
@@ -121,7 +120,7 @@ class _ScoredFile:
             conditions: list[str] | str | None = condition
             if columns.condition is not None:
                 conditions = texts.texts(columns.condition)
-            score = partial(scorer.score, scale=self.options.scale)  # type: ignore[call-overload]
+            score = partial(scorer.score, scale=self.options.scale)
             functions = {"score": score}
             if self.options.applicability:
                 functions["applicability"] = scorer.applicability  # type: ignore[attr-defined]
@@ -163,8 +162,7 @@ def _show_table(file: Path, options: _Scoring) -> None:
     from condsim.console import Terminal
 
     scored = _ScoredFile(file, options, size=_ROWS_OF_TABLE + 1)
-    with closing(scored.batches()) as batches:
-        batch = next(batches)
+    batch = next(scored.batches())
     console = Terminal(highlight=False)
     lines = _table_lines(batch, scored.columns)[:_ROWS_OF_TABLE]
     width = min(40, max(len(condition) for _, condition, _ in lines))
