@@ -11,10 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.data.files import column_names, iter_rows
+from condsim.data.files import column_names, iter_rows, write_records
 from condsim.data.rewordings import load_rewordings
 from condsim.data.row import Row, short_repr
-from condsim.data.writing import write_records
 from condsim.data.written import WrittenPair, iter_written
 from condsim.errors import InputError
 from condsim.io import replacing
