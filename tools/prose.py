@@ -55,7 +55,7 @@ _VERBS = (
     " Opens Prepares Prints Puts Raises Reads Refuses Rejects Removes Replaces Returns Runs Says"
     " Sends Serves Sets Splits Starts Stops Stores Takes Tells Trains Tries Turns Writes Yields"
 )
-_COMPARATIVE = r"(?:longer|more|less|better|worse|\w+er)\b"
+_COMPARATIVE = r"(?:longer|more|less|better|worse|faster|slower|larger|smaller|higher|lower)\b"
 RULES = (
     _rule(
         "opening",
@@ -65,7 +65,8 @@ RULES = (
     ),
     _rule(
         "opening",
-        rf"\A(?:{'|'.join(_VERBS.split())})\b(?! (?:of|that|to|for|in|per)\b)",
+        rf"\A(?:(?:{'|'.join(_VERBS.split())})\b(?! (?:of|that|to|for|in|per)\b)"
+        r"|[A-Z]\w{2,}[^s\W]s (?:an?|the|what|how|whether|each|all|every|which|it|them)\b)",
         "begin with an imperative verb or the noun",
         {DOCSTRING},
     ),
