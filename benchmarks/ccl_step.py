@@ -141,7 +141,7 @@ def time_in_turns(
 
 
 def run(backbone: str | None, data: Path, *, rows: int, quick: bool) -> list[Result]:
-    """Times the steps of CCL, with and without BCL, and of Quad + MSE, for both encoders.
+    """Time the steps of CCL, with and without BCL, and of Quad + MSE, for both encoders.
 
     Args:
         backbone: A folder; None for all-MiniLM-L6-v2 or what stands in for it.

@@ -65,7 +65,7 @@ RULES = (
     ),
     _rule(
         "opening",
-        rf"\A(?:(?:{'|'.join(_VERBS.split())})\b(?! (?:of|that|to|for|in|per)\b)"
+        rf"\A(?:(?:{'|'.join(_VERBS.split())})\b(?!:| (?:of|that|to|for|in|per)\b)"
         r"|[A-Z]\w{2,}[^s\W]s (?:an?|the|what|how|whether|each|all|every|which|it|them)\b)",
         "begin with an imperative verb or the noun",
         {DOCSTRING},

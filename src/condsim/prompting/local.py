@@ -332,7 +332,7 @@ def number_tokens(tokenizer: PreTrainedTokenizerBase, vocabulary: int) -> dict[i
 
 
 class NumberRecorder(LogitsProcessor):
-    """Records the probability of each number at each step of a batch, and changes nothing.
+    """Record the probability of each number at each step of a batch, and change nothing.
 
     All scores of a batch would be gigabytes: 20 steps of 150,000 tokens for every prompt.
     """

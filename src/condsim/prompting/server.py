@@ -59,7 +59,7 @@ _HINTS = {
 
 
 class _HttpClient(openai.DefaultAsyncHttpxClient):
-    """Limits the time for a whole answer, since servers may send blanks while a request waits."""
+    """Limit the time for a whole answer, since servers may send blanks while a request waits."""
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:  # noqa: ANN401
         try:

@@ -106,7 +106,7 @@ class ServerMetrics:
 
 
 class RequestCounter:
-    """Counts the requests of an app by route and status."""
+    """Counter of the requests of an app by route and status."""
 
     def __init__(self, app: ASGIApp, *, metrics: ServerMetrics) -> None:
         self._app, self._metrics = app, metrics
