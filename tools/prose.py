@@ -145,13 +145,13 @@ def _comments(source: str) -> Iterator[Text]:
 
 def python_texts(source: str) -> Iterator[Text]:
     """Docstrings, comments and messages of a module."""
-    seen: set[int] = set()
+    seen: set[Text] = set()
     for node in ast.walk(ast.parse(source)):
         yield from _docstring(node)
         if isinstance(node, ast.Raise) or (isinstance(node, ast.keyword) and node.arg in HELP):
             for text in _constants(node.exc or node if isinstance(node, ast.Raise) else node.value):
-                if text.line not in seen:
-                    seen.add(text.line)
+                if text not in seen:
+                    seen.add(text)
                     yield text
     yield from _comments(source)
 

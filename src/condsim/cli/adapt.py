@@ -26,7 +26,7 @@ def adapt(
     output: Annotated[Path, typer.Option(help="Folder to write.")],
     model: Annotated[
         str | None,
-        typer.Option(help="Folder of the bi-encoder to adapt.", show_default="the bundled model"),
+        typer.Option(help="Folder of the bi-encoder to adapt.", show_default="the default model"),
     ] = None,
     dev: Annotated[
         Path | None,

@@ -252,7 +252,7 @@ def prompt(
 
     def resume() -> str:
         requests = scorer.asker.usage.requests
-        return f"The answers of {requests} requests are stored; the same command goes on from here."
+        return f"The answers of {requests} requests are stored; the same command continues here."
 
     with long_work(log=None, resume=resume) as progress:
         report = evaluate_prompt(

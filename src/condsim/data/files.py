@@ -343,7 +343,7 @@ def is_table(output: Path) -> bool:
 
 
 class RecordWriter:
-    """Writes batches of rows; `open_writer` makes one.
+    """Writer of batches of rows; `open_writer` makes one.
 
     Attributes:
         rows: Number of rows written so far.
@@ -416,7 +416,7 @@ def _cell_text(value: object) -> str:
 
 
 class _ParquetWriter(RecordWriter):
-    """Writes batches that were read from Parquet; keeps the types of their columns."""
+    """Writer of batches that were read from Parquet; the types of their columns stay."""
 
     def __init__(self, partial: Path, output: Path, stack: ExitStack) -> None:
         self.rows = 0

@@ -114,7 +114,7 @@ class TrainingSet:
 
 
 def supervised_set(rows: NliTask | Triplets) -> TrainingSet:
-    """Turn NLI rows or triplets into a training set; each row is a pair of its own."""
+    """Turn NLI rows or triplets into a training set; each row is a separate pair."""
     texts: dict[str, Sequence[str]]
     columns: dict[str, Any]
     if isinstance(rows, NliTask):
