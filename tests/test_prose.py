@@ -54,7 +54,7 @@ def test_findings_page_lines_outside_code_only(tmp_path):
     path = tmp_path / "page.md"
     path.write_text(page, encoding="utf-8")
     places = sorted(line.removeprefix(str(path)).split(" (")[0] for line in prose.findings(path))
-    assert places == [":8: word: It goes on", ":9: word: anew"]
+    assert places == [":8: word: goes on", ":9: word: anew"]
 
 
 def test_findings_line_of_a_multi_line_text(tmp_path):

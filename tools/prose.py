@@ -49,23 +49,16 @@ def _word(pattern: str, hint: str, kinds: Iterable[str] = ALL) -> Rule:
 
 
 _VERBS = (
-    "Accepts Adds Answers Applies Asks Builds Calls Carries Checks Chooses Collects Computes Copies"
-    " Converts Creates Cuts Decides Deletes Describes Draws Drops Encodes Evaluates Finds Fits"
-    " Gathers Gives Goes Guesses Holds Joins Keeps Lets Lists Loads Looks Makes Measures Moves"
-    " Opens Prepares Prints Puts Raises Reads Refuses Rejects Removes Replaces Returns Runs Says"
-    " Sends Serves Sets Splits Starts Stops Stores Takes Tells Trains Tries Turns Writes Yields"
+    "Adds Answers Asks Builds Calls Carries Checks Collects Computes Copies Cuts Decides Draws"
+    " Encodes Finds Gathers Gives Goes Holds Keeps Lets Loads Makes Measures Moves Opens Prints"
+    " Puts Reads Refuses Rejects Removes Returns Runs Says Sends Sets Takes Tells Turns Writes"
 )
 _COMPARATIVE = r"(?:longer|more|less|better|worse|faster|slower|larger|smaller|higher|lower)\b"
 RULES = (
     _rule(
         "opening",
-        r"\A(?:What|How|Whether|Which|Where|Whose)\b",
-        "begin with an imperative verb or the noun",
-        {DOCSTRING},
-    ),
-    _rule(
-        "opening",
-        rf"\A(?:(?:{'|'.join(_VERBS.split())})\b(?!:| (?:of|that|to|for|in|per)\b)"
+        r"\A(?:(?:What|How|Whether|Which|Where|Whose)\b"
+        rf"|(?:{'|'.join(_VERBS.split())})\b(?!:| (?:of|that|to|for|in|per)\b)"
         r"|[A-Z]\w{2,}[^s\W]s (?:an?|the|what|how|whether|each|all|every|which|it|them)\b)",
         "begin with an imperative verb or the noun",
         {DOCSTRING},
@@ -88,7 +81,7 @@ RULES = (
     _word("practis(?:e|es|ed|ing)", '"practice" or "train"'),
     _word("(?:model|one|head|method|calibration) that ships|bundled model", '"the default model"'),
     _word("what is told", '"the report" or "the message"'),
-    _word("it goes on|goes on", '"continues"'),
+    _word("goes on", '"continues"'),
     _word(rf"(?<!there\s)(?:is|are) no(?! {_COMPARATIVE})", '"is not a", "are not"', NOT_SITE),
     _word("(?:holds?|has|have) no such|holds? no", '"does not contain"', NOT_SITE),
     _word("of (?:your|its|their|one's|our|his) own", '"your own", "a separate"', NOT_SITE),
@@ -118,8 +111,7 @@ def _constants(node: ast.AST) -> Iterator[Text]:
 
 def _docstring(node: ast.AST) -> Iterator[Text]:
     if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-        text = ast.get_docstring(node)
-        if text:
+        if text := ast.get_docstring(node):
             yield Text(DOCSTRING, node.body[0].lineno, text)
 
 
@@ -145,14 +137,14 @@ def _comments(source: str) -> Iterator[Text]:
 
 def python_texts(source: str) -> Iterator[Text]:
     """Docstrings, comments and messages of a module."""
-    seen: set[Text] = set()
+    messages: set[Text] = set()
     for node in ast.walk(ast.parse(source)):
         yield from _docstring(node)
-        if isinstance(node, ast.Raise) or (isinstance(node, ast.keyword) and node.arg in HELP):
-            for text in _constants(node.exc or node if isinstance(node, ast.Raise) else node.value):
-                if text not in seen:
-                    seen.add(text)
-                    yield text
+        if isinstance(node, ast.Raise) and node.exc is not None:
+            messages.update(_constants(node.exc))
+        elif isinstance(node, ast.keyword) and node.arg in HELP:
+            messages.update(_constants(node.value))
+    yield from messages
     yield from _comments(source)
 
 
@@ -174,7 +166,7 @@ def findings(path: Path) -> Iterator[str]:
         texts = python_texts(source)
     else:
         texts = iter([page_text(source, SITE if name.parts[0] == "docs" else PAGE)])
-    for text in sorted(texts, key=lambda text: text.line):
+    for text in sorted(texts, key=lambda text: (text.line, text.text)):
         prose = re.sub(r"(`+)[^`\n]*\1", "`", text.text)
         for rule in RULES:
             if text.kind not in rule.kinds:
