@@ -180,8 +180,7 @@ def findings(path: Path) -> Iterator[str]:
 def files(paths: Iterable[Path]) -> Iterator[Path]:
     """Python files and pages below paths, in order."""
     for path in paths:
-        below = sorted([*path.rglob("*.py"), *path.rglob("*.md")]) if path.is_dir() else [path]
-        yield from below
+        yield from sorted([*path.rglob("*.py"), *path.rglob("*.md")]) if path.is_dir() else [path]
 
 
 def main() -> int:
