@@ -19,6 +19,7 @@ import numpy as np
 from condsim.errors import InputError, unknown_name
 from condsim.model.calibration import Calibration
 from condsim.model.chunking import collect_truncations
+from condsim.model.legibility import collect_unread
 from condsim.types import BoolArray, FloatArray, IntArray, is_marks
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class PairScorer(ABC):
         """
         check_scale(scale)
         rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
-        with collect_truncations():
+        with collect_truncations(), collect_unread():
             scores = self._score_rows(rows, scale)
         return float(scores[0]) if rows.single else scores
 
@@ -122,7 +123,8 @@ class PairScorer(ABC):
         """Check that two texts are the same in every one of several respects.
 
         A gate for caches and routers: a text that differs in one condition does not pass, however
-        alike the texts are in the others.
+        alike the texts are in the others. Texts with words that the model cannot read, such as
+        emoji or another script, are the same only if those words are; see `reads` of an encoder.
 
         Args:
             sentences1: First sentences, length n, or one.
@@ -151,15 +153,21 @@ class PairScorer(ABC):
         if not conditions:
             raise InputError("There must be at least one condition, such as 'the action'.")
         first, second = rows.sentences
-        if rows.single:
-            return bool((self.score(first[0], second[0], conditions) >= threshold).all())
-        same = np.ones(len(rows), dtype=np.bool_)
-        for condition in conditions:
-            # Rows that already differ in a condition are not scored again.
-            index = np.flatnonzero(same).tolist()
-            columns = [first[row] for row in index], [second[row] for row in index]
-            same[index] = self.score(*columns, condition) >= threshold
+        same = ~self._unread_differ(first, second)
+        with collect_unread():
+            if rows.single:
+                scores = self.score(first[0], second[0], conditions)
+                return bool(same[0] and (scores >= threshold).all())
+            for condition in conditions:
+                # Rows that already differ in a condition are not scored again.
+                index = np.flatnonzero(same).tolist()
+                columns = [first[row] for row in index], [second[row] for row in index]
+                same[index] = self.score(*columns, condition) >= threshold
         return same
+
+    def _unread_differ(self, first: Sequence[str], second: Sequence[str]) -> BoolArray:
+        """Mark pairs of which the model does not read the same words, ``(n,)``; none by default."""
+        return np.zeros(len(first), dtype=np.bool_)
 
     def explain(
         self,
@@ -201,7 +209,8 @@ class PairScorer(ABC):
         check_rows(condition, sentence1=sentence1, sentence2=sentence2)
         first = Occlusion(sentence1, samples=samples, seed=seed)
         second = Occlusion(sentence2, samples=samples, seed=seed)
-        with collect_truncations():
+        # Parts of the texts are scored, which need no warning of their own.
+        with collect_truncations(), collect_unread(log=False):
             values1, values2, pairs = self._occluded(first, second, condition, scale)
         return explanation_of(
             self.name,

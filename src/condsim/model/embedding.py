@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -25,7 +26,8 @@ from condsim.model.base import (
 from condsim.model.calibration import Calibration
 from condsim.model.chunking import Chunker, Input, collect_truncations, record_truncation
 from condsim.model.conditions import Order, as_read, check_order, conditional_sentences
-from condsim.types import FloatArray, IntArray
+from condsim.model.legibility import Legibility, collect_unread, record_unread, suspects
+from condsim.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from condsim.model.explanation import Occlusion
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 # Blocks of rows bound the memory; a row with more characters counts as several rows.
 ROWS_PER_BLOCK = 4096
 CHARACTERS_PER_ROW = 512
+# Texts with a higher cosine are the same tokens to the model.
+MIN_COSINE_OF_SAME_TOKENS = 0.9999
 
 
 @dataclass(frozen=True)
@@ -103,8 +107,9 @@ class EmbeddingScorer(PairScorer):
         """
         rows = check_rows(conditions, sentences=sentences)
         embeddings = np.empty((len(rows), self.dimension), dtype=np.float32)
-        with collect_truncations():
+        with collect_truncations(), collect_unread():
             for block in _blocks(rows):
+                self._record_unread(rows, block)
                 vectors, index = self._embed_rows(rows, block)
                 embeddings[block] = vectors[index[0]]
         return embeddings[0] if rows.single else embeddings
@@ -151,8 +156,9 @@ class EmbeddingScorer(PairScorer):
             self.head.check(self.encode(*PROBE), model=self.name)
             self._checked_head = self.head
         probabilities = np.empty(len(rows), dtype=np.float32)
-        with collect_truncations():
+        with collect_truncations(), collect_unread():
             for block in _blocks(rows):
+                self._record_unread(rows, block)
                 probabilities[block] = self.head.probability(self._embedded(rows, block))
         return float(probabilities[0]) if rows.single else probabilities
 
@@ -167,6 +173,56 @@ class EmbeddingScorer(PairScorer):
         alone = Rows((*rows.sentences, conditions), None, single=False)
         plain, plain_index = self._embed_rows(alone, block)
         return Embedded(vectors[index[0]], vectors[index[1]], *(plain[row] for row in plain_index))
+
+    def reads(self, text: str) -> bool:
+        """Check that the model has learnt the words and the script of a text.
+
+        Texts that it does not read become the same unknown tokens, so that ``Great 👍`` and
+        ``Great 👎`` have a score of 1. `score` and `encode` then warn with a `ScoredWarning`, once
+        a call. They look at texts with a character outside ASCII, or a word of more than 100
+        characters, only.
+
+        Returns:
+            False if more than 0.3 of the words are unknown, or of a script of which the vocabulary
+            has only single letters; True for a model without a vocabulary of tokens.
+
+        Raises:
+            InputError: If the text is empty or not a str.
+
+        Example:
+            >>> import condsim
+            >>> model = condsim.load()
+            >>> model.reads("The café is great."), model.reads("Great 👍")
+            (True, False)
+        """
+        check_rows(None, text=text)
+        return self._legibility is None or self._legibility.reads(text)
+
+    def unread_parts(self, texts: Iterable[str]) -> dict[str, str]:
+        """Return the words that the model does not read, of each text that has any.
+
+        Returns:
+            The words by text; the text itself where `reads` is False.
+        """
+        suspected = suspects(texts)
+        if not suspected or self._legibility is None:
+            return {}
+        return self._legibility.unread_parts(suspected)
+
+    def _unread_differ(self, first: Sequence[str], second: Sequence[str]) -> BoolArray:
+        parts = self.unread_parts(chain(first, second))
+        differ = np.zeros(len(first), dtype=np.bool_)
+        if parts:
+            for row, (text1, text2) in enumerate(zip(first, second, strict=True)):
+                differ[row] = parts.get(text1) != parts.get(text2)
+        return differ
+
+    def _record_unread(self, rows: Rows, block: slice) -> bool:
+        """Count the texts of a block that the model cannot read; tell if any has unread words."""
+        columns = [*rows.sentences] if rows.conditions is None else [*rows.sentences, rows.conditions]
+        parts = self.unread_parts(chain.from_iterable(column[block] for column in columns))
+        record_unread(text for text, words in parts.items() if words == text)
+        return bool(parts)
 
     def chunks(self, sentence: str, condition: str | None = None) -> list[str]:
         """Split a text into the chunks in which the model reads it.
@@ -209,8 +265,15 @@ class EmbeddingScorer(PairScorer):
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
         raw = np.empty(len(rows), dtype=np.float32)
         for block in _blocks(rows):
+            has_unread = self._record_unread(rows, block)
             vectors, index = self._embed_rows(rows, block)
             raw[block] = np.einsum("nd,nd->n", vectors[index[0]], vectors[index[1]])
+            if has_unread:
+                # Also texts that are mostly read, but differ only in what is not.
+                first, second = (column[block] for column in rows.sentences)
+                same_tokens = raw[block] > MIN_COSINE_OF_SAME_TOKENS
+                for row in np.flatnonzero(same_tokens & self._unread_differ(first, second)):
+                    record_unread((first[row], second[row]))
         # Rounding may leave a cosine of 1.0000001.
         np.clip(raw, -1, 1, out=raw)
         return rescaled(raw, self.calibration, scale)
@@ -265,6 +328,11 @@ class EmbeddingScorer(PairScorer):
     def _tokenised(self, inputs: Sequence[Input]) -> Tokenised:
         """Prepare inputs as the model takes them; without a limit by default."""
         return Tokenised(inputs)
+
+    @cached_property
+    def _legibility(self) -> Legibility | None:
+        """Vocabulary of the model; None if it has no tokens."""
+        return None
 
     @cached_property
     def _chunker(self) -> Chunker | None:
