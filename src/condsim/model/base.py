@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import reprlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, overload
@@ -19,7 +19,7 @@ import numpy as np
 from condsim.errors import InputError, unknown_name
 from condsim.model.calibration import Calibration
 from condsim.model.chunking import collect_truncations
-from condsim.model.legibility import collect_unread
+from condsim.model.legibility import collect_unread, record_unread
 from condsim.types import BoolArray, FloatArray, IntArray, is_marks
 
 if TYPE_CHECKING:
@@ -156,8 +156,9 @@ class PairScorer(ABC):
         same = ~self._unread_differ(first, second)
         with collect_unread():
             if rows.single:
-                scores = self.score(first[0], second[0], conditions)
-                return bool(same[0] and (scores >= threshold).all())
+                if not same[0]:
+                    return False
+                return bool((self.score(first[0], second[0], conditions) >= threshold).all())
             for condition in conditions:
                 # Rows that already differ in a condition are not scored again.
                 index = np.flatnonzero(same).tolist()
@@ -166,8 +167,22 @@ class PairScorer(ABC):
         return same
 
     def _unread_differ(self, first: Sequence[str], second: Sequence[str]) -> BoolArray:
-        """Mark pairs of which the model does not read the same words, ``(n,)``; none by default."""
-        return np.zeros(len(first), dtype=np.bool_)
+        """Mark pairs with different words that the model cannot read, ``(n,)``."""
+        parts = self.unread_parts(chain(first, second))
+        differ = np.zeros(len(first), dtype=np.bool_)
+        if parts:
+            for row, (text1, text2) in enumerate(zip(first, second, strict=True)):
+                differ[row] = parts.get(text1) != parts.get(text2)
+        return differ
+
+    def unread_parts(self, texts: Iterable[str]) -> dict[str, str]:
+        """Return the words that the model cannot read, of each text that has any.
+
+        Returns:
+            The words by text; the text itself where it counts as unread. Empty for a model of
+            which nothing is known.
+        """
+        return {}
 
     def explain(
         self,
@@ -209,7 +224,10 @@ class PairScorer(ABC):
         check_rows(condition, sentence1=sentence1, sentence2=sentence2)
         first = Occlusion(sentence1, samples=samples, seed=seed)
         second = Occlusion(sentence2, samples=samples, seed=seed)
-        # Parts of the texts are scored, which need no warning of their own.
+        with collect_unread():
+            parts = self.unread_parts((sentence1, sentence2))
+            record_unread(text for text, words in parts.items() if words == text)
+        # Subsets of the words need no warning of their own.
         with collect_truncations(), collect_unread(log=False):
             values1, values2, pairs = self._occluded(first, second, condition, scale)
         return explanation_of(

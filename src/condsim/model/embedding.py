@@ -27,7 +27,7 @@ from condsim.model.calibration import Calibration
 from condsim.model.chunking import Chunker, Input, collect_truncations, record_truncation
 from condsim.model.conditions import Order, as_read, check_order, conditional_sentences
 from condsim.model.legibility import Legibility, collect_unread, record_unread, suspects
-from condsim.types import BoolArray, FloatArray, IntArray
+from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from condsim.model.explanation import Occlusion
@@ -199,7 +199,7 @@ class EmbeddingScorer(PairScorer):
         return self._legibility is None or self._legibility.reads(text)
 
     def unread_parts(self, texts: Iterable[str]) -> dict[str, str]:
-        """Return the words that the model does not read, of each text that has any.
+        """Return the words that the model cannot read, of each text that has any.
 
         Returns:
             The words by text; the text itself where `reads` is False.
@@ -208,14 +208,6 @@ class EmbeddingScorer(PairScorer):
         if not suspected or self._legibility is None:
             return {}
         return self._legibility.unread_parts(suspected)
-
-    def _unread_differ(self, first: Sequence[str], second: Sequence[str]) -> BoolArray:
-        parts = self.unread_parts(chain(first, second))
-        differ = np.zeros(len(first), dtype=np.bool_)
-        if parts:
-            for row, (text1, text2) in enumerate(zip(first, second, strict=True)):
-                differ[row] = parts.get(text1) != parts.get(text2)
-        return differ
 
     def _record_unread(self, rows: Rows, block: slice) -> bool:
         """Count the texts of a block that the model cannot read; tell if any has unread words."""

@@ -15,6 +15,7 @@ from condsim.errors import InputError, require, requires_extra
 from condsim.loading import load_encoder
 from condsim.model.base import check_rows
 from condsim.model.embedding import EmbeddingScorer
+from condsim.model.legibility import collect_unread
 from condsim.types import FloatArray, IntArray
 
 with requires_extra("search"):
@@ -140,6 +141,7 @@ class Clusters:
         }
 
 
+@collect_unread()
 def cluster(
     texts: Sequence[str],
     condition: str | None,

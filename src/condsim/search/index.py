@@ -17,6 +17,7 @@ from condsim.errors import InputError, require
 from condsim.loading import load_encoder
 from condsim.model.base import check_rows
 from condsim.model.embedding import EmbeddingScorer
+from condsim.model.legibility import collect_unread
 from condsim.search.prefilter import Prefilter, VectorTable
 from condsim.search.query import Conditions, Hit, Searcher, parse_query, prepared_table
 from condsim.search.records import (
@@ -70,6 +71,7 @@ class Index:
         self._model = model
 
     @classmethod
+    @collect_unread()
     def build(
         cls,
         rows: RowInput,
@@ -185,6 +187,7 @@ class Index:
             for condition, table in self._metadata.prepared.items()
         }
 
+    @collect_unread()
     def add(self, rows: RowInput, *, progress: Progress = silent) -> AddResult:
         """Add rows. Rows whose keys exist are left out, so a stopped call can be repeated.
 
@@ -202,6 +205,7 @@ class Index:
         """
         return self._add(rows, replace=False, progress=progress)
 
+    @collect_unread()
     def update(self, rows: RowInput, *, progress: Progress = silent) -> AddResult:
         """Add rows; a row whose key exists replaces the old one.
 
@@ -251,6 +255,7 @@ class Index:
                 self._store.remove(table, numbers)
         return len(numbers)
 
+    @collect_unread()
     def search(
         self,
         query: str,
@@ -290,6 +295,7 @@ class Index:
         )
         return self._searcher.search(parsed, self._metadata.prepared)
 
+    @collect_unread()
     def prepare(
         self, condition: str, *, encoding: Encoding | None = None, progress: Progress = silent
     ) -> int:
