@@ -14,7 +14,7 @@ from xml.sax.saxutils import quoteattr
 import yaml
 
 from condsim.annotation.records import HUMAN, Condition, check_label, row_id_of
-from condsim.data.reading import stem_of
+from condsim.data.files import stem_of
 from condsim.rows.pairs import pair_id_of
 from condsim.rows.records import DOES_NOT_APPLY, TableRow, read_rows
 

@@ -77,7 +77,7 @@ def adapt(
     `condsim score --model model "The room was cold." "It was freezing." "the temperature"`
     """
     require("sentence_transformers", extra="train")
-    from condsim.data.reading import column_names
+    from condsim.data.files import column_names
     from condsim.training.adapt import AdaptSettings, adapt as adapt_model
 
     given: dict[str, Any] = {
@@ -120,15 +120,15 @@ def draw_rows(
     """Draws pairs from a table: some texts for training, the others, if asked, to measure on."""
     import numpy as np
 
+    from condsim.data.files import iter_rows, stem_of
     from condsim.data.held_out import text_digest
-    from condsim.data.reading import iter_rows, stem_of
     from condsim.io import write_text
     from condsim.rows.criteria.build import build_criteria
     from condsim.rows.criteria.settings import CriteriaSettings
 
     found = [
         (text_digest(row.text(text)), row.record)
-        for row in iter_rows(table, columns=(text,), others=True)
+        for row in iter_rows(table, columns=(text,), whole_record=True)
     ]
     texts = list(dict(found))
     order = np.random.default_rng(settings.seed).permutation(len(texts))

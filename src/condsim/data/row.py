@@ -196,8 +196,3 @@ def unique_names(names: Sequence[str]) -> list[str]:
 def _join_names(names: Sequence[str]) -> str:
     more = ", ..." if len(names) > _MAX_LISTED_NAMES else ""
     return ", ".join(short_repr(name) for name in names[:_MAX_LISTED_NAMES]) + more
-
-
-# Former names, until every package uses the new ones.
-shown = short_repr
-place = location

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from condsim.data.files import column_names, iter_rows
 from condsim.data.load import load_task
-from condsim.data.reading import column_names, iter_rows
 from condsim.errors import InputError
 from condsim.io import sha256_of
 from condsim.model.conditions import Order, conditional_sentences

@@ -10,8 +10,8 @@ from itertools import chain
 from pathlib import Path
 
 from condsim.console import Progress, silent
+from condsim.data.files import column_names, stem_of
 from condsim.data.held_out import HeldOutTexts, held_out_texts
-from condsim.data.reading import column_names, stem_of
 from condsim.data.tables import CriteriaPair, CriteriaText, iter_criteria
 from condsim.errors import InputError, unknown_name
 from condsim.evaluation.correlation import spearman

@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from condsim.data.row import shown
+from condsim.data.row import short_repr
 from condsim.errors import InputError
 from condsim.rows.criteria.settings import CriterionSettings, Value
 
@@ -164,8 +164,8 @@ class Criterion:
                 numbers.append(ranks[word])
             else:
                 raise InputError(
-                    f"Criterion {self.name!r} has the value {shown(row[0])}, which its 'order' "
-                    "does not list; add it there or to 'skip'."
+                    f"Criterion {self.name!r} has the value {short_repr(row[0])}, which its "
+                    "'order' does not list; add it there or to 'skip'."
                 )
         return numbers
 
