@@ -24,6 +24,7 @@ from condsim.errors import InputError, ModelError, require
 from condsim.model.base import check_threshold, rescaled
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread
+from condsim.notebook import ROWS_SHOWN, html_table
 from condsim.search.neighbours import (
     Edges,
     Numbers,
@@ -66,6 +67,20 @@ class Duplicates:
     score: FloatArray
     cosine: float
     review: tuple[ReviewPair, ...] = ()
+
+    def __repr__(self) -> str:
+        """Count the texts that are kept."""
+        kept = int(self.kept.sum())
+        return f"Duplicates({kept:,} of {len(self.kept_row):,} texts kept)"
+
+    def _repr_html_(self) -> str:
+        dropped = np.flatnonzero(~self.kept).tolist()
+        rows = [
+            (str(row), str(self.kept_row[row]), float(self.score[row]))
+            for row in dropped[:ROWS_SHOWN]
+        ]
+        head = ("dropped row", "kept row", "score")
+        return html_table(repr(self), head, rows, more=len(dropped) - len(rows))
 
     @property
     def kept(self) -> BoolArray:
