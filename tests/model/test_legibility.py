@@ -25,7 +25,7 @@ READ = [
 UNREAD = [
     "Great 👍",
     "🙂",
-    "你好，今天天气很好",
+    "你好今天天气很好",
     "안녕하세요 오늘",
     "مرحبا بالعالم",
     "Привет, как дела?",
@@ -57,7 +57,8 @@ def test_unread_parts_of_a_text_that_is_mostly_read_are_its_words(model):
 
 
 @pytest.mark.parametrize(
-    "pair", [("Great 👍", "Great 👎"), ("你好", "再见"), ("Such a fine day 😍", "Such a fine day 😡")]
+    "pair",
+    [("Great 👍", "Great 👎"), ("你好", "再见"), ("Such a fine day 😍", "Such a fine day 😡")],
 )
 def test_score_unread_texts_warns_once_a_call(model, pair):
     with pytest.warns(ScoredWarning, match="cannot read 2 texts") as caught:

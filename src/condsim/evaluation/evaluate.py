@@ -108,8 +108,9 @@ def evaluate(
             similarities; see `over_estimation`. Nothing is scored twice for it.
 
     Raises:
-        InputError: If scorer and task are the wrong way round, fewer than 3 rows have a label, ``resamples`` is below 1, a baseline's name
-            is unknown, or over-estimation is requested and no sentence pair has two labels.
+        InputError: If scorer and task are the wrong way round, fewer than 3 rows have a label,
+            ``resamples`` is below 1, a baseline's name is unknown, or over-estimation is requested
+            and no sentence pair has two labels.
         ModelError: If the number of scores is not that of the rows, or one is NaN or infinite.
     """
     if isinstance(scorer, Task) or not isinstance(task, Task):

@@ -41,7 +41,8 @@ class _Accessor:
             Scores, float32, with the frame's index; NaN where a text or condition is missing.
 
         Raises:
-            InputError: If there is no such column or more than one, or a text is empty or not a string.
+            InputError: If there is no such column or more than one, or a text is empty or not a
+                string.
         """
         for name in (first, second):
             if name not in self._frame.columns:

@@ -19,6 +19,7 @@ from condsim.model.base import (
     Rows,
     Scale,
     Texts,
+    accepts_conditions,
     check_rows,
     deduplicate_inputs,
     rescaled,
@@ -90,14 +91,15 @@ class EmbeddingScorer(PairScorer):
     def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
         """Embed texts, or pairs of texts in the model's order, (m, dimension)."""
 
-    def encode(self, sentences: Texts, conditions: Texts | None = None) -> FloatArray:
+    @accepts_conditions
+    def encode(self, sentences: Texts, condition: Texts | None = None) -> FloatArray:
         """Encode sentences, each under its condition.
 
         The dot product of two embeddings is the raw score of the pair.
 
         Args:
             sentences: Sentences, length n, or one.
-            conditions: Conditions, length n, or one for all; see `score` for None.
+            condition: Conditions, length n, or one for all; see `score` for None.
 
         Returns:
             Embeddings of length 1, ``(n, dimension)`` float32; ``(dimension,)`` for single texts.
@@ -105,7 +107,7 @@ class EmbeddingScorer(PairScorer):
         Raises:
             InputError: If a text is empty or not a str, or lengths differ.
         """
-        rows = check_rows(conditions, sentences=sentences)
+        rows = check_rows(condition, sentences=sentences)
         embeddings = np.empty((len(rows), self.dimension), dtype=np.float32)
         with collect_truncations(), collect_unread():
             for block in _blocks(rows):
@@ -116,16 +118,17 @@ class EmbeddingScorer(PairScorer):
 
     @overload
     def applicability(  # type: ignore[overload-overlap]  # a str is a sequence of str, too
-        self, sentences1: str, sentences2: str, conditions: str
+        self, sentences1: str, sentences2: str, condition: str
     ) -> float: ...
 
     @overload
     def applicability(
-        self, sentences1: Texts, sentences2: Texts, conditions: Texts
+        self, sentences1: Texts, sentences2: Texts, condition: Texts
     ) -> FloatArray: ...
 
+    @accepts_conditions
     def applicability(
-        self, sentences1: Texts, sentences2: Texts, conditions: Texts
+        self, sentences1: Texts, sentences2: Texts, condition: Texts
     ) -> float | FloatArray:
         """Compute how likely a condition applies to both sentences.
 
@@ -135,7 +138,7 @@ class EmbeddingScorer(PairScorer):
         Args:
             sentences1: First sentences, length n, or one.
             sentences2: Second sentences, length n, or one.
-            conditions: Conditions, length n, or one.
+            condition: Conditions, length n, or one.
 
         Returns:
             A float for single texts, else ``(n,)`` float32, in [0, 1].
@@ -144,9 +147,9 @@ class EmbeddingScorer(PairScorer):
             InputError: If a text is empty or not a str, or lengths differ.
             ModelError: If the model has no head, or that of another model.
         """
-        if conditions is None:
-            raise InputError("'conditions' must be one text or a sequence of texts; got None.")
-        rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
+        if condition is None:
+            raise InputError("'condition' must be one text or a sequence of texts; got None.")
+        rows = check_rows(condition, sentences1=sentences1, sentences2=sentences2)
         if self.head is None:
             raise ModelError(
                 f"{self.name!r} has no applicability head. Fit one with 'condsim applicability "
@@ -211,10 +214,21 @@ class EmbeddingScorer(PairScorer):
 
     def _record_unread(self, rows: Rows, block: slice) -> bool:
         """Count the texts of a block that the model cannot read; tell if any has unread words."""
-        columns = [*rows.sentences] if rows.conditions is None else [*rows.sentences, rows.conditions]
+        columns = (
+            [*rows.sentences] if rows.conditions is None else [*rows.sentences, rows.conditions]
+        )
         parts = self.unread_parts(chain.from_iterable(column[block] for column in columns))
         record_unread(text for text, words in parts.items() if words == text)
         return bool(parts)
+
+    def _summary(self) -> list[tuple[str, object]]:
+        return [
+            ("name", self.name),
+            ("kind", type(self).__name__),
+            ("dimension", self.dimension),
+            ("calibrated", "no" if self.calibration is None else "yes"),
+            ("applicability", "no" if self.head is None else "yes"),
+        ]
 
     def chunks(self, sentence: str, condition: str | None = None) -> list[str]:
         """Split a text into the chunks in which the model reads it.
@@ -264,7 +278,9 @@ class EmbeddingScorer(PairScorer):
                 # Also texts that are mostly read, but differ only in what is not.
                 first, second = (column[block] for column in rows.sentences)
                 same_tokens = raw[block] > MIN_COSINE_OF_SAME_TOKENS
-                for row in np.flatnonzero(same_tokens & self._unread_differ(first, second)):
+                for row in np.flatnonzero(
+                    same_tokens & self._unread_differ(first, second)
+                ).tolist():
                     record_unread((first[row], second[row]))
         # Rounding may leave a cosine of 1.0000001.
         np.clip(raw, -1, 1, out=raw)
