@@ -202,8 +202,9 @@ def collect_unread(*, log: bool | None = None) -> Iterator[None]:
         yield
     finally:
         _UNREAD.reset(token)
-        if log and texts.example:
-            _LOGGER.warning("%s", texts.message())
+    # After an error, the error alone is reported.
+    if log and texts.example:
+        _LOGGER.warning("%s", texts.message())
     if log is None and texts.example:
         warnings.warn(texts.message(), ScoredWarning, stacklevel=_caller_level())
 
