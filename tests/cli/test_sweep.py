@@ -69,7 +69,7 @@ def test_sweep_interrupted_says_how_to_go_on(tmp_path, write, monkeypatch):
     monkeypatch.setattr("condsim.training.sweep.run_sweep", interrupted)
     done = invoke(write(), "--output", tmp_path / "out")
     assert done.exit_code == 130
-    assert "The same command goes on from here." in done.stderr
+    assert "The same command continues from here." in done.stderr
 
 
 def test_sweep_prints_the_result(tmp_path, write, monkeypatch):
