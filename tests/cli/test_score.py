@@ -312,10 +312,12 @@ def test_score_many_rows_in_blocks(tmp_path, numbers, monkeypatch):
     "text",
     [
         "sentence1\tsentence2\tcondition\nA.\tB.\taspect 0.5\n",
+        'sentence1,sentence2,condition\n"A.",B.,aspect 0.5\n',
+        "sep=;\nsentence1;sentence2;condition\nA.;B.;aspect 0.5\n".encode("utf-16"),
         '{"sentence1": "A.", "sentence2": "B.", "condition": "aspect 0.5"}\n',
     ],
 )
-def test_score_standard_input_tsv_or_jsonl(numbers, text):
+def test_score_standard_input_format_detected(numbers, text):
     assert invoke("--file", "-", stdin=text).stdout.splitlines()[1] == "A.\tB.\taspect 0.5\t0.5"
 
 
@@ -323,7 +325,7 @@ def test_score_standard_input_tsv_or_jsonl(numbers, text):
     ("text", "message"),
     [
         ("a,b\n1,2\n", "standard input: no columns 'sentence1' or 'sentence2'"),
-        ("[1]\n", "standard input, header: column"),
+        ("[1]\n", "standard input: no columns"),
         ("\n", "standard input: has no rows"),
         (b"PAR1\x00", "standard input, line 1, byte 4 of the file: NUL byte"),
     ],

@@ -232,8 +232,8 @@ def score(
     file: Annotated[
         Path | None,
         typer.Option(
-            help="File of pairs: CSV, TSV, JSONL or Parquet; - reads TSV or JSONL from standard "
-            "input. With --engine ray, a glob pattern.",
+            help="File of pairs: CSV, TSV, JSONL, Excel or Parquet; - reads CSV, TSV or JSONL from "
+            "standard input. With --engine ray, a glob pattern.",
         ),
     ] = None,
     text1: Text1 = "sentence1",
