@@ -321,6 +321,14 @@ def test_score_standard_input_format_detected(numbers, text):
     assert invoke("--file", "-", stdin=text).stdout.splitlines()[1] == "A.\tB.\taspect 0.5\t0.5"
 
 
+def test_score_separator_and_encoding_override_detection(numbers):
+    text = "sentence1#sentence2#condition\nÉ,#B.#aspect 0.5\n".encode("mac_roman")
+    options = ("--separator", "#", "--encoding", "mac-roman")
+    assert invoke("--file", "-", *options, stdin=text).stdout.splitlines()[1] == (
+        "É,\tB.\taspect 0.5\t0.5"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from condsim.data.dialect import FileFormat
 from condsim.data.files import column_names, iter_rows, read_batches
 from condsim.errors import InputError, MissingExtraError
 
@@ -387,6 +388,45 @@ def test_iter_rows_tsv_endless_cell_refused(write):
     path = write("x.tsv", "a\tb\n" + "word " * 30_000 + "\t1\n")
     with pytest.raises(InputError, match=r"line 2: a cell has 150,000 characters; at most 131,072"):
         rows_of(path)
+
+
+@pytest.mark.parametrize(
+    ("separator", "encoding", "content"),
+    [
+        ("tab", None, "a,x\tb\né,1\t2\n".encode()),
+        ("#", "Latin-1", "a,x#b\né,1#2\n".encode("latin-1")),
+        (None, "cp1250", "a,x;b\né,1;2\n".encode("cp1250")),
+        (";", "utf-16-le", "a,x;b\né,1;2\n".encode("utf-16-le")),
+        (";", "utf-8", "a,x;b\né,1;2\n".encode("utf-8-sig")),
+    ],
+)
+def test_read_batches_known_format_is_used(write, separator, encoding, content):
+    path, known = write("x.csv", content), FileFormat.checked(separator, encoding)
+    if separator is None:
+        assert column_names(path, known) == ("a", "x;b")
+        return
+    assert column_names(path, known) == ("a,x", "b")
+    with path.open("rb") as stream:
+        for source in (path, stream):
+            (batch,) = read_batches(source, columns=("a,x", "b"), file_format=known)
+            assert batch.rows[0].cells == {"a,x": "é,1", "b": "2"}
+
+
+@pytest.mark.parametrize(
+    ("separator", "encoding", "message"),
+    [
+        ("::", None, "--separator: must be one character"),
+        ("x", None, "--separator: must be one character"),
+        ('"', None, "--separator: must be one character"),
+        (None, "utf-32", "--encoding: must be a character set"),
+        (None, "klingon", "got 'klingon'"),
+        (None, "base64", "got 'base64'"),
+        (None, "a\0b", "--encoding: must be"),
+    ],
+)
+def test_file_format_impossible_value_refused(separator, encoding, message):
+    with pytest.raises(InputError, match=message):
+        FileFormat.checked(separator, encoding)
 
 
 # Excel

@@ -11,6 +11,7 @@ import numpy as np
 
 from condsim.cli.options import listed
 from condsim.data.decoding import PeekedStream
+from condsim.data.dialect import DETECTED, FileFormat
 from condsim.data.files import Batch, column_names, read_batches
 from condsim.data.formats import STANDARD_INPUT
 from condsim.errors import InputError
@@ -94,10 +95,11 @@ def open_pairs(
     condition_column: str,
     conditions: Sequence[str] | None,
     size: int,
+    file_format: FileFormat = DETECTED,
 ) -> tuple[PairColumns, Iterator[Batch]]:
     """Open a file of pairs, or standard input for ``-``; return its columns and batches."""
-    source = standard_input() if str(file) == "-" else file
-    names = column_names(source)
+    source = standard_input(file_format) if str(file) == "-" else file
+    names = column_names(source, file_format)
     file = file if isinstance(source, Path) else source.path
     columns = pair_columns(
         names,
@@ -110,14 +112,14 @@ def open_pairs(
     if columns.is_plain and not names:
         # The names cannot be read ahead; reading the rows reports why.
         columns = PairColumns(text1, text2, condition_column)
-    return columns, read_batches(source, columns=columns.names, size=size)
+    return columns, read_batches(source, columns=columns.names, size=size, file_format=file_format)
 
 
-def standard_input() -> PeekedStream:
+def standard_input(file_format: FileFormat = DETECTED) -> PeekedStream:
     """Open standard input and read its first lines ahead."""
     if sys.stdin is None:
         raise InputError("Standard input is closed; give --file the name of a file.")
-    return PeekedStream(STANDARD_INPUT, sys.stdin.buffer)
+    return PeekedStream(STANDARD_INPUT, sys.stdin.buffer, file_format)
 
 
 class BlankRows:

@@ -9,13 +9,11 @@ import zlib
 from collections.abc import Generator, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Literal, cast
+from typing import BinaryIO, cast
 
-from condsim.data.dialect import log_form
+from condsim.data.dialect import DETECTED, FileFormat, log_form
 from condsim.data.row import location
 from condsim.errors import InputError
-
-Encoding = Literal["utf-8", "utf-16", "cp1252"]
 
 # A limit keeps a file without line ends out of memory.
 MAX_LINE_BYTES = 16 * 1024 * 1024
@@ -48,12 +46,14 @@ class PeekedStream:
 
     Attributes:
         path: The file, or a name for messages.
+        file_format: What is known of its form.
         head: The first lines, as bytes.
     """
 
-    def __init__(self, path: Path, stream: BinaryIO) -> None:
+    def __init__(self, path: Path, stream: BinaryIO, file_format: FileFormat = DETECTED) -> None:
         """Read the first lines of a stream."""
         self.path = path
+        self.file_format = file_format
         self.head: list[bytes] = []
         self._stream = stream
         size = 0
@@ -64,12 +64,14 @@ class PeekedStream:
             self.head.append(line)
             size += len(line)
 
-    def encoding(self, *, legacy: bool) -> Encoding | None:
+    def encoding(self, *, legacy: bool) -> str | None:
         """Return the encoding that the first lines tell; None if they are ASCII.
 
         Args:
             legacy: Whether text that is not UTF-8 may be cp1252.
         """
+        if self.file_format.encoding is not None:
+            return self.file_format.encoding
         if self.head and self.head[0].startswith(_UTF_16_MARKS):
             return "utf-16"
         for line in self.head:
@@ -86,8 +88,9 @@ class PeekedStream:
     def lines(self, *, legacy: bool = False) -> Iterator[str]:
         """Decode the lines, line ends included, without a byte-order mark; see `encoding`."""
         encoding = self.encoding(legacy=legacy)
-        if encoding == "utf-16":
-            return _utf_16_lines(self.path, self._raw_lines())
+        if encoding is not None and encoding.startswith("utf-16"):
+            return _utf_16_lines(self.path, self._raw_lines(), encoding)
+        legacy = legacy and self.file_format.encoding is None
         return _decoded_lines(self.path, self._raw_lines(), encoding, legacy=legacy)
 
     def _raw_lines(self) -> Iterator[bytes]:
@@ -98,7 +101,7 @@ class PeekedStream:
             yield raw
 
 
-def _line_encoding(raw: bytes) -> Encoding:
+def _line_encoding(raw: bytes) -> str:
     """Tell UTF-8 from cp1252 by a line that is not ASCII."""
     # A line with both is damaged UTF-8, which decoding reports.
     if _UTF_8_LETTER.search(raw):
@@ -113,7 +116,7 @@ def _line_encoding(raw: bytes) -> Encoding:
 
 
 def _decoded_lines(
-    path: Path, raw_lines: Iterator[bytes], encoding: Encoding | None, *, legacy: bool
+    path: Path, raw_lines: Iterator[bytes], encoding: str | None, *, legacy: bool
 ) -> Iterator[str]:
     offset = 0
     for number, raw in enumerate(raw_lines, start=1):
@@ -123,7 +126,7 @@ def _decoded_lines(
             encoding = _line_encoding(raw) if legacy else "utf-8"
             if encoding == "cp1252":
                 log_form(path, f"read with text in cp1252, since line {number} is not UTF-8")
-        if encoding == "cp1252" and _UTF_8_LETTER.search(raw):
+        if legacy and encoding == "cp1252" and _UTF_8_LETTER.search(raw):
             raise InputError(
                 f"{location(path, line=number)}: is UTF-8, and lines before it are cp1252. Write "
                 "the file in one encoding."
@@ -131,7 +134,7 @@ def _decoded_lines(
         try:
             text = raw.decode(encoding or "utf-8")
         except UnicodeDecodeError as error:
-            name = "cp1252" if encoding == "cp1252" else "UTF-8"
+            name = "UTF-8" if encoding in (None, "utf-8") else encoding
             raise InputError(
                 f"{location(path, line=number)}, byte {offset + error.start} of the file: not "
                 f"valid {name} (0x{raw[error.start]:02x}, {error.reason}). Convert the file, for "
@@ -140,15 +143,15 @@ def _decoded_lines(
         if "\0" in text:
             raise InputError(
                 f"{location(path, line=number)}, byte {offset + raw.index(0)} of the file: NUL "
-                "byte. The file must be text, not binary or UTF-16 without a byte-order mark."
+                "byte. The file must be text in UTF-8, not binary or UTF-16 without its mark."
             )
         offset += len(raw)
         yield text.removeprefix("\ufeff") if number == 1 else text
 
 
-def _utf_16_lines(path: Path, raw_lines: Iterator[bytes]) -> Iterator[str]:
+def _utf_16_lines(path: Path, raw_lines: Iterator[bytes], encoding: str) -> Iterator[str]:
     """Decode UTF-16, whose line ends are not where the byte of a line feed is."""
-    decoder = codecs.getincrementaldecoder("utf-16")()
+    decoder = codecs.getincrementaldecoder(encoding)()
     number = 1
     parts: list[str] = []
     size = 0
@@ -163,7 +166,8 @@ def _utf_16_lines(path: Path, raw_lines: Iterator[bytes]) -> Iterator[str]:
             raise InputError(f"{location(path, line=number)}: NUL character; must be text.")
         *ends, rest = text.split("\n")
         for end in ends:
-            yield "".join([*parts, end, "\n"])
+            line = "".join([*parts, end, "\n"])
+            yield line.removeprefix("\ufeff") if number == 1 else line
             number += 1
             parts, size = [], 0
         parts.append(rest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import logging
@@ -11,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from condsim.errors import InputError
 from condsim.io import printable
 
 _LOGGER = logging.getLogger(__name__)
@@ -31,6 +33,45 @@ class Dialect(NamedTuple):
     quote: str | None
 
 
+class FileFormat(NamedTuple):
+    """What a user says of a text table; None is detected.
+
+    Attributes:
+        separator: Character between two cells.
+        encoding: Name of a character set, such as ``latin-1``.
+    """
+
+    separator: str | None = None
+    encoding: str | None = None
+
+    @classmethod
+    def checked(cls, separator: str | None, encoding: str | None) -> FileFormat:
+        """Check the options of a command; ``tab`` is a separator, too.
+
+        Raises:
+            InputError: If a value is not possible.
+        """
+        separator = "\t" if separator in ("tab", "\\t") else separator
+        if separator is not None and (
+            len(separator) != 1 or separator.isalnum() or separator in "\"'\r\n"
+        ):
+            raise InputError(f"--separator: must be one character or 'tab', got {separator!r}.")
+        if encoding is None:
+            return cls(separator)
+        try:
+            name = codecs.lookup(encoding).name
+            is_possible = name.startswith("utf-16") or "\n".encode(name) == b"\n"
+        except (LookupError, ValueError):
+            is_possible = False
+        if not is_possible:
+            raise InputError(
+                f"--encoding: must be a character set such as utf-8, utf-16 or cp1252, got "
+                f"{encoding!r}."
+            )
+        return cls(separator, name)
+
+
+DETECTED = FileFormat()
 CSV = Dialect(",", '"')
 TSV = Dialect("\t", None)
 DEFAULT_DIALECTS = {".csv": CSV, ".tsv": TSV}
@@ -42,17 +83,22 @@ def separator_line(line: str) -> str | None:
     return match.group(1) if match else None
 
 
-def detect_dialect(head: str, default: Dialect) -> Dialect:
+def detect_dialect(head: str, default: Dialect, *, separator: str | None = None) -> Dialect:
     """Detect the dialect of a table.
 
     Args:
         head: The first lines, of which the last record may be incomplete.
         default: The dialect that the suffix stands for; it is kept unless another one gives
             equal numbers of fields to more records.
+        separator: The separator, if it is known.
     """
-    separator = separator_line(head.partition("\n")[0])
+    first, _, rest = head.partition("\n")
+    if (named := separator_line(first)) is not None:
+        head = rest
+        separator = separator or named
     if separator is not None:
-        return default if separator == default.separator else Dialect(separator, '"')
+        is_default = separator == default.separator
+        return _with_quote(head, default if is_default else Dialect(separator, '"'))
     best = _with_quote(head, default)
     best_fit = _fit(head, best)
     if best_fit.share == 1:

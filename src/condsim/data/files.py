@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar, cast
 import numpy as np
 
 from condsim.data.decoding import PeekedStream, file_lines
+from condsim.data.dialect import DETECTED, FileFormat
 from condsim.data.formats import (
     EXCEL_SUFFIX,
     JSON_SUFFIXES,
@@ -160,6 +161,7 @@ def read_batches(
     columns: Sequence[str],
     optional: Sequence[str] = (),
     size: int = ROWS_PER_BATCH,
+    file_format: FileFormat = DETECTED,
 ) -> Iterator[Batch]:
     """Stream a data file in batches of rows that can be written again with all their columns.
 
@@ -169,6 +171,7 @@ def read_batches(
         columns: Columns that the file must have.
         optional: Columns that are read if present, and are None otherwise.
         size: Maximum number of rows of a batch.
+        file_format: What is known of a text table, instead of what its first lines tell.
 
     Raises:
         InputError: See `iter_rows`.
@@ -179,10 +182,10 @@ def read_batches(
         path, suffix = _checked_path(source)
         if suffix == ".parquet":
             return never_empty(path, _parquet_batches(path, selection, size))
-        rows = file_rows(path, suffix, selection)
+        rows = file_rows(path, suffix, selection, file_format)
     else:
         if not isinstance(source, PeekedStream):
-            source = PeekedStream(STANDARD_INPUT, source)
+            source = PeekedStream(STANDARD_INPUT, source, file_format)
         path, suffix = source.path, stream_suffix(source)
         rows = text_rows(source, suffix, selection)
     rows = never_empty(path, rows)
@@ -241,12 +244,15 @@ def never_empty(path: Path, items: Iterator[Item]) -> Iterator[Item]:
     yield from items
 
 
-def column_names(source: Path | PeekedStream) -> tuple[str, ...]:
+def column_names(
+    source: Path | PeekedStream, file_format: FileFormat = DETECTED
+) -> tuple[str, ...]:
     """Read the column names at the start of a data file.
 
     Args:
         source: A file as `iter_rows` reads it, in which ``.txt`` is read as tab separated; or an
             open stream, from which rows can be read after that.
+        file_format: As for `read_batches`.
 
     Returns:
         The names in the order of the file (of JSON lines: of its first row), without the spaces
@@ -264,7 +270,7 @@ def column_names(source: Path | PeekedStream) -> tuple[str, ...]:
             schema = require("pyarrow.parquet", extra="parquet").read_schema(source)
             return tuple(map(str.strip, schema.names))
         suffix = ".tsv" if suffix == ".txt" else suffix
-        return file_columns(source, suffix) if suffix in _READ_SUFFIXES else ()
+        return file_columns(source, suffix, file_format) if suffix in _READ_SUFFIXES else ()
     except (InputError, OSError, ValueError, RecursionError):
         return ()
 

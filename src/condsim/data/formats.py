@@ -15,8 +15,10 @@ from condsim.data.decoding import PeekedStream, open_bytes
 from condsim.data.dialect import (
     CSV,
     DEFAULT_DIALECTS,
+    DETECTED,
     TSV,
     Dialect,
+    FileFormat,
     describe_dialect,
     detect_dialect,
     log_form,
@@ -186,16 +188,23 @@ def text_rows(stream: PeekedStream, suffix: str, selection: ColumnSelection) -> 
     """Stream the rows of CSV, TSV or JSON lines in the dialect of the file."""
     if suffix in JSON_SUFFIXES:
         return _json_rows(stream.path, stream.lines(), selection)
-    dialect = detect_dialect(stream.head_text(legacy=True), DEFAULT_DIALECTS[suffix])
+    dialect = _stream_dialect(stream, suffix)
     encoding = stream.encoding(legacy=True)
-    differences = [
-        *describe_dialect(dialect, DEFAULT_DIALECTS[suffix]),
-        *([] if encoding in (None, "utf-8") else [f"text in {encoding}"]),
-    ]
+    differences = describe_dialect(dialect, DEFAULT_DIALECTS[suffix])
+    if encoding not in (None, "utf-8"):
+        differences.append(f"text in {encoding}")
     if differences:
         log_form(stream.path, f"read with {', '.join(differences)}")
     split = partial(_dialect_records, dialect=dialect)
     return delimited_rows(split, stream.path, stream.lines(legacy=True), selection)
+
+
+def _stream_dialect(stream: PeekedStream, suffix: str) -> Dialect:
+    return detect_dialect(
+        stream.head_text(legacy=True),
+        DEFAULT_DIALECTS[suffix],
+        separator=stream.file_format.separator,
+    )
 
 
 def _dialect_records(
@@ -214,7 +223,7 @@ def text_columns(stream: PeekedStream, suffix: str) -> tuple[str, ...]:
     if suffix in JSON_SUFFIXES:
         record = json.loads(next((line for line in stream.lines() if line.strip()), "{}"))
         return tuple(map(str.strip, record)) if isinstance(record, dict) else ()
-    dialect = detect_dialect(stream.head_text(legacy=True), DEFAULT_DIALECTS[suffix])
+    dialect = _stream_dialect(stream, suffix)
     records = _dialect_records(stream.path, stream.lines(legacy=True), dialect=dialect)
     _, header = next(records, (1, []))
     return tuple(name.strip() for name in header)
@@ -233,11 +242,13 @@ def is_excel(stream: PeekedStream) -> bool:
     return bool(stream.head) and stream.head[0].startswith(_EXCEL_MAGIC)
 
 
-def file_rows(path: Path, suffix: str, selection: ColumnSelection) -> Iterator[Row]:
+def file_rows(
+    path: Path, suffix: str, selection: ColumnSelection, file_format: FileFormat = DETECTED
+) -> Iterator[Row]:
     """Stream the rows of a text file or an Excel workbook."""
     if suffix != EXCEL_SUFFIX:
         with open_bytes(path) as source:
-            stream = PeekedStream(path, source)
+            stream = PeekedStream(path, source, file_format)
             if not is_excel(stream):
                 yield from text_rows(stream, suffix, selection)
                 return
@@ -249,11 +260,11 @@ def _excel_lines(path: Path, _lines: Iterator[str]) -> Iterator[tuple[int, list[
     return excel_records(path)
 
 
-def file_columns(path: Path, suffix: str) -> tuple[str, ...]:
+def file_columns(path: Path, suffix: str, file_format: FileFormat = DETECTED) -> tuple[str, ...]:
     """Read the column names of a text file or an Excel workbook."""
     if suffix != EXCEL_SUFFIX:
         with open_bytes(path) as source:
-            stream = PeekedStream(path, source)
+            stream = PeekedStream(path, source, file_format)
             if not is_excel(stream):
                 return text_columns(stream, suffix)
     with closing(excel_records(path)) as records:
