@@ -164,8 +164,8 @@ class Criterion:
                 numbers.append(ranks[word])
             else:
                 raise InputError(
-                    f"Criterion {self.name!r} has the value {short_repr(row[0])}, which its 'order' "
-                    "does not list; add it there or to 'skip'."
+                    f"Criterion {self.name!r} has the value {short_repr(row[0])}, which its "
+                    "'order' does not list; add it there or to 'skip'."
                 )
         return numbers
 
