@@ -19,6 +19,7 @@ import typer
 from condsim.errors import CondSimError, InputError
 from condsim.io import printable
 from condsim.model.chunking import collect_truncations
+from condsim.model.legibility import collect_unread
 
 if TYPE_CHECKING:
     from condsim.console import ProgressDisplay
@@ -41,7 +42,7 @@ def run_app(app: typer.Typer, arguments: list[str] | None = None) -> None:
     _show_file_forms()
     _exit_on_signals()
     try:
-        with collect_truncations():
+        with collect_truncations(), collect_unread(log=True):
             try:
                 status = app(args=arguments, standalone_mode=False)
             finally:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from condsim.model.base import PairScorer, Rows, Scale
 from condsim.model.embedding import EmbeddingScorer
+from condsim.model.legibility import collect_unread
 from condsim.serving.errors import RequestError
 from condsim.serving.middleware import ServerMetrics
 from condsim.serving.settings import ServingSettings
@@ -149,6 +150,11 @@ class Batcher:
             )
 
     def _run(self) -> None:
+        # Answers name the texts that the model cannot read.
+        with collect_unread(log=False):
+            self._run_batches()
+
+    def _run_batches(self) -> None:
         while parts := self._next_batch():
             start = time.monotonic()
             parts_of_work: dict[tuple[Work, int], list[_Part]] = {}
