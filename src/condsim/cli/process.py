@@ -39,6 +39,7 @@ def run_app(app: typer.Typer, arguments: list[str] | None = None) -> None:
     SIGTERM and SIGHUP end a command as Ctrl-C does, with status 143 and 129.
     """
     _prepare_streams()
+    _show_file_forms()
     _exit_on_signals()
     try:
         with collect_truncations(), collect_unread(log=True):
@@ -81,6 +82,13 @@ def _prepare_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _show_file_forms() -> None:
+    """Show on stderr in which form a file is read, also where nothing else is logged."""
+    logging.getLogger("condsim.data.dialect").setLevel(logging.INFO)
+    if logging.lastResort is not None:
+        logging.lastResort.setLevel(logging.INFO)
 
 
 def _exit_on_signals() -> None:

@@ -74,7 +74,7 @@ class RowReader:
         self._typed = True
         if isinstance(self.rows, Path):
             check_file(self.rows)
-            self._typed = suffix_of(self.rows) not in (".csv", ".tsv")
+            self._typed = suffix_of(self.rows) not in (".csv", ".tsv", ".xlsx")
         elif isinstance(self.rows, Iterator):
             raise InputError("The rows are read twice; give a list, not an iterator.")
 
