@@ -20,7 +20,7 @@ MAX_LINE_BYTES = 16 * 1024 * 1024
 _HEAD_LINES = 64
 _HEAD_BYTES = 64 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
-# Letters with accents and typographic quotes; in cp1252 these bytes are no text.
+# Letters with accents and typographic quotes; in cp1252 these bytes are not text.
 _UTF_8_LETTER = re.compile(rb"\xc3[\x80-\xbf]|\xe2\x80[\x80-\xbf]")
 _UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 

@@ -34,7 +34,7 @@ class Dialect(NamedTuple):
 
 
 class FileFormat(NamedTuple):
-    """What a user says of a text table; None is detected.
+    """Format of a text table as the user states it; None is detected.
 
     Attributes:
         separator: Character between two cells.
