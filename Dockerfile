@@ -1,4 +1,4 @@
-# The server with the model that ships. At run time it needs no network and writes nothing.
+# The server with the default model. At run time it needs no network and writes nothing.
 FROM python:3.12-slim AS build
 # "serve" alone makes a smaller image, without --index and /v1/cluster.
 ARG EXTRAS=serve,search

@@ -26,11 +26,17 @@ $(VENV)/.dev: pyproject.toml constraints.txt $(VENV)/.core
 demo: $(VENV)/.core
 	$(BIN)/condsim score --file examples/pairs.csv --table
 
+# Rules of Harper that find faults and not spellings; `harper config` describes all.
+GRAMMAR := AnA,LongSentences,OneOfTheSingular,PronounInflectionBe,RepeatedWords,SingleBe,ThatThan,ThenThan,ThereIsAgreement
+GRAMMAR_PAGES := README.md CHANGELOG.md CONTRIBUTING.md
+
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/prose.py
+	$(BIN)/harper lint --no-color --quiet --format compact -u /dev/null --only $(GRAMMAR) $(GRAMMAR_PAGES)
 
 # Everything but what is marked slow.
 test: $(VENV)/.dev

@@ -104,7 +104,7 @@ def _run(
     train_rows: int,
     score_rows: int,
 ) -> list[Result]:
-    """Runs one benchmark; torch is imported only now, when the number of cores is settled."""
+    """Run one benchmark; torch is imported only now, when the number of cores is settled."""
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()  # type: ignore[no-untyped-call]  # one for every model loaded

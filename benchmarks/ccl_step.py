@@ -36,7 +36,8 @@ _OBJECTIVES: dict[str, dict[str, float]] = {
     "CCL": {"w-acl": 1.0, "bcl": 1.0, "mse": 1.0, "c-mse": 1.0},
     "CCL without BCL": {"w-acl": 1.0, "mse": 1.0, "c-mse": 1.0},
 }
-_EPOCH = 11_342  # rows C-STS has for training
+# C-STS has this many training rows.
+_EPOCH = 11_342
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Cost(Result):
 
     @property
     def met(self) -> bool | None:
-        """Whether the ratio is no more than the bar; None where there is no bar."""
+        """True if the ratio is at most the bar; None where there is no bar."""
         return None if self.bar is None else self.ratio <= self.bar
 
 
@@ -60,7 +61,7 @@ class Times:
     seconds: tuple[float, ...]
 
     def over(self, other: Times) -> tuple[float, float, float]:
-        """Compares two objectives step by step, each with the other's step on the same batch.
+        """Compare two objectives step by step, each with the other's step on the same batch.
 
         Args:
             other: As many steps on the same batches, two or more.
@@ -83,20 +84,21 @@ class Step:
     """One optimizer step of a run, with the trainer's loss, precision, clipping and AdamW."""
 
     def __init__(self, built: TrainingRun) -> None:
-        """Makes the optimizer and wraps the model in autocast, as the trainer does.
+        """Make the optimizer and wrap the model in autocast, as the trainer does.
 
         Args:
             built: A run that has not begun.
         """
         self._trainer = built.trainer
         optimizer = built.trainer.create_optimizer()
-        self._model: Any  # a SentenceTransformer whose forward runs under autocast
+        # A SentenceTransformer whose forward runs under autocast.
+        self._model: Any
         self._optimizer: optim.Optimizer
         self._model, self._optimizer = built.trainer.accelerator.prepare(built.model, optimizer)
         self._model.train()
 
     def __call__(self, batch: Batch) -> None:
-        """Trains on a batch: forward, backward and update.
+        """Train on a batch: forward, backward and update.
 
         Args:
             batch: A batch of the trainer, already tokenized and on its device.
@@ -112,7 +114,7 @@ class Step:
 def time_in_turns(
     steps: Mapping[str, Step], batches: Sequence[Batch], *, repeats: int
 ) -> dict[str, Times]:
-    """Lets the objectives take turns, a step each on every batch, so that all meet the same load.
+    """Let the objectives take turns, a step each on every batch, so that all meet the same load.
 
     Another one begins in each round. A first round is not counted, in which memory is set up.
 
@@ -139,7 +141,7 @@ def time_in_turns(
 
 
 def run(backbone: str | None, data: Path, *, rows: int, quick: bool) -> list[Result]:
-    """Times the steps of CCL, with and without BCL, and of Quad + MSE, for both encoders.
+    """Time the steps of CCL, with and without BCL, and of Quad + MSE, for both encoders.
 
     Args:
         backbone: A folder; None for all-MiniLM-L6-v2 or what stands in for it.
@@ -182,7 +184,7 @@ def _recipe(encoder: Encoder, backbone: str, chosen: Source) -> Recipe:
 def _times(
     recipe: Recipe, chosen: Source, output: Path, *, batches: int, repeats: int
 ) -> dict[str, Times]:
-    """Builds a model for each objective, all alike, and times them on batches of the trainer."""
+    """Build a model for each objective, all alike, and time them on batches of the trainer."""
     task = chosen.task
     runs = {
         name: build_run(
@@ -235,6 +237,6 @@ def _results(
 
 
 def _wait() -> None:
-    """Waits until an accelerator has done what it was given."""
+    """Wait until an accelerator has done what it was given."""
     if torch.accelerator.is_available():
         torch.accelerator.synchronize()

@@ -13,7 +13,8 @@ from condsim.contexts.corpus import Corpus
 
 __all__ = ["LIMIT", "run"]
 
-LIMIT = 4e9 / 2**20  # 4 GB, in MiB
+# 4 GB, in MiB.
+LIMIT = 4e9 / 2**20
 
 _WORK = """
 import sys
@@ -30,7 +31,7 @@ else:
 
 
 def run(*, quick: bool) -> list[Result]:
-    """Measures the peak memory of preparing a gigabyte of text, and of indexing it.
+    """Measure the peak memory of preparing a gigabyte of text, and of indexing it.
 
     Args:
         quick: Whether to take 50 megabytes instead.

@@ -36,9 +36,12 @@ __all__ = ["BAR", "OneByOne", "run"]
 
 BAR = 20.0
 
-_DOCUMENT = 50  # sentences
-_SCORED = -2  # number of the sentence that is scored; those of the corpus are its rows
-_TOLERANCE = 0.02  # of a log-probability of about 9, in bfloat16 where the processor has it
+# Sentences.
+_DOCUMENT = 50
+# The sentence that is scored has this number; those of the corpus are its rows.
+_SCORED = -2
+# The tolerance is that of a log-probability of about 9, in bfloat16 if supported.
+_TOLERANCE = 0.02
 
 
 class OneByOne:
@@ -51,7 +54,7 @@ class OneByOne:
         corpus: Corpus,
         settings: GeneratorSettings,
     ) -> None:
-        """Takes what a `GeneratorScorer` takes.
+        """Take what a `GeneratorScorer` takes.
 
         Args:
             models: The model of each task.
@@ -65,7 +68,7 @@ class OneByOne:
     def terms(
         self, sentences: Sequence[str], centres: Sequence[IntArray], names: Sequence[str]
     ) -> list[dict[str, FloatArray]]:
-        """Computes terms; see `condsim.contexts.equations.ContextTerms.terms`.
+        """Compute terms; see `condsim.contexts.equations.ContextTerms.terms`.
 
         Args:
             sentences: Sentences, length m.
@@ -146,7 +149,7 @@ def token_scores(model: ContextGenerator, units: EncoderUnits, items: Items) -> 
 
 
 def run(*, quick: bool) -> list[Result]:
-    """Scores pairs with untrained generators, which take as long as trained ones.
+    """Score pairs with untrained generators, which take as long as trained ones.
 
     Args:
         quick: Whether to take 20 contexts of a sentence rather than 100, and few pairs.
@@ -172,7 +175,8 @@ def run(*, quick: bool) -> list[Result]:
         ours = _origin(corpus, index, ContextTerms(None, generators), selection)
         one_by_one = OneByOne(models, vocabulary, corpus, settings)
         theirs = _origin(corpus, index, one_by_one, selection)
-        _timed(ours, pairs[:1])  # warms up
+        # The first run warms up.
+        _timed(ours, pairs[:1])
         our_terms, our_seconds = _timed(ours, pairs)
         their_terms, their_seconds = _timed(theirs, pairs[:compared])
     apart = _apart(our_terms[:compared], their_terms)

@@ -28,13 +28,14 @@ _CHUNK_SENTENCES = 10
 _QUERIES = 200
 _TOP = (20_000, 1_000)
 _MIN_DF = 2
-_TOLERANCE = 2e-6  # of a cosine: both sides add float32 numbers, in other orders
+# Both sides add the float32 numbers of a cosine in different orders.
+_TOLERANCE = 2e-6
 
 Found = list[tuple[IntArray, FloatArray]]
 
 
 def run(*, quick: bool) -> list[Result]:
-    """Compares building, and searching for 200 sentences.
+    """Compare building, and searching for 200 sentences.
 
     Args:
         quick: Whether to search 10,000 chunks rather than 200,000, once rather than three times.
@@ -87,7 +88,8 @@ class _Searches:
             "turned": lambda: self._scikit_learn(self._turned, top),
             "top_n": lambda: self._sparse_dot_topn(top),
         }
-        found = {name: search() for name, search in searches.items()}  # once to warm up
+        # The first run warms up.
+        found = {name: search() for name, search in searches.items()}
         for name in ("plain", "turned", "top_n"):
             check_equal(found["ours"], found[name])
         del found
@@ -124,7 +126,7 @@ class _Searches:
 
 
 def check_equal(ours: Found, theirs: Found) -> None:
-    """Checks that two searches found the same chunks; those that tie with the last may differ.
+    """Check that two searches found the same chunks; those that tie with the last may differ.
 
     Args:
         ours: Chunks and scores of each sentence, best first.
@@ -145,7 +147,7 @@ def check_equal(ours: Found, theirs: Found) -> None:
 
 
 def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    """Runs on one thread and counts its processor's time, which no other process adds to."""
+    """Run on one thread and count its processor's time, which no other process adds to."""
     with threadpool_limits(1):
         start = time.process_time()
         value = work()

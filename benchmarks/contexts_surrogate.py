@@ -28,11 +28,12 @@ __all__ = ["BAR", "run"]
 BAR = 1.0
 
 _REPEATS = 5
-_LEARNED = 20_000  # sentences that the tokenizer is learned from
+# Sentences that the tokenizer is learned from.
+_LEARNED = 20_000
 
 
 def run(*, quick: bool) -> list[Result]:
-    """Exports an untrained surrogate of the default size, which is as fast as a trained one.
+    """Export an untrained surrogate of the default size, which is as fast as a trained one.
 
     Args:
         quick: Whether to encode 1,000 sentences rather than 10,000.
@@ -47,7 +48,8 @@ def run(*, quick: bool) -> list[Result]:
     with tempfile.TemporaryDirectory(prefix="condsim-bench-") as name:
         sides = {"ours": _surrogate(Path(name), texts, settings), "theirs": condsim.load()}
         for scorer in sides.values():
-            scorer.encode(encoded[:64])  # sets up memory
+            # The first run sets up memory.
+            scorer.encode(encoded[:64])
         seconds: dict[str, list[float]] = {side: [] for side in sides}
         for _ in range(1 if quick else _REPEATS):
             for side, scorer in sides.items():

@@ -20,10 +20,11 @@ BAR = 1 / 1.3
 MEMORY_BAR = 0.9
 
 _CONDITION = "the activity"
-_BLOCK = 4096  # texts encoded at once, on both sides
+# Texts encoded at once, on both sides.
+_BLOCK = 4096
 
 # Random vectors, as encoding a million texts takes long; every fifth is near its neighbour. The
-# model that ships is loaded and used, so that its memory counts.
+# default model is loaded and used, so that its memory counts.
 _MEMORY = """
 import sys
 import numpy as np
@@ -53,7 +54,7 @@ assert int(sys.argv[1]) * 0.75 < found.kept.sum() < int(sys.argv[1]) * 0.85
 
 
 def run(*, quick: bool) -> list[Result]:
-    """Measures the time of finding duplicates, and the growth of its memory.
+    """Measure the time of finding duplicates, and the growth of its memory.
 
     Args:
         quick: Whether to take 10,000 texts rather than 100,000 for time, and 5,000 and 20,000
@@ -69,11 +70,12 @@ def run(*, quick: bool) -> list[Result]:
 
 
 def _time(count: int) -> Result:
-    """Encodes texts, then finds their duplicates, which encodes them as well."""
+    """Encode texts, then find their duplicates, which encodes them as well."""
     rows = generated_rows(seed=1)
     texts = list(dict.fromkeys(row[0] for row in islice(rows, 4 * count)))[:count]
     model = condsim.load()
-    model.encode(texts[:256], _CONDITION)  # memory is set up in the first run
+    # Memory is set up in the first run.
+    model.encode(texts[:256], _CONDITION)
     start = time.perf_counter()
     for block in range(0, len(texts), _BLOCK):
         model.encode(texts[block : block + _BLOCK], _CONDITION)

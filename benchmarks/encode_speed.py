@@ -30,7 +30,8 @@ PUBLISHED = (
     "with length batching 91/2175"
 )
 
-_OURS = ("condsim default,", "condsim encoder,")  # not condsim-minilm, which the peer may run
+# Not condsim-minilm, which the peer may run.
+_OURS = ("condsim default,", "condsim encoder,")
 _BATCH = 32
 _REPEATS = 3
 
@@ -38,7 +39,7 @@ Side = Callable[[Sequence[str]], None]
 
 
 def run(peer: Path, data: Path, *, quick: bool) -> list[Result]:
-    """Encodes the same sentences in each way.
+    """Encode the same sentences in each way.
 
     Args:
         peer: The default model in float32, or one of its size, for sentence-transformers.
@@ -81,7 +82,7 @@ def run(peer: Path, data: Path, *, quick: bool) -> list[Result]:
 
 
 def _encoder(model: SentenceTransformer) -> Callable[[list[str]], object]:
-    """Encodes with sentence-transformers, which sorts what it is given by length."""
+    """Encode with sentence-transformers, which sorts what it is given by length."""
 
     def encode(texts: list[str]) -> object:
         return model.encode(texts, batch_size=_BATCH, show_progress_bar=False)
@@ -105,7 +106,7 @@ def _both(name: str, encode: Callable[[list[str]], object]) -> dict[str, Side]:
 def _in_turns(
     sides: Mapping[str, Side], sentences: Sequence[str], clock: Callable[[], float]
 ) -> dict[str, float]:
-    """Lets each side encode the sentences in turn; returns sentences per second."""
+    """Let each side encode the sentences in turn; return sentences per second."""
     for side in sides.values():
         side(sentences[: 4 * _BATCH])
     seconds: dict[str, list[float]] = {name: [] for name in sides}

@@ -29,7 +29,7 @@ def usable_cores() -> int:
 
 
 def limit_cores(cores: int) -> int:
-    """Keeps this process and those it starts to a number of cores, where the system lets it.
+    """Keep this process and those it starts to a number of cores, where the system lets it.
 
     Call it before any library makes its threads.
 

@@ -29,7 +29,7 @@ Cost = tuple[float, float]
 
 
 def memory_result(*, quick: bool) -> Result:
-    """Compares the peak memory of ``condsim score`` on a file and on a longer one.
+    """Compare the peak memory of ``condsim score`` on a file and on a longer one.
 
     Args:
         quick: Whether the files have 5,000 and 10,000 rows rather than 10,000 and 100,000.
@@ -62,12 +62,12 @@ def memory_result(*, quick: bool) -> Result:
 
 
 def peak_memory(command: list[str]) -> float:
-    """Runs a command and returns the most memory it held at once, in MiB; see `cost_of`."""
+    """Run a command and return the most memory it held at once, in MiB; see `cost_of`."""
     return cost_of(command)[1]
 
 
 def cost_of(command: list[str]) -> Cost:
-    """Runs a command and measures it.
+    """Run a command and measure it.
 
     Args:
         command: The command.

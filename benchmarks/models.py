@@ -16,11 +16,12 @@ __all__ = ["MINILM", "peer_model", "random_backbone", "train_backbone"]
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 
-_VOCABULARY = 30522  # that of MiniLM: the embeddings' gradient and update cost time too
+# The size is that of MiniLM: the embeddings' gradient and update cost time too.
+_VOCABULARY = 30522
 
 
 def peer_model(folder: Path | None) -> Path:
-    """Finds the model that the peer scores with.
+    """Find the model that the peer scores with.
 
     Args:
         folder: The default model in float32; None to rebuild it from the int8 weights that ship,
@@ -34,7 +35,7 @@ def peer_model(folder: Path | None) -> Path:
     """
     if folder is not None:
         if not (folder / "modules.json").is_file():
-            raise ModelError(f"--peer-model must be a folder that has modules.json. Got {folder}.")
+            raise ModelError(f"--peer-model must be a folder that has modules.json, got {folder}.")
         return folder.resolve()
     built = Path("runs", f"condsim-minilm-{revision_of('default')}")
     if not built.is_dir():
@@ -48,7 +49,7 @@ def peer_model(folder: Path | None) -> Path:
 
 
 def train_backbone(name: str | None, task: Task, folder: Path) -> tuple[str, str]:
-    """Finds the backbone to train.
+    """Find the backbone to train.
 
     Args:
         name: A folder; None for all-MiniLM-L6-v2.
@@ -67,7 +68,7 @@ def train_backbone(name: str | None, task: Task, folder: Path) -> tuple[str, str
 
 
 def random_backbone(task: Task, folder: Path) -> Path:
-    """Makes a BERT of the size of MiniLM (6 layers, 384 wide) with random weights.
+    """Make a BERT of the size of MiniLM (6 layers, 384 wide) with random weights.
 
     Args:
         task: The rows whose words become tokens, so that texts are as long as with MiniLM.

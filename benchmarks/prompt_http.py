@@ -37,7 +37,7 @@ Side = Callable[[Sequence[str]], Sequence[str]]
 
 
 def run(*, quick: bool) -> list[Result]:
-    """Asks a server on this machine that takes 50 ms for each answer; then one that takes no time.
+    """Ask a server on this machine that takes 50 ms for each answer; then one that takes no time.
 
     Args:
         quick: Whether to ask little: 640 rows, and 2,000 and 4,000 rows for the memory.
@@ -52,7 +52,7 @@ def run(*, quick: bool) -> list[Result]:
 
 
 def answer_rows(base_url: str, rows: int) -> int:
-    """Asks a server without keeping the answers.
+    """Ask a server without keeping the answers.
 
     Args:
         base_url: Address of the server.
@@ -66,7 +66,7 @@ def answer_rows(base_url: str, rows: int) -> int:
 
 
 def speed(rows: int) -> list[Result]:
-    """Asks a server that takes 50 ms for each answer, both sides in turns.
+    """Ask a server that takes 50 ms for each answer, both sides in turns.
 
     Args:
         rows: How many prompts each side sends at a time.
@@ -82,7 +82,8 @@ def speed(rows: int) -> list[Result]:
     costs: dict[str, list[float]] = {"ours": [], "theirs": []}
     with _server("--delay", str(_DELAY_S)) as url:
         sides: dict[str, Side] = {"ours": _ours(url), "theirs": _theirs(url)}
-        texts = {name: side(prompts[:64]) for name, side in sides.items()}  # libraries are loaded
+        # Libraries are loaded.
+        texts = {name: side(prompts[:64]) for name, side in sides.items()}
         for _ in range(_REPEATS):
             for name, side in sides.items():
                 start, used = time.perf_counter(), time.process_time()
@@ -178,7 +179,7 @@ def _prompts(number: int) -> list[str]:
 
 @contextmanager
 def _server(*words: str) -> Iterator[str]:
-    """The tests' server in a process of its own; it ends when its standard input is closed."""
+    """The tests' server in a separate process; it ends when its standard input is closed."""
     command = [sys.executable, str(_SERVER), "--quiet", *words]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:

@@ -53,7 +53,7 @@ Side = Callable[[Sequence[str]], list[str]]
 
 
 def run(*, quick: bool) -> list[Result]:
-    """Answers the same prompts with both, in turns, with a causal and a sequence-to-sequence model.
+    """Answer the same prompts with both, in turns, with a causal and a sequence-to-sequence model.
 
     Args:
         quick: Whether to answer 32 prompts rather than 384.
@@ -72,7 +72,7 @@ def run(*, quick: bool) -> list[Result]:
 
 
 def mixed_prompts(number: int, *, seed: int) -> list[str]:
-    """Writes prompts of all lengths: three instructions with 0, 2 and 4 examples, in random order.
+    """Write prompts of all lengths: three instructions with 0, 2 and 4 examples, in random order.
 
     Args:
         number: How many.
@@ -95,7 +95,7 @@ def mixed_prompts(number: int, *, seed: int) -> list[str]:
 
 
 def random_model(folder: Path, texts: Sequence[str], *, seq2seq: bool) -> Path:
-    """Makes a tiny model with random weights: 2 layers (T5: on each side), 64 wide.
+    """Make a tiny model with random weights: 2 layers (T5: on each side), 64 wide.
 
     Args:
         folder: The folder to write.
@@ -181,7 +181,7 @@ def _batched(backend: LocalBackend) -> Side:
 
 
 def _one_by_one(folder: Path, kind: str) -> Side:
-    """What the documentation of transformers shows for one prompt."""
+    """Answer one prompt as the documentation of transformers shows."""
     auto: Any = AutoModelForSeq2SeqLM if kind == "seq2seq" else AutoModelForCausalLM
     model = auto.from_pretrained(folder).eval()
     tokenizer: Any = AutoTokenizer.from_pretrained(folder)
@@ -206,8 +206,9 @@ def _one_by_one(folder: Path, kind: str) -> Side:
 def _in_turns(
     sides: dict[str, Side], prompts: Sequence[str]
 ) -> tuple[dict[str, float], dict[str, list[str]]]:
-    """Lets each side answer in turn, a few times; returns prompts per second and answers."""
-    for side in sides.values():  # weights and memory are set up in the first run
+    """Let each side answer in turn, a few times; return prompts per second and answers."""
+    # Weights and memory are set up in the first run.
+    for side in sides.values():
         side(prompts[:8])
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     answers: dict[str, list[str]] = {}

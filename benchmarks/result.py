@@ -1,4 +1,4 @@
-"""What a benchmark finds, as a table and as JSON."""
+"""Results of a benchmark, as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class Result:
 
     @property
     def met(self) -> bool | None:
-        """Whether the ratio reaches the bar; None where there is no bar."""
+        """True if the ratio reaches the bar; None where there is no bar."""
         return None if self.bar is None else self.ratio >= self.bar
 
 
 def print_table(results: Sequence[Result], console: Console) -> None:
-    """Prints one row per result, and below the table the notes.
+    """Print one row per result, and below the table the notes.
 
     Args:
         results: The results.
@@ -90,7 +90,7 @@ def write_json(
     machine: Mapping[str, object],
     settings: Mapping[str, object],
 ) -> None:
-    """Writes results with what is needed to compare them with those of another day.
+    """Write results with what is needed to compare them with those of another day.
 
     Args:
         path: The file to write.

@@ -95,7 +95,7 @@ class Source:
 
 
 def source(path: Path, *, rows: int, seed: int = 0) -> Source:
-    """Takes the rows of a file, or makes some where there is no such file.
+    """Take the rows of a file, or make some where there is no such file.
 
     Args:
         path: A C-STS file.
@@ -124,7 +124,7 @@ def source(path: Path, *, rows: int, seed: int = 0) -> Source:
 
 
 def take(task: Task, rows: int, *, seed: int) -> Task:
-    """Draws labelled rows, whole sentence pairs at a time.
+    """Draw labelled rows, whole sentence pairs at a time.
 
     Args:
         task: A task with conditions.
@@ -154,7 +154,7 @@ def take(task: Task, rows: int, *, seed: int) -> Task:
 
 
 def generated_rows(*, seed: int) -> Iterator[Row]:
-    """Makes rows without end: sentence pairs, each under two conditions, as in C-STS.
+    """Make rows without end: sentence pairs, each under two conditions, as in C-STS.
 
     Two sentences that share what the condition asks for get a label of 4 or 5, others 1 or 2.
     Sentences have about the words of C-STS (7 to 31, 15 on average); hardly any occurs twice.
@@ -178,7 +178,7 @@ def generated_rows(*, seed: int) -> Iterator[Row]:
 
 
 def write_rows(path: Path, rows: Iterator[Row]) -> None:
-    """Writes rows as CSV with the columns of C-STS.
+    """Write rows as CSV with the columns of C-STS.
 
     Args:
         path: The file to write.
@@ -191,7 +191,7 @@ def write_rows(path: Path, rows: Iterator[Row]) -> None:
 
 
 def _sentence(slots: dict[str, str], random_state: random.Random) -> str:
-    """Makes a sentence of the slots, leaving out some of its parts."""
+    """Make a sentence of the slots, leaving out some of its parts."""
     words = f"The {slots['age']} {slots['person']} in the {slots['colour']} {slots['garment']}"
     words = f"{words} {slots['activity']}"
     if random_state.random() < 0.35:

@@ -1,4 +1,4 @@
-"""How time and memory of ``condsim score --file`` grow: ``python -m benchmarks.scaling``.
+"""Growth of time and memory of ``condsim score --file``: ``python -m benchmarks.scaling``.
 
 It writes docs/results/scaling.md with its plot. Each figure is one process from start to exit.
 """
@@ -56,29 +56,29 @@ class Point:
 
 
 def by_rows(size: int) -> Iterator[Row]:
-    """Makes ``size`` rows, hardly any text of which occurs twice."""
+    """Make ``size`` rows, hardly any text of which occurs twice."""
     return islice(generated_rows(seed=1), size)
 
 
 def by_distinct(size: int) -> Iterator[Row]:
-    """Makes 100,000 rows out of ``size`` distinct ones, in random order."""
+    """Make 100,000 rows out of ``size`` distinct ones, in random order."""
     rows = list(by_rows(size))
     choose = random.Random(2).choice
     return (choose(rows) for _ in range(100_000))
 
 
 def by_conditions(size: int) -> Iterator[Row]:
-    """Makes rows of 1,000 sentence pairs, each under ``size`` conditions."""
+    """Make rows of 1,000 sentence pairs, each under ``size`` conditions."""
     heads = list(dict.fromkeys(row[2] for row in by_rows(1_000)))
     names = [f"{head} {kind}" for kind in _KINDS for head in heads][:size]
     if len(names) < size:
-        raise InputError(f"There are {len(names)} conditions. Got {size} instead.")
+        raise InputError(f"The number of conditions must be at most {len(names)}, got {size}.")
     for first, second, _, label in by_rows(1_000):
         yield from ((first, second, name, label) for name in names)
 
 
 def by_length(size: int) -> Iterator[Row]:
-    """Makes 5,000 rows with texts of ``size`` words that the tokenizer does not split."""
+    """Make 5,000 rows with texts of ``size`` words that the tokenizer does not split."""
     words = random.Random(3)
     for _ in range(5_000):
         first, second = (" ".join(words.choices(_WORDS, k=size)) for _ in range(2))
@@ -98,7 +98,7 @@ def main(
     most: Annotated[int, typer.Option(help="Leave out files with more rows.")] = 1_000_000,
     output: Annotated[Path, typer.Option(help="The page.")] = PAGE,
 ) -> None:
-    """Measures all growths and writes the page."""
+    """Measure all growths and write the page."""
     points = []
     with tempfile.TemporaryDirectory(prefix="condsim-scaling-") as folder:
         file, scored = Path(folder, "rows.csv"), Path(folder, "scored.csv")
@@ -126,7 +126,7 @@ def _row(point: Point) -> str:
 
 
 def plot(points: list[Point], path: Path) -> None:
-    """Draws seconds and MiB of each growth."""
+    """Draw seconds and MiB of each growth."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 5.2), layout="constrained")
@@ -162,7 +162,7 @@ def _page(points: list[Point]) -> str:
 
 PAGE_TEXT = """# Cost of growth
 
-`condsim score --file rows.csv --output scored.csv` with the model that ships, from the start of the
+`condsim score --file rows.csv --output scored.csv` with the default model, from the start of the
 process to its exit, and the most memory it held. {cores} cores of {processor}; one run each.
 Generated rows with texts of 15 words on average, unless the table says otherwise.
 `python -m benchmarks.scaling` makes this page.

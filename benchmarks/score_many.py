@@ -30,7 +30,8 @@ MAX_TOLERANCE = 0.1
 """Largest absolute difference of cosines that int8 may make."""
 
 _BATCH_SIZES = (16, 32, 64, 128)
-_TRIAL_ROWS = 500  # on which the peer's batch size is chosen
+# The peer's batch size is chosen on these.
+_TRIAL_ROWS = 500
 
 _REPEATS = 3
 
@@ -85,7 +86,7 @@ class Peer:
 
 
 def run(peer: Path, data: Path, *, rows: int, quick: bool) -> list[Result]:
-    """Scores the same rows with both, in turns, and measures the memory of long files.
+    """Score the same rows with both, in turns, and measure the memory of long files.
 
     Args:
         peer: The peer's model.
@@ -120,7 +121,8 @@ def _compare(peer: Path, rows: Source) -> list[Result]:
         "each column": other.plain,
         "distinct": other.distinct,
     }
-    for side in sides.values():  # memory is set up in the first run
+    # Memory is set up in the first run.
+    for side in sides.values():
         side(take(rows.task, 64, seed=1))
     speeds, scores = _in_turns(sides, rows.task)
     used = (
@@ -137,7 +139,7 @@ def _compare(peer: Path, rows: Source) -> list[Result]:
 def _in_turns(
     sides: Mapping[str, Side], task: Task
 ) -> tuple[dict[str, float], dict[str, FloatArray]]:
-    """Lets each side score the rows in turn, a few times; returns rows per second and scores."""
+    """Let each side score the rows in turn, a few times; return rows per second and scores."""
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     scores: dict[str, FloatArray] = {}
     for _ in range(_REPEATS):
@@ -168,7 +170,7 @@ def _speed_results(speeds: Mapping[str, float], *, rows: int, note: str) -> list
 
 
 def _best_peer(peer: Path, *, order: Order, task: Task) -> Peer:
-    """Loads the peer and chooses the batch size that is fastest on the first rows."""
+    """Load the peer and choose the batch size that is fastest on the first rows."""
     model = SentenceTransformer(str(peer), device="cpu", local_files_only=True)
     pairs = Peer(model, order, _BATCH_SIZES[0]).columns(task)[0][:_TRIAL_ROWS]
     seconds = dict.fromkeys(_BATCH_SIZES, float("inf"))
@@ -181,7 +183,7 @@ def _best_peer(peer: Path, *, order: Order, task: Task) -> Peer:
 
 
 def _agreement(ours: FloatArray, theirs: FloatArray) -> Result:
-    """How near the int8 cosines are to those of the same weights in float32."""
+    """Distance of the int8 cosines from those of the same weights in float32."""
     difference = np.abs(ours.astype(np.float64) - theirs)
     mean, largest = float(difference.mean()), float(difference.max())
     correlation = float(np.corrcoef(ours, theirs)[0, 1])

@@ -65,7 +65,7 @@ def run(peer: Path, *, quick: bool) -> list[Result]:
 
 
 def _seconds(command: Sequence[str]) -> float:
-    """Runs a command to its end; the Hub is off, so that neither side waits for a network."""
+    """Run a command to its end; the Hub is off, so that neither side waits for a network."""
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
     start = time.perf_counter()
     subprocess.run(command, check=True, capture_output=True, env=environment)

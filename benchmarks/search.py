@@ -33,7 +33,8 @@ MEMORY = 1.2e9 / 2**20
 ANEW = 1000.0
 """How many times faster the first stage must be than encoding the texts under the condition."""
 
-_ENCODED = 10_000  # texts whose encoding is timed
+# Texts whose encoding is timed.
+_ENCODED = 10_000
 _CONDITION = "the place"
 _RANDOM = np.random.default_rng(0)
 _SEARCH = """
@@ -49,7 +50,7 @@ class FastScorer(OnnxScorer):
     """The default model, with random vectors for the collection: only their number counts."""
 
     def encode(self, sentences: Texts, conditions: Texts | None = None) -> FloatArray:
-        """Encodes single texts and those under a condition; all others become random vectors."""
+        """Encode single texts and those under a condition; all others become random vectors."""
         if conditions is not None or isinstance(sentences, str):
             return super().encode(sentences, conditions)
         vectors = _RANDOM.standard_normal((len(sentences), self.dimension), np.float32)
@@ -66,18 +67,18 @@ class Times:
 
 
 def opened(folder: str) -> Index:
-    """Opens an index of the benchmark."""
+    """Open an index of the benchmark."""
     return Index.open(folder, model=FastScorer(DEFAULT_FOLDER))
 
 
 def run(*, quick: bool) -> list[Result]:
-    """Measures searches over 10,000 texts and over 1,000,000.
+    """Measure searches over 10,000 texts and over 1,000,000.
 
     Args:
         quick: Whether to take 2,000 and 20,000 instead.
 
     Returns:
-        Both stages, their growth, memory, and the ratio to encoding anew.
+        Both stages, their growth, memory, and the ratio to encoding again.
 
     Raises:
         InputError: If an index cannot be written.
@@ -119,7 +120,7 @@ def run(*, quick: bool) -> list[Result]:
 
 
 def _measured(source: list[str], size: int, folder: Path) -> Times:
-    """Builds an index and searches it."""
+    """Build an index and search it."""
     file = folder.with_suffix(".jsonl")
     with file.open("w", encoding="utf-8") as stream:
         for row in range(size):
@@ -134,7 +135,8 @@ def _measured(source: list[str], size: int, folder: Path) -> Times:
             for query in queries
         )
 
-    index.search(queries[0], _CONDITION)  # reads the vectors
+    # The first search reads the vectors.
+    index.search(queries[0], _CONDITION)
     return Times(median(1), median(200))
 
 

@@ -28,7 +28,7 @@ _PEERS = Path(__file__).parent / "peers"
 
 @dataclass(frozen=True)
 class Load:
-    """What callers got.
+    """Responses that callers got.
 
     Attributes:
         rate: Answers with a score in a second.
@@ -42,7 +42,7 @@ class Load:
 
 
 def run(peer: Path, data: Path, *, quick: bool) -> list[Result]:
-    """Lets callers ask each server in turn, then 1,000 at once ask condsim.
+    """Let callers ask each server in turn, then 1,000 at once ask condsim.
 
     Args:
         peer: The peer's model.
@@ -139,7 +139,7 @@ def _megabytes(process: subprocess.Popen[bytes]) -> float:
 
 @contextmanager
 def _server(command: Sequence[str]) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Runs a server that prints its address."""
+    """Run a server that prints its address."""
     with tempfile.NamedTemporaryFile("r", encoding="utf-8") as log:
         said = ""
         with (

@@ -39,7 +39,8 @@ and bfloat16 rounds more."""
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 """Where the STS data are looked for; they may not be passed on with condsim."""
 
-_QUICK = 64  # rows of each data set
+# Rows of each data set.
+_QUICK = 64
 _WARM_UP = 16
 _NAMES = {
     **{f"sts{year}": f"STS{year}" for year in range(12, 17)},
@@ -56,7 +57,7 @@ Figures = Mapping[str, float]
 
 @dataclass
 class _Side:
-    """What one way to evaluate took and found, turn by turn."""
+    """Times and figures of one way to evaluate, turn by turn."""
 
     evaluate: Callable[[Sequence[SuiteSet]], Figures]
     figures: Figures = field(default_factory=dict)
@@ -70,7 +71,7 @@ class _Side:
 
 
 def run(*, quick: bool, data: Path = DATA) -> list[Result]:
-    """Evaluates all-MiniLM-L6-v2 by mteb in float32, and by condsim as it comes and in float32.
+    """Evaluate all-MiniLM-L6-v2 by mteb in float32, and by condsim as it comes and in float32.
 
     Args:
         quick: Whether to take a few rows of each data set.
@@ -90,7 +91,8 @@ def run(*, quick: bool, data: Path = DATA) -> list[Result]:
     peer = SentenceTransformerEncoderWrapper(str(folder), device="cpu")
     theirs = _Side(partial(_theirs, peer))
     ours = {precision: _Side(partial(_ours, model, precision)) for precision in TOLERANCE}
-    for some in ([_first(task, _WARM_UP) for task in tasks[:1]], tasks):  # the first to warm up
+    # The first run warms up.
+    for some in ([_first(task, _WARM_UP) for task in tasks[:1]], tasks):
         for side in (theirs, *ours.values()):
             side.turn(some)
     pairs = sum(len(task.task) for task in tasks)
@@ -108,7 +110,8 @@ def run(*, quick: bool, data: Path = DATA) -> list[Result]:
 def _result(precision: Precision, ours: _Side, theirs: _Side, *, tasks: int, note: str) -> Result:
     difference = _compare(ours.figures, theirs.figures, tolerance=TOLERANCE[precision])
     walls, processors = (ours.wall, theirs.wall), (ours.processor, theirs.processor)
-    alone = usable_cores() == 1  # the two clocks differ by what other processes took
+    # The two clocks differ by what other processes took.
+    alone = usable_cores() == 1
     (mine, other), rest = (processors, walls) if alone else (walls, processors)
     which, also = ("processor time", "clock") if alone else ("clock", "processor time")
     return Result(
@@ -175,7 +178,8 @@ def _theirs(model: SentenceTransformerEncoderWrapper, tasks: Sequence[SuiteSet])
     named = {_NAMES[task.key]: task.key for task in tasks}
     local: list[AbsTaskSTS] = [local_task(_NAMES[task.key], task.task) for task in tasks]
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*superseded by")  # STSBenchmark, by fewer rows
+        # Fewer rows are those of STSBenchmark.
+        warnings.filterwarnings("ignore", message=".*superseded by")
         found = mteb.evaluate(model, local, cache=None, show_progress_bar=False)
     return {
         named[result.task_name]: 100 * float(result.get_score()) for result in found.task_results

@@ -29,13 +29,15 @@ Encoder = Literal["bi-encoder", "tri-encoder"]
 
 BARS: dict[Encoder, float] = {"bi-encoder": 1.5, "tri-encoder": 2.0}
 
-_EPOCH = 11_342  # rows C-STS has for training
-_TURN = 4  # steps
+# C-STS has this many training rows.
+_EPOCH = 11_342
+# A turn has this many steps.
+_TURN = 4
 
 
 @dataclass
 class Clock:
-    """What one side has done.
+    """Progress of one side.
 
     Attributes:
         seconds: Time taken.
@@ -46,7 +48,7 @@ class Clock:
     rows: float = 0.0
 
     def add(self, seconds: float, rows: float) -> None:
-        """Counts a turn."""
+        """Count a turn."""
         self.seconds += seconds
         self.rows += rows
 
@@ -57,7 +59,7 @@ class Clock:
 
 
 class InTurns(TrainerCallback):
-    """Lets the peer train after every few steps of ours, so that both meet the same machine.
+    """Let the peer train after every few steps of ours, so that both meet the same machine.
 
     Nothing is evaluated or saved: a training epoch is all that is timed. The first turn of each
     side is not counted, in which memory is set up.
@@ -68,7 +70,7 @@ class InTurns(TrainerCallback):
     """
 
     def __init__(self, peer: PlainTraining, *, rows: int, steps: int) -> None:
-        """Makes the clock.
+        """Make the clock.
 
         Args:
             peer: The peer's loop.
@@ -85,13 +87,13 @@ class InTurns(TrainerCallback):
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
-        """Starts the clock."""
+        """Start the clock."""
         self._start = time.perf_counter()
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
-        """Counts our turn and gives the peer its own."""
+        """Count our turn and give the peer its own."""
         if state.global_step % self._steps:
             return
         _wait()
@@ -108,12 +110,12 @@ class InTurns(TrainerCallback):
     def on_epoch_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
-        """Keeps the trainer from evaluating and saving."""
+        """Keep the trainer from evaluating and saving."""
         control.should_evaluate = control.should_save = False
 
 
 def run(backbone: str | None, data: Path, *, rows: int) -> list[Result]:
-    """Trains both encoders with both implementations on the same rows.
+    """Train both encoders with both implementations on the same rows.
 
     Args:
         backbone: A folder; None for all-MiniLM-L6-v2 or what stands in for it.
@@ -140,7 +142,7 @@ def run(backbone: str | None, data: Path, *, rows: int) -> list[Result]:
 def _compare(
     encoder: Encoder, bar: float, chosen: Source, backbone: str, *, what: str, output: Path
 ) -> Result:
-    """Trains one encoder on both sides, in turns."""
+    """Train one encoder on both sides, in turns."""
     task = chosen.task
     recipe = Recipe(
         name=f"bench-{encoder}",
@@ -169,7 +171,7 @@ def _compare(
     if len(task) < 2 * _TURN * recipe.batch_size:
         raise InputError(
             f"Training is timed in turns of {_TURN} batches, the first of which is not counted, so "
-            f"it takes {2 * _TURN * recipe.batch_size} rows or more. Got {len(task)} instead."
+            f"it takes at least {2 * _TURN * recipe.batch_size} rows; got {len(task)}."
         )
     turns = InTurns(peer, rows=len(task), steps=_TURN)
     ours.trainer.remove_callback(ProgressCallback)
@@ -195,6 +197,6 @@ def _compare(
 
 
 def _wait() -> None:
-    """Waits until an accelerator has done what it was given."""
+    """Wait until an accelerator has done what it was given."""
     if torch.accelerator.is_available():
         torch.accelerator.synchronize()

@@ -1,4 +1,4 @@
-"""What MkDocs needs of the pages: fences without the notes that the tests read."""
+"""MkDocs hook for the pages: fences without the notes that the tests read."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import re
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """Removes ``no-run`` from the fences of a page."""
+    """Remove ``no-run`` from the fences of a page."""
     return re.sub(r"^```(\w+) no-run$", r"```\1", markdown, flags=re.MULTILINE)

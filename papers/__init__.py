@@ -1,4 +1,4 @@
-"""The tables and figures of the papers, each run by one command and set beside the paper's numbers.
+"""The tables and figures of the papers, each run by one command, next to the paper's numbers.
 
 An experiment is a file of ``catalogue/``: what the paper claims, its numbers, and the runs that
 repeat them. `reproduce` makes the runs that are not finished and writes the table; a finished one

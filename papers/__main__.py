@@ -17,7 +17,7 @@ from papers.engine import open_work, reproduce
 from papers.options import ContextsOptions, Options, PromptOptions
 
 DEFAULT_MODEL = "default-model"
-_DEFAULT_TITLE = "A default model, made anew from the data files"
+_DEFAULT_TITLE = "A default model, made again from the data files"
 _DEFAULT_OPTIONS = ("--backbone",)
 _ENCODERS = ("--backbone", "--set", "--seeds", "--full")
 _LANGUAGE_MODELS = (
@@ -72,7 +72,7 @@ def main(
         list[str] | None,
         typer.Option(
             help="text: the number in the answer. expected: the mean over the numbers the model "
-            "might have said. Repeatable: each further one has columns of its own.",
+            "might have said. Repeatable: each further one has separate columns.",
             show_default="text",
         ),
     ] = None,

@@ -1,9 +1,9 @@
 """``python -m papers.adapt_curve``: what adapting brings with 50 to 2,000 labelled pairs.
 
-Four open sets that the shipped model was not trained on stand for a user's own data. Of each, half
+Four open sets that the default model was not trained on stand for a user's own data. Of each, half
 of the texts are what a user might label and the other half is measured on, with C-STS and STS-B
-beside it, to show what is lost. No adapted weights are kept; the figures are, so that a killed run
-goes on.
+measured too, to show what is lost. No adapted weights are kept; the figures are, so that a
+killed run continues.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ SIZES = (50, 200, 500, 2_000)
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "adapt.md"
 
 _SEEDS = 3
-_TESTED = 1_000  # rows of a set that are measured on
+# Number of rows of a set that are measured on.
+_TESTED = 1_000
 _FIGURES = ("spearman", "pair_accuracy")
 
 
@@ -126,7 +127,7 @@ def page(
 trained on. They serve here as a user's own data: pairs are drawn from half of the texts, and
 Spearman (x 100) and pair accuracy (%) are those on up to {_TESTED:,} rows of the other half. C-STS
 and STS-B, both Spearman, show what is lost; "moved" is the mean change of scores from 0 to 1 on
-texts of other domains. C-STS dev is higher here than elsewhere: the model that ships has seen most
+texts of other domains. C-STS dev is higher here than elsewhere: the default model has seen most
 of its rows. The weights were not kept.
 
 Made by `{command}`.

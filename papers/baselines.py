@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from condsim.data.reading import text_lines
+from condsim.data.files import text_lines
 from condsim.errors import InputError, ModelError, require
 from condsim.loading import PREFIXES
 from condsim.model.base import check_rows

@@ -28,7 +28,8 @@ FROM_CONTEXTS: tuple[Kind, ...] = ("contexts", "cases")
 FOLDER = Path(__file__).parent / "catalogue"
 _PAPERS = ("csts", "ccl", "ssbc")
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(?: ± (\d+(?:\.\d+)?))?")
-_WORK = ("recipe", "does_not_apply", "prompt", "contexts")  # a row has one of these
+# A row has one of these.
+_WORK = ("recipe", "does_not_apply", "prompt", "contexts")
 
 
 class Published(Settings):
@@ -50,7 +51,7 @@ def _published(given: object) -> Published:
         return given
     match = _NUMBER.fullmatch(str(given))
     if match is None:
-        raise ValueError(f"a number is written '39.2' or '39.2 ± 1.3'. Got {given!r}.")
+        raise ValueError(f"a number is written '39.2' or '39.2 ± 1.3', got {given!r}.")
     std = float(match[2]) if match[2] else None
     return Published(value=float(match[1]), std=std, text=str(given))
 
@@ -61,7 +62,7 @@ def _texts(cells: object) -> object:
 
 def _one_line(text: str, info: ValidationInfo) -> str:
     if not text.strip():
-        raise ValueError(f"the key '{info.field_name}' must be a text. Got {text!r}.")
+        raise ValueError(f"the key '{info.field_name}' must be a text, got {text!r}.")
     return " ".join(text.split())
 
 

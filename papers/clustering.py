@@ -41,7 +41,8 @@ SETS: Mapping[str, tuple[str, str]] = {
 WAYS = ("right condition", "other condition", "no condition", "all-MiniLM-L6-v2")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "clustering.md"
 
-_FEWEST = 10  # texts of a value; rarer ones are no group to find
+# Minimum number of texts of a value; texts of a rarer value do not form a group.
+_FEWEST = 10
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def measure_set(
     seeds: int,
     progress: Progress,
 ) -> Iterator[Found]:
-    """Groups a set by each of its criteria."""
+    """Group a set by each of its criteria."""
     vectors = {one: model.encode(data.texts, one) for one in (*data.values, None)}
     minilm = None if plain is None else plain.encode(data.texts)
     for number, (criterion, values) in enumerate(data.values.items()):
@@ -169,7 +170,7 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def main(
     model: Annotated[
-        str | None, typer.Option(help="Model folder.", show_default="the model that ships")
+        str | None, typer.Option(help="Model folder.", show_default="the default model")
     ] = None,
     minilm: Annotated[
         Path | None, typer.Option(help="Folder of all-MiniLM-L6-v2, to compare with.")
@@ -182,7 +183,7 @@ def main(
 ) -> None:
     """Measure how well clusters under a condition match the labels of people."""
     if unknown := set(sets or ()) - SETS.keys():
-        raise InputError(f"--set must be one of {', '.join(SETS)}. Got {', '.join(unknown)}.")
+        raise InputError(f"--set must be one of {', '.join(SETS)}; got {', '.join(unknown)}.")
     encoder = load_encoder(model)
     plain = None if minilm is None else load_encoder(minilm)
     found: list[Found] = []

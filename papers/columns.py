@@ -110,11 +110,11 @@ def _other(name: str, option: str) -> Column:
     """A model that no paper used. A language model never takes the key of a paper's."""
     if option == "--backbone":
         if not slug(name):
-            raise InputError(f"--backbone takes a Hub name or a folder. Got {name!r}.")
+            raise InputError(f"--backbone takes a Hub name or a folder, got {name!r}.")
         return Column(slug(name), Path(name).name, name)
     if not slug(name):
         raise InputError(
-            f"--model takes a Hub name, a folder or a server's name for its model. Got {name!r}."
+            f"--model takes a Hub name, a folder or a server's name for its model, got {name!r}."
         )
     path = Path(name)
     return Column(f"other:{name}", path.name if path.is_absolute() else name, name)

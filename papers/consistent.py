@@ -27,8 +27,10 @@ from condsim.types import FloatArray
 
 WORDINGS = Path(__file__).resolve().parents[1] / "data" / "wordings" / "train.jsonl"
 
-_TEXTS = 4  # of a condition, each under every wording
-_OF_DOMAIN = 8  # further texts that a condition of a written pair may be asked of
+# Texts of a condition, each under every wording.
+_TEXTS = 4
+# Further texts that a condition of a written pair may be asked of.
+_OF_DOMAIN = 8
 _DRESSED = (
     "the {c}",
     "What is the {c}?",

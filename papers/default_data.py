@@ -24,9 +24,12 @@ PLAIN = (("mnli_dev_matched.tsv.gz", 16_000), ("snli_dev.tsv.gz", 8000))
 OWN = 0.6
 """Share of the labels of data/csts-labels in the label of a C-STS row that has one."""
 
-_CAPTIONS = 8000  # captions beside the sentences of NLI
-_OTHERS = 12_000  # texts of the open sets
-_PLAIN_LENGTHS = range(9, 400)  # characters of a sentence
+# Number of captions next to the sentences of NLI.
+_CAPTIONS = 8000
+# Number of texts of the open sets.
+_OTHERS = 12_000
+# Limits of the characters of a sentence.
+_PLAIN_LENGTHS = range(9, 400)
 _APPLIES, _ABSENT = "5", "-1"
 
 
@@ -61,7 +64,9 @@ def trainable_sets(criteria: Path) -> dict[str, Path]:
     }
     found = {name: path for name, path in files.items() if path.is_file()}
     if not found:
-        raise InputError(f"{criteria} holds no train.jsonl.gz of a set that may be trained on.")
+        raise InputError(
+            f"{criteria} does not contain a train.jsonl.gz of a set that may be trained on."
+        )
     return found
 
 
@@ -90,7 +95,7 @@ def write_captions(
 
 
 def write_folds(dev: Path, work: Path, *, folds: int) -> list[tuple[Path, Path]]:
-    """Writes, for each fold of the dev pairs, the rows of all others and its own.
+    """Write, for each fold of the dev pairs, the rows of all others and its own.
 
     A file with the dev rows of all folds but one is trained on, and the other is measured.
     """

@@ -1,4 +1,4 @@
-"""The default model, from the data files to the folder that ships.
+"""The default model, from the data files to the exported folder.
 
 ```
 C-STS train, relabelled ──┐                                          dev rows but a fifth
@@ -16,8 +16,8 @@ A tenth of the mean is the weights of the backbone, also in the models that are 
 in those that set the targets of the next stage. Half of ``joined`` are the weights of the default
 model so far, and two fifths of ``final`` those of ``joined``.
 
-Each step is kept in the folder and skipped where it is finished; a killed training goes on. No row
-holds a text that is held out. ``docs/experiments.md`` says what each step brings.
+Each step is kept in the folder and skipped where it is finished; a killed training continues. No
+row has a text that is held out. ``docs/experiments.md`` says what each step brings.
 """
 
 from __future__ import annotations
@@ -97,11 +97,13 @@ _ALSO = (
     "captions, labelled by a language model and by functions; texts of other domains with labelled "
     "criteria; pairs and texts written for condsim"
 )
-_EXTRA = 10_000  # rows the applicability head is fitted on, of captions and of criteria each
+# Rows that the applicability head is fitted on, of captions and of criteria each.
+_EXTRA = 10_000
 _FOLDS = 5
 _STAGES = ("mixed", "consistent", "further", "tuned", "settled")
 _BEFORE = "(before the last stage and the mean with the former model)"
-_UNSETTLED = 0.4  # of the model that ships: the weights before its last stage
+# Share in the default model of the weights before its last stage.
+_UNSETTLED = 0.4
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,7 @@ class DefaultModelFiles:
 def default_files(options: Options) -> DefaultModelFiles:
     """Find what the model is made from below the folder of the data sets."""
     if len(options.backbones) > 1:
-        raise InputError(f"default-model has one --backbone. Got {len(options.backbones)}.")
+        raise InputError(f"default-model takes one --backbone, got {len(options.backbones)}.")
     captions = data_path(options, "captions")
     found = tuple(sorted(captions.glob("*.tsv.gz")))
     if not found:
@@ -239,7 +241,8 @@ class _Making:
 
     def weak_rows(self, settings: WeakSettings) -> tuple[Path, Path]:
         weak, absent = self.work / "weak.csv", self.work / "absent.csv"
-        if not absent.is_file():  # written last
+        # This file is written last.
+        if not absent.is_file():
             build_weak(
                 self.files.captions,
                 weak,
@@ -323,7 +326,7 @@ class _Making:
         )
 
     def recipe(self, name: str, sources: Mapping[str, Path], **changes: object) -> Recipe:
-        """A recipe with the files made here; the vectors of a file are beside it."""
+        """A recipe with the files made here; the vectors of a file are next to it."""
         recipe = load_recipe(recipe_file(f"{name}.yaml"))
         filled = {
             key: source.replaced(
@@ -436,7 +439,8 @@ class _Making:
         """Write what ships; ``cosines`` of dev rows are out of fold."""
         output = self.work / "exported"
         head = output / "applicability.json"
-        if head.is_file():  # written last
+        # This file is written last.
+        if head.is_file():
             return
         out_of_fold = Report.from_json(self.work / "out-of-fold.json").model
         facts: dict[str, str] = {

@@ -1,6 +1,6 @@
 """``python -m papers.domains``: the page on texts beyond captions.
 
-Measures models on the suites ``criteria`` and ``written`` beside the baselines, then, of the first
+Measures models on the suites ``criteria`` and ``written`` next to the baselines, then, of the first
 model alone, how well its scores are calibrated in each domain and how well it sees that a text says
 nothing about a criterion.
 """
@@ -38,7 +38,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "results" / "domains.md"
 BASELINES = ("word-overlap", "condition-only")
 
-_APPLIES = 400  # rows of a set, half of which name a criterion that a text says nothing about
+# Rows of a set; half of them name a criterion that does not apply to a text.
+_APPLIES = 400
 
 
 def suites(
@@ -98,13 +99,14 @@ def calibration_error(scores: ArrayLike, gold: ArrayLike, *, bins: int = 10) -> 
     values, labels = np.asarray(scores, np.float64), np.asarray(gold, np.float64)
     if values.shape != labels.shape or values.ndim != 1 or bins < 1:
         raise InputError(
-            "Calibration needs as many labels as scores, and one bin or more. Got scores of shape "
+            "Calibration needs as many labels as scores, and one bin or more; got scores of shape "
             f"{values.shape}, labels of shape {labels.shape}, {bins} bins."
         )
     if not values.size:
         return math.nan
     _, tied = np.unique(values, return_inverse=True)
-    labels = (np.bincount(tied, labels) / np.bincount(tied))[tied]  # or their order would count
+    # Otherwise their order would count.
+    labels = (np.bincount(tied, labels) / np.bincount(tied))[tied]
     parts = np.array_split(np.argsort(values, kind="stable"), min(bins, values.size))
     return float(sum(abs((values[rows] - labels[rows]).sum()) for rows in parts) / values.size)
 
@@ -155,7 +157,7 @@ def main(
 
 PAGE_TEXT = """# Texts beyond captions
 
-How well the model that ships does on texts of many kinds, beside a former default model
+Results of the default model on texts of many kinds, next to a former default model
 (of captions alone), plain sentence embeddings with the condition put in front of the text, the
 share of words two texts have in common, and a regression on the condition alone. In both suites
 rows are drawn so that the condition alone tells nothing. `python -m papers.domains --model
@@ -165,7 +167,7 @@ LABEL=NAME`, once for each model, makes this page.
 
 {criteria}
 - "Trained on": the training texts of the set were; the rows here are of other texts. "Left out of
-  training": none of its texts. "Evaluation only": likewise, because its licence asks for it; 147
+  training": none of its texts. "Evaluation only": the same, because its licence asks for it; 147
   domains of reviews that were written for condsim cover the kind of text (reviews of laptops,
   medicines, courses, hotels, and neighbourhoods), not the data.
 

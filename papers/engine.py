@@ -23,7 +23,7 @@ _LOGGER = logging.getLogger("condsim")
 
 
 class Run(Protocol):
-    """Work that leaves a report in a folder of its own."""
+    """Work that writes a report into a separate folder."""
 
     @property
     def folder(self) -> Path:
@@ -108,7 +108,8 @@ def reproduce(
     """
     if output.exists() and not output.is_dir():
         raise InputError(f"{output} is a file; --output must be a folder.")
-    require("matplotlib", extra="train")  # rather now than after hours
+    # A fault is better found now than after hours.
+    require("matplotlib", extra="train")
     page = output / f"{experiment.name}.md"
     outputs = Outputs(page, page.with_suffix(".csv"), page.with_suffix(".png"), 0, 0)
     notes, text = kept_notes(page), command(experiment.name, options)

@@ -39,9 +39,12 @@ SHIPS = "Shapley values, least squares"
 """The method of `explain`."""
 RANDOM = "random words"
 
-_SHARES = (0.1, 0.2, 0.3, 0.5)  # of the words of a text, rounded up
-_DRAWS = 5  # of random words
-_MORE = 8  # times as many subsets: the reference of the error
+# Share of the words of a text, rounded up.
+_SHARES = (0.1, 0.2, 0.3, 0.5)
+# Number of draws of random words.
+_DRAWS = 5
+# The reference of the error has this many times as many subsets.
+_MORE = 8
 _RESAMPLES = 1000
 
 IRRELEVANT = (
@@ -59,7 +62,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Side:
-    """One text of a pair, whose words are explained beside the other text."""
+    """One text of a pair, whose words are explained given the other text."""
 
     scorer: OnnxScorer
     text: str
@@ -328,7 +331,7 @@ app = typer.Typer(pretty_exceptions_enable=False)
 def main(
     data: Annotated[Path, typer.Option(help="Labelled C-STS file; never a test file.")],
     model: Annotated[
-        Path, typer.Option(help="Exported model folder.", show_default="the model that ships")
+        Path, typer.Option(help="Exported model folder.", show_default="the default model")
     ] = DEFAULT_FOLDER,
     rows: Annotated[int, typer.Option(min=2, help="Rows drawn of the file.")] = 200,
     reference: Annotated[int, typer.Option(min=0, help="Rows on which errors are measured.")] = 5,

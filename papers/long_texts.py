@@ -45,6 +45,7 @@ CUT = "cut at the limit"
 SHIPS = "short pieces: mean by tokens"
 """The rule of `condsim.load`."""
 
+# Sets whose criteria may apply to each other's texts.
 _KINDS = (
     "clinc150 hwu64 snips nlupp bitext sgd",
     "mams e2e rnnlg_venues oats sentihood acos_laptop rnnlg_electronics druglib walmart_amazon wdc",
@@ -54,9 +55,10 @@ _KINDS = (
     "bible",
     "argkp",
     "winobias",
-)  # sets whose criteria may apply to each other's texts
+)
 _KIND_OF = {name: number for number, names in enumerate(_KINDS) for name in names.split()}
-_POSITIONS = 512  # tokens that fit into the model, however few it was trained on
+# Tokens that fit into the model, even if it was trained on fewer.
+_POSITIONS = 512
 _RESAMPLES = 500
 _OPINIONS = ("positive", "negative")
 
@@ -255,7 +257,8 @@ COMPARES: dict[str, Compare] = {
     "best pair of pieces": best_pair,
     "mean of the best": mean_of_best,
 }
-_EVERYWHERE = ("mean by tokens", "mean of the best")  # the others for the pieces that ship only
+# The others are measured with the default pieces only.
+_EVERYWHERE = ("mean by tokens", "mean of the best")
 
 
 def scores_of(model: Model, whole: Model, cases: Sequence[Case]) -> dict[str, FloatArray]:
@@ -433,7 +436,7 @@ app = typer.Typer(pretty_exceptions_enable=False)
 def main(
     data: Annotated[Path, typer.Option(help="Folder of the sets, with dev_rows.csv.")],
     model: Annotated[
-        Path, typer.Option(help="Exported model folder.", show_default="the model that ships")
+        Path, typer.Option(help="Exported model folder.", show_default="the default model")
     ] = DEFAULT_FOLDER,
     limit: Annotated[
         list[int] | None,
@@ -490,7 +493,7 @@ def _lines(
 
 
 def _write(table: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    """Write the table and the page beside it."""
+    """Write the table and the page next to it."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
     writer.writeheader()

@@ -43,9 +43,12 @@ _PROSE = {"p", "li", "dd", "blockquote"}
 _BLOCKS = {*_PROSE, "td", "div", "h1", "h2", "h3", "h4", "dt", "section", "article", "tr", "table"}
 _BLOCKS |= {"ul", "ol", "dl"}
 _LEFT_OUT = {"script", "style", "pre", "nav", "header", "footer", "table", "head"}
-_WORDS = 6  # of a paragraph at least
-_LONG = 100  # words after which a paragraph of plain text ends with the sentence
-_DOCUMENT = 60  # paragraphs of a document at most
+# Minimum number of sentences of a paragraph.
+_WORDS = 6
+# Number of words after which a paragraph of plain text ends with the sentence.
+_LONG = 100
+# Maximum number of paragraphs of a document.
+_DOCUMENT = 60
 
 app = typer.Typer(add_completion=False)
 
@@ -120,14 +123,14 @@ class _Paragraphs(HTMLParser):
         self._text.clear()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begins a block, or a part that is left out."""
+        """Begin a block, or a part that is left out."""
         if tag in _BLOCKS or tag in _LEFT_OUT:
             self.end_block()
             self._block = tag
         self._left_out += tag in _LEFT_OUT
 
     def handle_endtag(self, tag: str) -> None:
-        """Ends one."""
+        """End a block."""
         if tag in _BLOCKS or tag in _LEFT_OUT:
             self.end_block()
             self._block = ""

@@ -16,7 +16,8 @@ from condsim.training.folder import PLACE_KEYS
 from condsim.training.recipe import Recipe
 
 _CCL = {"w-acl", "bcl", "mse", "c-mse"}
-_PROMPT_KEYS = (  # what decides the scores of a prompted model, beside its data
+# Settings that decide the scores of a prompted model, in addition to its data.
+_PROMPT_KEYS = (
     "model",
     "backend",
     "instruction",
@@ -26,7 +27,8 @@ _PROMPT_KEYS = (  # what decides the scores of a prompted model, beside its data
     "parsing",
     "max_new_tokens",
 )
-_SHOWN = ("inputs", "train_rows", "tau", "sigma")  # what rows of one table differ in
+# Keys in which rows of one table differ.
+_SHOWN = ("inputs", "train_rows", "tau", "sigma")
 _RECIPES = Path(__file__).resolve().parents[1] / "recipes"
 
 
@@ -61,7 +63,7 @@ def canonical(recipe: Recipe) -> Recipe:
 
 
 def run_hash(recipe: Recipe, *, train_revision: str, dev_revision: str) -> str:
-    """Hash what decides a run: its data, and the values of its recipe that are no defaults.
+    """Hash what decides a run: its data, and the recipe's values that differ from the defaults.
 
     A new recipe key with a default therefore changes no hash.
     """
@@ -110,7 +112,8 @@ def prompt_folder(
     model = {"weights": _weights(Path(settings.model))} if settings.backend == "local" else {}
     data: dict[str, Any] = {"train": train_revision, "dev": dev_revision}
     drawn = {"rows": rows} if rows else {}
-    examples = {"examples": "of each query"} if settings.shots else {}  # once: of all queries
+    # Examples used to be drawn once for all queries.
+    examples = {"examples": "of each query"} if settings.shots else {}
     code = digest({"prompt": chosen, **data, **drawn, **examples, **where, **model})
     shown = "" if settings.scoring == "text" else f"-{settings.scoring}"
     name = f"{slug(settings.model)}-{settings.instruction}-{settings.shots}-shot{shown}"

@@ -31,37 +31,49 @@ class PromptOptions:
     """Language models to prompt, and the budget of all runs.
 
     Without the address of an OpenAI-compatible server, they run on this machine, but for those that
-    only OpenAI has. None is no limit.
+    only OpenAI has. None means unlimited.
     """
 
     models: tuple[Column, ...] = ()
     base_url: str | None = None
-    scoring: tuple[Scoring, ...] = ("text",)  # each after the first has columns of its own
-    rows: int | None = None  # of the dev file at most, drawn with a fixed seed; None: all
+    # Each model after the first has separate columns.
+    scoring: tuple[Scoring, ...] = ("text",)
+    # Maximum number of rows of the dev file, drawn with a fixed seed; None for all.
+    rows: int | None = None
     max_requests: int | None = None
-    max_tokens: int | None = None  # of prompts and answers
-    unlisted: bool = False  # whether to use a model that the server does not list
+    # Maximum number of tokens of prompts and answers.
+    max_tokens: int | None = None
+    # Whether to use a model that the server does not list.
+    unlisted: bool = False
 
 
 @dataclass(frozen=True)
 class ContextsOptions:
     """Options of experiments on similarity from contexts."""
 
-    recipe: Path | None = None  # that every row starts from; None: recipes/contexts/openstax.yaml
-    only: tuple[str, ...] | None = None  # keys of test sets; None: those of the experiment
-    rows: int | None = None  # of each test set at most, drawn with a fixed seed; None: all
+    # Recipe that every row starts from; None for recipes/contexts/openstax.yaml.
+    recipe: Path | None = None
+    # Keys of test sets; None for those of the experiment.
+    only: tuple[str, ...] | None = None
+    # Maximum number of rows of each test set, drawn with a fixed seed; None for all.
+    rows: int | None = None
 
 
 @dataclass(frozen=True)
 class Options:
     """Options of the experiments."""
 
-    data: Path | None = None  # folder of the data sets; an experiment that reads none needs none
-    runs: Path = Path("runs/reproduce")  # of all experiments
+    # Folder of the data sets; not needed by an experiment that reads none.
+    data: Path | None = None
+    # Folder of all experiments.
+    runs: Path = Path("runs/reproduce")
     backbones: tuple[Column, ...] = (DEFAULT_BACKBONE,)
-    overrides: tuple[str, ...] = ()  # recipe keys to change in every run, such as "epochs=2"
-    seeds: int | None = None  # of every row; None: as many as the experiment says
-    full: bool = False  # whether to run the rows that are left out by default
+    # Recipe keys to change in every run, such as "epochs=2".
+    overrides: tuple[str, ...] = ()
+    # Number of seeds of every row; None for that of the experiment.
+    seeds: int | None = None
+    # Whether to run the rows that are left out by default.
+    full: bool = False
     prompts: PromptOptions = PromptOptions()
     contexts: ContextsOptions = ContextsOptions()
 
@@ -74,7 +86,8 @@ class DataFiles:
     dev: Path
     train_revision: str
     dev_revision: str
-    rows: int | None = None  # of the dev file that are measured on; None: all
+    # Number of rows of the dev file that are measured on; None for all.
+    rows: int | None = None
 
     def dev_task(self) -> Task:
         """Read the labelled rows of the dev file, or those drawn; more rows hold all of fewer."""

@@ -76,7 +76,7 @@ def kept_notes(path: Path) -> str:
     _, marker, notes = path.read_text(encoding="utf-8").partition(MARKER)
     if not marker:
         raise InputError(
-            f"{path} has no line {MARKER}: what stands above that line is written anew. Put it "
+            f"{path} has no line {MARKER}: the text above that line is replaced. Put it "
             "above what is to be kept, or move the file away."
         )
     return notes

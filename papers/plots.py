@@ -1,4 +1,4 @@
-"""Plots of experiments, the paper's numbers beside ours. Needs the ``train`` extra (matplotlib)."""
+"""Plots of experiments: the paper's numbers and ours. Needs the ``train`` extra (matplotlib)."""
 
 from __future__ import annotations
 

@@ -138,7 +138,8 @@ class Prompts:
             self._waiting.remove(run)
             model = run.settings.model
             if all(later.settings.model != model for later in self._waiting):
-                del self._backends[model]  # frees the memory of a local model
+                # This frees the memory of a local model.
+                del self._backends[model]
         run.folder.mkdir(parents=True, exist_ok=True)
         report.to_json(run.folder / _REPORT)
 

@@ -25,11 +25,15 @@ class OverSeeds:
     """A metric over the seeds that are finished."""
 
     mean: float
-    std: float | None  # over the sample; None with one seed
-    low: float | None  # ends of the one seed's 95 % bootstrap interval; None with more seeds
+    # Standard deviation over the seeds; None with one seed.
+    std: float | None
+    # Ends of the one seed's 95 % bootstrap interval; None with more seeds.
+    low: float | None
     high: float | None
-    values: tuple[float, ...]  # of each seed
-    planned: int  # seeds the row has
+    # Value of each seed.
+    values: tuple[float, ...]
+    # Number of seeds of the row.
+    planned: int
 
 
 @dataclass(frozen=True)
@@ -46,14 +50,18 @@ class Line:
     """A row of the experiment in one column, with the paper's numbers and ours by metric."""
 
     row: Row
-    cells: Mapping[str, str]  # what the table shows, by the head of the column
+    # Cells of the table, by the head of the column.
+    cells: Mapping[str, str]
     column: Column
     paper: Mapping[str, Published]
     ours: Mapping[str, OverSeeds]
-    status: str  # why there is nothing of ours; empty if there is, or if it was not asked for
-    seeds: tuple[int, ...]  # that are finished
+    # Reason why our number is missing; empty if it is there, or was not asked for.
+    status: str
+    # Number of finished seeds.
+    seeds: tuple[int, ...]
     planned: tuple[int, ...]
-    counts: Mapping[str, float] = field(default_factory=dict)  # what scores from contexts took
+    # Cost of scores from contexts.
+    counts: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -65,9 +73,11 @@ class Difference:
     column: Column
     metric: str
     interval: Interval
-    ratio: float | None  # of the two means; None if the second is 0
+    # Ratio of the two means; None if the second is 0.
+    ratio: float | None
     seeds: int
-    bootstrap: bool = False  # whether the interval is a paired bootstrap's, not a t-interval
+    # Whether the interval is a paired bootstrap's instead of a t-interval.
+    bootstrap: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,9 +86,12 @@ class Measured:
 
     task: str
     data: DataFiles
-    baseline: Report | None  # condition-only; None where there are no conditions
-    valid_rows: int | None  # rows with a label; None if no report is there to tell
-    default: Report | None = None  # of the model that ships; None where it is not asked for
+    # Report of the condition-only baseline; None where there are no conditions.
+    baseline: Report | None
+    # Number of rows with a label; None without a report.
+    valid_rows: int | None
+    # Report of the default model; None where it is not asked for.
+    default: Report | None = None
 
     @property
     def beside(self) -> dict[str, Report]:
@@ -97,8 +110,10 @@ class Results:
     lines: tuple[Line, ...] = ()
     differences: tuple[Difference, ...] = ()
     measured: tuple[Measured, ...] = ()
-    notes: tuple[str, ...] = ()  # where the numbers come from, where nothing is ``measured``
-    below: tuple[str, ...] = ()  # Markdown below the tables
+    # Where the numbers come from, where nothing is ``measured``.
+    notes: tuple[str, ...] = ()
+    # Markdown below the tables.
+    below: tuple[str, ...] = ()
 
     def shows(self, metric: str) -> bool:
         """True if a metric has a number, or was to have one."""

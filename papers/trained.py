@@ -132,7 +132,8 @@ class Trained:
 
     def make(self, run: TrainedRun, *, wait: bool) -> None:
         """Train it, or go on with it."""
-        from condsim.training.run import run_or_resume  # imports torch
+        # This imports torch.
+        from condsim.training.run import run_or_resume
 
         if not run.trained:
             _score_untrained(run)
@@ -238,7 +239,7 @@ def plan_trained(experiment: Experiment, options: Options) -> tuple[TrainedLine,
 
 def _check_overrides(experiment: Experiment, options: Options) -> None:
     if options.seeds is not None and options.seeds < 1:
-        raise InputError(f"--seeds must be at least 1. Got {options.seeds}.")
+        raise InputError(f"--seeds must be at least 1, got {options.seeds}.")
     taken = {key.split(".")[0] for row in experiment.rows.values() for key in row.set}
     for text in options.overrides:
         key = text.partition("=")[0].strip().split(".")[0]
@@ -274,7 +275,8 @@ def _recipe(row: Row, backbone: Column, options: Options, data: DataFiles) -> Re
         changes["name"] = f"{backbone.key}-{base}"
     if not backbone.in_papers or base.startswith("stsb"):
         changes["backbone"] = backbone.model
-    texts = [f"{key}={json.dumps(value)}" for key, value in changes.items()]  # JSON is YAML
+    # JSON is YAML.
+    texts = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
     family, _, encoder = base.rpartition("-")
     file = _MINILM_FILES.get(base, f"stsb/{encoder}.yaml")
     if family != "stsb" and backbone.in_papers:

@@ -32,12 +32,17 @@ FOLDER = Path(__file__).resolve().parents[1] / "data" / "written"
 ALIKE, DIFFERENT = 4, 2
 """A pair is kept if it has a label of at least the one and a label of at most the other."""
 
-_SHARE = 1 / 8  # of the domains that are in test, and as many in dev
-_FAR = 2  # two readers this far apart do not mean the same: the row is dropped
+# Share of the domains that are in test; the same share is in dev.
+_SHARE = 1 / 8
+# A row is dropped if the labels of two readers are this far apart.
+_FAR = 2
 _RANGE = (1.0, 5.0)
-_TELLS = 0.15  # Spearman of the condition alone, out of fold, that the data must stay below
-_FITTED = 1000  # rows; with fewer, what the condition tells is chance
-_DROPPED = 250  # rows dropped before the condition is fitted again
+# The data must stay below this Spearman of the condition alone, out of fold.
+_TELLS = 0.15
+# Minimum number of rows; with fewer, the Spearman of the condition is chance.
+_FITTED = 1000
+# Number of rows dropped before the condition is fitted again.
+_DROPPED = 250
 _MARKS = ("<!-- figures: python -m papers.written -->", "<!-- end of figures -->")
 
 
@@ -80,7 +85,7 @@ def merge(files: Sequence[Path], *, labels: Path | None = None) -> Merged:
 
     Args:
         files: Files of the written form.
-        labels: Folder of the second reader's files; by default each lies beside its pairs.
+        labels: Folder of the second reader's files; by default each is next to its pairs.
 
     Returns:
         The pairs; a label is the mean where two readers differ by 1.
@@ -111,7 +116,7 @@ def merge(files: Sequence[Path], *, labels: Path | None = None) -> Merged:
                 merged.pairs.append(pair)
         if second:
             raise InputError(
-                f"{beside}: line {min(second)} of {file} holds no pair. Number the labels by the "
+                f"{beside}: line {min(second)} of {file} is not a pair. Number the labels by the "
                 "lines of the pairs."
             )
     merged.pairs.sort(key=lambda pair: pair.domain)
@@ -119,7 +124,7 @@ def merge(files: Sequence[Path], *, labels: Path | None = None) -> Merged:
 
 
 def balance(merged: Merged) -> None:
-    """Drops rows whose label their condition gives away, until the conditions alone tell little.
+    """Drop rows whose label their condition gives away, until the conditions alone tell little.
 
     Writers label "the kind of …" high and "who …" low more often than not. Rows are taken from
     pairs that keep two conditions, one of them alike and one different.
@@ -177,7 +182,7 @@ def _second_labels(path: Path) -> dict[int, tuple[float, ...]]:
         if key in found or not values or not all(_RANGE[0] <= one <= _RANGE[1] for one in values):
             raise InputError(
                 f"{path}, line {number}: must be 'N ||| label ; label', with the line of a pair, "
-                f"once each, and labels from 1 to 5. Got {line.strip()[:60]!r}; correct it."
+                f"once each, and labels from 1 to 5; got {line.strip()[:60]!r}."
             )
         found[key] = values
     return found
@@ -308,7 +313,7 @@ def main(
         Path | None,
         typer.Option(
             help="Folder of the second reader's .labels files.",
-            show_default="beside the files",
+            show_default="next to the files",
         ),
     ] = None,
     output: Annotated[

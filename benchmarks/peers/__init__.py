@@ -1,3 +1,3 @@
-"""What condsim is measured against: how the same work is done without it."""
+"""Peers of condsim: the same work done without it."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Many callers of one server, each with one request at a time, in a process of their own.
+"""Many callers of one server, each with one request at a time, in a separate process.
 
 Run it as ``python callers.py URL CALLERS SECONDS``; it prints JSON: answers by status, and the
 seconds of each. It writes bytes to sockets, so that it takes little of the processor.
@@ -35,7 +35,7 @@ def request(generator: random.Random) -> bytes:
 async def caller(
     url: str, seed: int, until: float, statuses: Counter[str], seconds: list[float]
 ) -> None:
-    """Asks until the time is over; after a 429, waits as it was told."""
+    """Ask until the time is over; after a 429, wait as it was told."""
     generator = random.Random(seed)
     address = urlsplit(url)
     reader, writer = await asyncio.open_connection(address.hostname, address.port)
@@ -53,7 +53,7 @@ async def caller(
 
 
 async def main(url: str, callers: int, duration: float) -> None:
-    """Runs all callers; a connection that breaks counts as an error of its name."""
+    """Run all callers; a connection that breaks counts as an error of its name."""
     statuses: Counter[str] = Counter()
     seconds: list[float] = []
     began = time.perf_counter()

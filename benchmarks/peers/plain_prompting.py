@@ -13,7 +13,7 @@ __all__ = ["answer_all"]
 def answer_all(
     prompts: Sequence[str], *, base_url: str, model: str, concurrency: int, max_new_tokens: int
 ) -> list[str]:
-    """Answers prompts.
+    """Answer prompts.
 
     Args:
         prompts: The prompts.

@@ -26,8 +26,9 @@ class Request(BaseModel):
 
 
 def main(folder: str, order: Order) -> None:
-    """Serves until it is killed; a plain ``def`` runs in FastAPI's own pool of threads."""
-    torch.set_num_threads(1)  # requests run side by side; more threads each were slower
+    """Serve until it is killed; a plain ``def`` runs in FastAPI's own pool of threads."""
+    # Requests run side by side; more threads each were slower.
+    torch.set_num_threads(1)
     model = SentenceTransformer(folder, device="cpu", local_files_only=True)
     app = FastAPI()
 

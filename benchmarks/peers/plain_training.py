@@ -26,7 +26,7 @@ class BiEncoder(nn.Module):
     """``f(s, c)``: one text of condition and sentence, mean pooled."""
 
     def __init__(self, backbone: str, *, max_length: int) -> None:
-        """Loads the backbone in float32.
+        """Load the backbone in float32.
 
         Args:
             backbone: A folder of a transformers checkpoint.
@@ -38,7 +38,7 @@ class BiEncoder(nn.Module):
         self.max_length = max_length
 
     def pooled(self, texts: Sequence[str], more: Sequence[str] | None = None) -> Tensor:
-        """Encodes texts, or pairs of texts.
+        """Encode texts, or pairs of texts.
 
         Args:
             texts: Texts, length n.
@@ -61,7 +61,7 @@ class BiEncoder(nn.Module):
         return pooled
 
     def forward(self, sentences: Sequence[str], conditions: Sequence[str]) -> Tensor:
-        """Encodes sentences, each under its condition.
+        """Encode sentences, each under its condition.
 
         Args:
             sentences: Sentences, length n.
@@ -77,7 +77,7 @@ class TriEncoder(BiEncoder):
     """``h(c; s)``: sentence and condition apart, fused by the Hadamard product (C-STS §4.1)."""
 
     def __init__(self, backbone: str, *, max_length: int) -> None:
-        """Loads the backbone and adds the condition's layer.
+        """Load the backbone and add the condition's layer.
 
         Args:
             backbone: A folder of a transformers checkpoint.
@@ -113,7 +113,7 @@ class PlainTraining:
         max_grad_norm: float,
         seed: int,
     ) -> None:
-        """Prepares the epoch.
+        """Prepare the epoch.
 
         Args:
             model: The encoder, on its device.
@@ -134,7 +134,7 @@ class PlainTraining:
         self._batches = random_pair_batches(self._pair_ids.tolist(), batch_size, seed=seed)
 
     def run(self, batches: int) -> int:
-        """Trains on the next batches of the epoch.
+        """Train on the next batches of the epoch.
 
         Args:
             batches: How many, fewer if the epoch ends.
@@ -166,7 +166,7 @@ class PlainTraining:
 def random_pair_batches(
     pair_ids: Sequence[int], batch_size: int, *, seed: int
 ) -> Iterator[list[int]]:
-    """Cuts an epoch into batches of random sentence pairs; Quad needs both rows of a pair.
+    """Cut an epoch into batches of random sentence pairs; Quad needs both rows of a pair.
 
     Args:
         pair_ids: Sentence pair of each row, length n.

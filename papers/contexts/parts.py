@@ -1,6 +1,6 @@
 """The parts of runs of similarity from contexts: what decides each, what it needs, how it is made.
 
-A part is a folder of `condsim.contexts.pipeline.Pipeline` that holds one step of its own: a corpus
+A part is a folder of `condsim.contexts.pipeline.Pipeline` that holds one step: a corpus
 with its vocabulary and index, a coherence model, generators, a harvest, a surrogate. Its name ends
 in a code of all that decides it, so rows that need the same part share it. The steps before its own
 are links to their own parts, so the folder ``origin`` of a row, all links, is a model for
@@ -49,7 +49,8 @@ MADE = "made.json"
 """Written last: a folder that has it is finished."""
 
 _LOGGER = logging.getLogger("condsim")
-_SECTIONS: Mapping[Part, tuple[str, ...]] = {  # of a recipe, beside the parts a part needs
+# Keys of the recipe that a part depends on, in addition to the parts it needs.
+_SECTIONS: Mapping[Part, tuple[str, ...]] = {
     "corpus": ("corpus", "vocabulary", "index"),
     "coherence": ("coherence",),
     "generators": ("generators",),
@@ -57,7 +58,8 @@ _SECTIONS: Mapping[Part, tuple[str, ...]] = {  # of a recipe, beside the parts a
     "harvest": ("scoring", "harvest"),
     "surrogate": ("surrogate",),
 }
-_HOLDS: Mapping[Part, tuple[str, ...]] = {  # the folders that are its own
+# Its own folders.
+_HOLDS: Mapping[Part, tuple[str, ...]] = {
     "corpus": (CORPUS, VOCABULARY, INDEX),
     "coherence": (COHERENCE,),
     "generators": (GENERATORS,),
@@ -66,7 +68,8 @@ _HOLDS: Mapping[Part, tuple[str, ...]] = {  # the folders that are its own
     "surrogate": (SURROGATE,),
 }
 _NO_MATTER: Mapping[tuple[Part, str], tuple[str, ...]] = {
-    ("origin", "scoring"): (*SPEED_KEYS, "center"),  # centring is done on what the origin gives
+    # Centring is done on the terms of the origin.
+    ("origin", "scoring"): (*SPEED_KEYS, "center"),
     ("harvest", "scoring"): SPEED_KEYS,
 }
 
@@ -134,7 +137,7 @@ def _sha256(file: Path, changed: int) -> str:
 
 
 class PartMaker:
-    """Make parts, each once, whichever rows and processes need it."""
+    """Make parts, each once, even if several rows and processes need it."""
 
     def __init__(self, runs: Path, *, progress: Progress = silent) -> None:
         self._runs = runs
@@ -150,7 +153,7 @@ class PartMaker:
 
     @contextmanager
     def own(self, folder: Path, *, wait: bool) -> Iterator[None]:
-        """Keep other processes from work in a folder; the lock file lies beside it."""
+        """Keep other processes from work in a folder; the lock file is next to it."""
         lock = folder.with_name(f"{folder.name}.making.lock")
         with locked(lock, busy=None if wait else str(folder)):
             yield
@@ -176,7 +179,8 @@ class PartMaker:
 
 def _corpus(made: Pipeline, progress: Progress) -> dict[str, int]:
     counts, chunks = made.corpus.counts, len(made.index)
-    tokens = CorpusTokens.build(made.corpus, made.vocabulary)  # where trainings look for them
+    # Trainings look for them here.
+    tokens = CorpusTokens.build(made.corpus, made.vocabulary)
     found = int(tokens.lengths.sum())
     _LOGGER.info("%s; %s tokens, %s chunks", counts.summary(), f"{found:,}", f"{chunks:,}")
     return {"sentences": counts.sentences, "words": counts.words, "tokens": found}
@@ -186,7 +190,8 @@ def _coherence(made: Pipeline, progress: Progress) -> dict[str, int]:
     report = made.coherence
     if report is not None:
         _LOGGER.info("%s", report.summary())
-        _ = CoherenceScorer.open(  # computes the vectors
+        # The first access computes the vectors.
+        _ = CoherenceScorer.open(
             made.folder / COHERENCE, made.corpus, progress=partial(progress, "sentence vectors")
         )
     return {}
@@ -228,7 +233,7 @@ _MAKERS: Mapping[Part, Callable[[Pipeline, Progress], dict[str, int]]] = {
 
 
 def _link(link: Path, target: Path) -> None:
-    """Link to a folder beside, so that both may be moved together."""
+    """Link to a neighbouring folder, so that both may be moved together."""
     if link.is_dir():
         return
     try:

@@ -21,8 +21,10 @@ from papers.naming import digest, recipe_file
 from papers.options import GoldSet, Options, data_path, load_gold_set
 
 _RECIPE = "contexts/openstax.yaml"
-_FOR_ALL = {"selection.candidates"}  # rows of counts have their own unless all are changed
-_UNBOUNDED = 10**12  # sentences of a corpus that is not known yet
+# Rows of counts have their own unless all are changed.
+_FOR_ALL = {"selection.candidates"}
+# Number of sentences assumed for a corpus that is not known yet.
+_UNBOUNDED = 10**12
 _PARTS: dict[str | None, Part] = {
     "origin": "origin",
     "surrogate": "surrogate",
@@ -106,7 +108,7 @@ def plan_contexts(experiment: Experiment, options: Options) -> tuple[ContextsLin
                 f"--on {key}: {experiment.name} measures on {', '.join(experiment.gold_sets)}."
             )
     if chosen.rows is not None and chosen.rows < 3:
-        raise InputError(f"--rows must be at least 3. Got {chosen.rows}.")
+        raise InputError(f"--rows must be at least 3, got {chosen.rows}.")
     _check_overrides(experiment, options.overrides)
     if chosen.recipe is not None and any("inputs" in row.set for row in experiment.rows.values()):
         raise InputError(
@@ -163,7 +165,8 @@ def _recipe(row: Row, options: Options) -> ContextsRecipe:
     changes = dict(row.set)
     if "inputs" in changes:
         changes["inputs"] = [str(data_path(options, name)) for name in changes["inputs"]]
-    own = [f"{key}={json.dumps(value)}" for key, value in changes.items()]  # JSON is YAML
+    # JSON is YAML.
+    own = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
     return load_contexts_recipe(file, overrides=[*own, *options.overrides])
 
 

@@ -50,7 +50,8 @@ _LOGGER = logging.getLogger("condsim")
 _COUNTS = "counts.json"
 _SEED = 0
 _ON_DEV = ", its settings (λ, copying, |C_s|) chosen on *labelled* pairs of STS-B dev"
-_TUNED = {"openstax": _ON_DEV, "captions": _ON_DEV}  # recipes whose files say the same
+# Recipes whose files have the same content.
+_TUNED = {"openstax": _ON_DEV, "captions": _ON_DEV}
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,8 @@ class FromContextsWork:
     def _terms(self, run: Measurement, *, wait: bool) -> Path:
         """Compute the terms that are missing, the cost said first; return their folder."""
         task, label = run.gold.task, f"origin on {run.gold.label}"
-        for center in get_args(Center):  # terms with means serve scores without them too
+        # Terms with means also serve scores without them.
+        for center in get_args(Center):
             folder = run.terms(center)
             if run.center in ("none", center) and not missing_pairs(folder, len(task)):
                 return folder
@@ -224,7 +226,8 @@ class FromContextsWork:
         there = {name: value for name, value in asdict(count).items() if value is not None}
         head = self._experiment.x
         on_axis = {"tokens": count.corpus_tokens, "pairs": count.training_pairs}.get(head or "")
-        cells = made.cells  # what was counted is on the axis, in the place of what was expected
+        # The counted value is on the axis, in the place of the expected one.
+        cells = made.cells
         if head is not None and on_axis is not None:
             cells = {**cells, head: _short(on_axis)}
         return dataclasses.replace(made, cells=cells, counts=there)

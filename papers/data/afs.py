@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from condsim.data.decoding import open_bytes
 from condsim.data.files import check_file, never_empty
-from condsim.data.formats import ColumnSelection, csv_records, delimited_rows, open_bytes
+from condsim.data.formats import ColumnSelection, csv_records, delimited_rows
 from condsim.data.pairs import PairColumns, compare_count, task_of_pairs
 from condsim.data.statistics import draw_folds
 from condsim.errors import InputError

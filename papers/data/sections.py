@@ -87,7 +87,7 @@ def draw_section_triplets(
     if count < 1 or not 0 < dev_share < 1 or not 1 <= min_words <= max_words:
         raise InputError(
             "Triplets need a 'count' of at least 1, a 'dev_share' in (0, 1) and 'min_words' from 1 "
-            f"to 'max_words'. Got {count}, {dev_share:g}, {min_words} and {max_words}."
+            f"to 'max_words'; got {count}, {dev_share:g}, {min_words} and {max_words}."
         )
     documents = _usable(_documents(path, language, min_words=min_words, max_words=max_words))
     if len(documents) < 2:

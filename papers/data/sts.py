@@ -88,7 +88,8 @@ def load_sts(path: Path | str, *, gold: Path | str | None = None, name: str | No
     Args:
         path: A file with the columns ``score``, ``sentence1`` and ``sentence2``, or one named
             ``STS.input.<subset>.txt``.
-        gold: Gold scores of the latter; by default the file beside it with ``STS.gs.`` in its name.
+        gold: Gold scores of the latter; by default the file next to it with ``STS.gs.`` in its
+            name.
         name: Name of the task; the file's stem, or the subset, by default.
 
     Returns:
@@ -109,7 +110,7 @@ def _load_semeval(path: Path, gold: Path, *, name: str | None) -> Task:
     """Load a pair of files of SemEval; lines without a gold score are left out."""
     if not gold.is_file():
         raise InputError(
-            f"{path}: its gold scores are missing, there is no file {gold.name} beside it. Copy "
+            f"{path}: its gold scores are missing, there is no file {gold.name} next to it. Copy "
             "it there, or give its name."
         )
     texts = _without_end([line.rstrip("\r\n") for line in text_lines(path)], 0)
@@ -181,7 +182,7 @@ def load_sts_year(folder: Path | str, *, year: int) -> tuple[Task, ...]:
     named = ((subset_of(path), path) for path in sorted(folder.iterdir()) if path.is_file())
     found = {subset: path for subset, path in named if subset is not None}
     if year not in STS_COUNTS:
-        raise InputError(f"STS is of the years {STS_YEARS[0]} to {STS_YEARS[-1]}. Got {year}.")
+        raise InputError(f"STS is of the years {STS_YEARS[0]} to {STS_YEARS[-1]}, got {year}.")
     files = {subset: path for (of, subset), path in found.items() if of in (None, year)}
     missing = [subset for subset in STS_COUNTS[year] if subset not in files]
     if missing:
@@ -195,7 +196,8 @@ def load_sts_year(folder: Path | str, *, year: int) -> tuple[Task, ...]:
     for subset, published in STS_COUNTS[year].items():
         path = files[subset]
         task = load_sts(path, name=f"STS{year % 100}.{subset}")
-        if subset_of(path) == (None, subset):  # the others were compared when loaded
+        # The others were compared when they were loaded.
+        if subset_of(path) == (None, subset):
             compare_count(str(path), rows=len(task), published=published)
         tasks.append(task)
     return tuple(tasks)

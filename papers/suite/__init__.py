@@ -45,7 +45,7 @@ def measure_suite(
         seed: Seed of the resamples and of the folds of baselines.
         cache: Folder that caches scores by version of the model and contents of the rows.
         precision: Number format of sentence-transformers encoders; see
-            `condsim.model.torch.Precision`. The bundled model is int8 in any case.
+            `condsim.model.torch.Precision`. The default model is int8 in any case.
         baselines: Names in `condsim.model.baselines.BASELINES`.
         progress: Called with the stage, the number of finished steps and their total.
     """

@@ -164,7 +164,7 @@ def heat_map(report: SuiteReport, path: Path) -> None:
 
 
 def _packed(report: SuiteReport, room: int) -> list[list[str]]:
-    """Distribute the columns over tables that fit beside the names."""
+    """Distribute the columns over tables that fit next to the names."""
     tables: list[list[str]] = [[]]
     used_width = 0
     for key in column_keys(report):

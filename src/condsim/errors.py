@@ -34,6 +34,10 @@ class BudgetError(BackendError):
     """The requests or tokens that a run may use are exhausted; its answers are stored."""
 
 
+class ScoredWarning(UserWarning):
+    """Texts were scored that the model cannot read, so that their scores mean little."""
+
+
 class MissingExtraError(CondSimError, ImportError):
     """An optional library is not installed."""
 

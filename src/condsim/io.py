@@ -47,7 +47,7 @@ def replacing(path: Path) -> Iterator[Path]:
         if path.exists() and not path.is_file():
             yield path
             return
-        target = path.resolve()
+        target = _link_target(path)
         partial = _temporary_path(target)
         yield partial
         if target.exists():
@@ -62,6 +62,16 @@ def replacing(path: Path) -> Iterator[Path]:
         if partial is not None:
             with suppress(OSError):
                 partial.unlink(missing_ok=True)
+
+
+def _link_target(path: Path) -> Path:
+    """Follow links to a file, which need not exist; InputError for a loop of links."""
+    # Python 3.13 returns one of the links where earlier versions raise.
+    with suppress(RuntimeError):
+        target = path.resolve()
+        if not target.is_symlink():
+            return target
+    raise InputError(f"{path} cannot be written: its symbolic links form a loop.")
 
 
 def _temporary_path(path: Path) -> Path:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+from condsim.notebook import ROWS_SHOWN, html_table
 
 FloatArray = NDArray[np.float32]
 Float64Array = NDArray[np.float64]
@@ -45,6 +49,23 @@ class Task:
 
     def __len__(self) -> int:
         return len(self.sentences1)
+
+    def __repr__(self) -> str:
+        """Name the task and count its rows."""
+        without = "" if self.conditions is not None else ", no conditions"
+        return f"Task({self.name!r}, {len(self):,} rows, {self.valid.sum():,} labelled{without})"
+
+    def _repr_html_(self) -> str:
+        rows = zip(
+            self.sentences1,
+            self.sentences2,
+            self.conditions or ("",) * len(self),
+            (None if math.isnan(label) else float(label) for label in self.labels),
+            strict=True,
+        )
+        head = ("sentence1", "sentence2", "condition", "label")
+        more = len(self) - ROWS_SHOWN
+        return html_table(repr(self), head, islice(rows, ROWS_SHOWN), more=more)
 
     @property
     def valid(self) -> BoolArray:
@@ -88,7 +109,11 @@ class Scorer(Protocol):
         """Short name, shown in tables."""
 
     def score(
-        self, sentences1: Sequence[str], sentences2: Sequence[str], conditions: Sequence[str] | None
+        self,
+        sentences1: Sequence[str],
+        sentences2: Sequence[str],
+        conditions: Sequence[str] | None,
+        /,
     ) -> FloatArray:
         """Score each pair.
 

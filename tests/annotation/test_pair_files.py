@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from condsim.annotation.candidates import PRESETS, filter_files, preset, read_pairs
-from condsim.data.reading import iter_rows
+from condsim.data.files import iter_rows
 from condsim.errors import InputError
 from condsim.rows.near_pairs import TextEncoder
 from condsim.rows.pairs import Candidate, FilterCounts, FilterSettings, PairFilter, text_facts

@@ -101,7 +101,7 @@ def test_filter_counts_and_writes(tmp_path):
     ("words", "message"),
     [
         (("--preset", "koko"), "Unknown preset 'koko'. Known: coco, flickr30k"),
-        (("--max-iou", "2"), "Filter key 'max_iou' must be at most 1. Got 2.0"),
+        (("--max-iou", "2"), "Filter key 'max_iou' must be at most 1; got 2.0"),
         (("--no-text-cosine", "--min-cosine", "0.4"), "contradict each other"),
         (("--images", "a", "--embeddings", "b"), "--images and --embeddings both embed"),
         (("--texts", "--images", "a"), "--texts has no items with images"),

@@ -159,7 +159,7 @@ def test_parquet_is_written_from_parquet_only(run, tmp_path):
     rows.write_text("sentence1,sentence2,condition\na dog,a cat,the animal\n", encoding="utf-8")
     status, errors = run("score", "--file", rows, "--output", tmp_path / "o.parquet")
     assert (status, list(tmp_path.iterdir())) == (2, [rows])
-    assert "Parquet is written where --file is Parquet too" in errors
+    assert "Parquet is written only from a Parquet file" in errors
 
 
 def test_parts_are_encoded(here, run, parts, tmp_path):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import pytest
@@ -60,3 +61,16 @@ def test_run_help_and_version_are_no_error(monkeypatch, capsys, argument):
         run([argument])
     assert ended.value.code == 0
     assert capsys.readouterr().out
+
+
+def test_run_texts_that_the_model_cannot_read_are_counted_in_one_line(tmp_path):
+    file = tmp_path / "pairs.tsv"
+    file.write_text("sentence1\tsentence2\tcondition\n你好\t再见\tthe topic\na\tb\tc\n")
+    words = ["score", "--file", str(file), "--output", str(tmp_path / "scores.tsv")]
+    done = subprocess.run(
+        [sys.executable, "-m", "condsim", *words], check=True, capture_output=True, encoding="utf-8"
+    )
+    lines = [line for line in done.stderr.splitlines() if "cannot read" in line]
+    assert len(lines) == 1
+    assert lines[0].startswith("The model cannot read 2 texts, such as '你好': ")
+    assert "ScoredWarning" not in done.stderr

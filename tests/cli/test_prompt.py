@@ -132,7 +132,7 @@ def test_prompt_stopped_says_what_is_kept(data: Path, backend: Any):
     backend.reply = reply
     result = run(*options(data))
     assert result.exit_code == 130
-    assert "the same command goes on" in result.output
+    assert "the same command continues" in result.output
 
 
 def test_prompt_dry_run_prints_prompts_requests_and_tokens_and_asks_nothing(

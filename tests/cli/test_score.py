@@ -312,18 +312,28 @@ def test_score_many_rows_in_blocks(tmp_path, numbers, monkeypatch):
     "text",
     [
         "sentence1\tsentence2\tcondition\nA.\tB.\taspect 0.5\n",
+        'sentence1,sentence2,condition\n"A.",B.,aspect 0.5\n',
+        "sep=;\nsentence1;sentence2;condition\nA.;B.;aspect 0.5\n".encode("utf-16"),
         '{"sentence1": "A.", "sentence2": "B.", "condition": "aspect 0.5"}\n',
     ],
 )
-def test_score_standard_input_tsv_or_jsonl(numbers, text):
+def test_score_standard_input_format_detected(numbers, text):
     assert invoke("--file", "-", stdin=text).stdout.splitlines()[1] == "A.\tB.\taspect 0.5\t0.5"
+
+
+def test_score_separator_and_encoding_override_detection(numbers):
+    text = "sentence1#sentence2#condition\nÉ,#B.#aspect 0.5\n".encode("mac_roman")
+    options = ("--separator", "#", "--encoding", "mac-roman")
+    assert invoke("--file", "-", *options, stdin=text).stdout.splitlines()[1] == (
+        "É,\tB.\taspect 0.5\t0.5"
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("a,b\n1,2\n", "standard input: no columns 'sentence1' or 'sentence2'"),
-        ("[1]\n", "standard input, header: column"),
+        ("[1]\n", "standard input: no columns"),
         ("\n", "standard input: has no rows"),
         (b"PAR1\x00", "standard input, line 1, byte 4 of the file: NUL byte"),
     ],

@@ -76,7 +76,7 @@ def test_search_nothing_found_says_so(folder):
 def test_search_weights_of_other_number_raises(folder):
     error = invoke("search", folder, "late", "--condition", "a", "--weight", 1, "--weight", 2)
     assert isinstance(error.exception, InputError)
-    assert "one --weight for each --condition. Got 2 for 1" in str(error.exception)
+    assert "one --weight for each --condition, got 2 for 1" in str(error.exception)
 
 
 def test_index_add_update_delete_info(folder, tmp_path):

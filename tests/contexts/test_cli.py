@@ -150,7 +150,7 @@ def test_run_interrupted_says_how_to_go_on(recipe, made, monkeypatch):
     monkeypatch.setattr("condsim.contexts.pipeline.Pipeline.harvest", interrupted)
     done = invoke(recipe, "--output", "out")
     assert done.exit_code == 130
-    assert "Stopped. The same command goes on from here." in done.stderr
+    assert "Stopped. The same command continues from here." in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def test_index_same_corpus_is_opened_and_another_refused(tmp_path: Path) -> None
 def test_index_bad_input_is_an_error(tmp_path: Path, index: TfidfIndex) -> None:
     with pytest.raises(InputError, match="No word is in 2 chunks or more of the 1"):
         TfidfIndex.build(["one two"], tmp_path / "few", revision="1")
-    with pytest.raises(InputError, match="holds no context"):
+    with pytest.raises(InputError, match="has no context"):
         TfidfIndex.build([], tmp_path / "few", revision="1")
     assert not (tmp_path / "few").exists()
     with pytest.raises(InputError, match=r"'min_df' must be 1 or more; got 0\."):

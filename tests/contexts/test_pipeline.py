@@ -172,7 +172,7 @@ def test_opened_run_of_an_unfinished_one_says_what_is_missing(copy):
     (folder / "generators" / "report.json").unlink()
     with pytest.raises(ModelError, match=r"is unfinished: stage 'generators' is not done"):
         _ = open_pipeline(folder).scorer
-    with pytest.raises(InputError, match=r"holds no run of contexts: there is no contexts.yaml"):
+    with pytest.raises(InputError, match=r"is not a run of contexts: there is no contexts.yaml"):
         open_pipeline(folder / "corpus")
 
 

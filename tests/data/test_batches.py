@@ -40,11 +40,32 @@ def test_open_writer_csv_column_of_same_name_renamed(write, tmp_path):
     assert (tmp_path / "y.csv").read_text() == expected
 
 
-def test_open_writer_tsv_white_space_becomes_one_space(write, tmp_path):
-    copy_with_scores(
-        write("x.jsonl", '{"text": "a\\tdog\\nruns", "b": true}\n'), tmp_path / "y.tsv"
-    )
-    assert (tmp_path / "y.tsv").read_text() == "text\tb\tscore\na dog runs\ttrue\t0.1\n"
+def test_open_writer_tsv_tab_or_line_end_becomes_space(write, tmp_path):
+    text = r"a\tdog\r\nruns\n\nto  the\u00a0\u00a0tree\u2028"
+    copy_with_scores(write("x.jsonl", f'{{"text": "{text}", "b": true}}\n'), tmp_path / "y.tsv")
+    expected = "text\tb\tscore\na dog runs  to  the\u00a0\u00a0tree\ttrue\t0.1\n"
+    assert (tmp_path / "y.tsv").read_text() == expected
+
+
+def test_open_writer_jsonl_writes_null_for_infinity_and_nan(write, tmp_path):
+    path = write("x.jsonl", '{"text": "a", "b": 1e999, "c": [NaN, {"d": -Infinity}], "e": 2}\n')
+    with open_writer(tmp_path / "y.jsonl") as writer:
+        for batch in read_batches(path, columns=("text",)):
+            batch["score"] = np.array([np.inf])
+            writer.write(batch)
+    text = (tmp_path / "y.jsonl").read_text()
+    assert text == '{"text": "a", "b": null, "c": [null, {"d": null}], "e": 2, "score": null}\n'
+
+
+def test_open_writer_loop_of_links_refused(tmp_path):
+    (tmp_path / "a.csv").symlink_to(tmp_path / "b.csv")
+    (tmp_path / "b.csv").symlink_to(tmp_path / "a.csv")
+    with pytest.raises(InputError, match=r"a\.csv cannot be written: its symbolic links form a"):
+        open_writer(tmp_path / "a.csv").__enter__()
+    (tmp_path / "c.csv").symlink_to(tmp_path / "new.csv")
+    with open_writer(tmp_path / "c.csv") as writer:
+        writer.write([{"a": 1}])
+    assert (tmp_path / "new.csv").read_text() == "a\n1\n"
 
 
 def test_open_writer_jsonl_keeps_types_and_differing_columns(write, tmp_path):

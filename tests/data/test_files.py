@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+import datetime
 import gzip
 import io
 import json
+import logging
 import tracemalloc
 from pathlib import Path
 
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from condsim.data.files import iter_rows
+from condsim.data.dialect import FileFormat
+from condsim.data.files import column_names, iter_rows, read_batches
 from condsim.errors import InputError, MissingExtraError
 
 AB = ("a", "b")
@@ -107,9 +111,9 @@ def test_iter_rows_folder_refused_at_call(tmp_path):
 
 
 def test_iter_rows_unknown_suffix_lists_accepted(write):
-    rule = r"one of \.csv, \.tsv, \.jsonl, \.ndjson, \.parquet, got '\.xlsx'"
+    rule = r"one of \.csv, \.tsv, \.jsonl, \.ndjson, \.xlsx, \.parquet, got '\.ods'"
     with pytest.raises(InputError, match=rule):
-        iter_rows(write("x.xlsx", "a,b\n"), columns=AB)
+        iter_rows(write("x.ods", "a,b\n"), columns=AB)
 
 
 def test_iter_rows_impossible_path_refused(tmp_path):
@@ -192,11 +196,28 @@ def test_iter_rows_missing_columns_told_what_to_rename(write, header, hint):
         rows_of(write("x.csv", f"{header}\n1,2,3\n"), ("sentence1", "sentence2", "condition"))
 
 
-@pytest.mark.parametrize("separator", [";", "\t"])
-def test_iter_rows_wrong_separator_named(write, separator):
-    path = write("x.csv", f"a{separator}b\n1{separator}2\n")
+def test_iter_rows_unequal_fields_under_any_separator_named(write):
+    path = write("x.csv", "a;b\n1\n2\n3;4\n")
     with pytest.raises(InputError, match=r"separated by a comma in \.csv"):
         rows_of(path)
+
+
+def test_iter_rows_missing_column_of_many_says_how_many_more(write):
+    header = ",".join(f"c{number}" for number in range(15))
+    with pytest.raises(InputError, match=r"found 'c0', .*'c11' and 3 more\.$"):
+        rows_of(write("x.csv", f"{header}\n"), ("a",))
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.jsonl", "x.parquet"])
+@pytest.mark.parametrize("column", ["Suggestion ", "Suggestion", " Suggestion"])
+def test_iter_rows_column_names_matched_without_spaces(write, tmp_path, name, column):
+    write("x.csv", "id,Suggestion \n1,more tea\n")
+    write("x.jsonl", '{"id": 1, "Suggestion ": "more tea"}\n')
+    pq.write_table(pa.table({"id": [1], "Suggestion ": ["more tea"]}), tmp_path / "x.parquet")
+    assert column_names(tmp_path / name) == ("id", "Suggestion")
+    assert rows_of(tmp_path / name, (column,)) == [(1, {column: "more tea"})]
+    (batch,) = read_batches(tmp_path / name, columns=(column,))
+    assert batch.texts(column) == ["more tea"]
 
 
 def test_iter_rows_duplicate_column_refused(write):
@@ -225,17 +246,20 @@ def test_iter_rows_json_missing_column_names_row(write):
 @pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.jsonl"])
 def test_iter_rows_broken_utf8_names_line_and_byte(write, name):
     first = {"x.csv": b"a,b\n", "x.tsv": b"a\tb\n", "x.jsonl": b'{"a": 1, "b": 2}\n'}[name]
-    place = rf"line 2, byte {len(first) + 1} of the file: not valid UTF-8 \(0xff, "
+    place = rf"line 2, byte {len(first) + 3} of the file: not valid UTF-8 \(0xff, "
     with pytest.raises(InputError, match=place):
-        rows_of(write(name, first + b"x\xff,y\n"))
+        rows_of(write(name, first + "é".encode() + b"x\xff,y\n"))
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a,b\n1,\xc3", r"line 2, byte 6 of the file: not valid UTF-8"),
-        ("a,b\n1,“é”\n".encode("cp1252"), r"not valid UTF-8 .*'iconv -f cp1252 -t utf-8'"),
-        ("a,b\n1,2\n".encode("utf-16"), r"line 1, byte 0 of the file: not valid UTF-8"),
+        ("a,b\né,é".encode()[:-1], r"line 2, byte 7 of the file: not valid UTF-8"),
+        (b"a,b\n1,\x81\n", r"not valid UTF-8 .*'iconv -f cp1252 -t utf-8'"),
+        (b"a,b\n\xe9,1\n\x81,2\n", r"line 3, byte 8 of the file: not valid cp1252"),
+        (b"a,b\n\xe9,1\n\xc3\xa9,2\n", r"line 3: is UTF-8, and lines before it are cp1252"),
+        ("a,b\n1,2\n".encode("utf-16-le"), r"line 1, byte 1 of the file: NUL byte"),
+        ("a,b\n1,2\n".encode("utf-16")[:-1], r"line 2: not valid UTF-16 \(truncated data\)"),
         ("a,b\né,1\x002\n", r"line 2, byte 8 of the file: NUL byte"),
         (
             gzip.compress(b"a,b\n1,2\n", mtime=0),
@@ -262,9 +286,207 @@ def test_iter_rows_read_error_names_the_line(write, monkeypatch):
 
 
 def test_iter_rows_endless_line_refused(write, monkeypatch):
-    monkeypatch.setattr("condsim.data.formats.MAX_LINE_BYTES", 1 << 20)
+    monkeypatch.setattr("condsim.data.decoding.MAX_LINE_BYTES", 1 << 20)
     with pytest.raises(InputError, match=r"line 2: is longer than 1 MiB"):
         rows_of(write("x.tsv", b"a\tb\n" + b"x" * (1 << 20) + b"x"))
+
+
+def test_iter_rows_utf_16_endless_line_refused(write, monkeypatch):
+    monkeypatch.setattr("condsim.data.decoding.MAX_LINE_BYTES", 1 << 20)
+    path = write("x.tsv", ("a\tb\n" + "\u0a0a" * (1 << 19) + "x\n").encode("utf-16"))
+    with pytest.raises(InputError, match=r"line 2: is longer than 1 MiB"):
+        rows_of(path)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "form"),
+    [("utf-8", None), ("utf-8-sig", None), ("utf-16", "utf-16"), ("cp1252", "cp1252")],
+)
+@pytest.mark.parametrize("name", ["x.csv", "x.tsv"])
+def test_iter_rows_encoding_of_table_detected(write, caplog, name, encoding, form):
+    caplog.set_level(logging.INFO)
+    separator = "," if name == "x.csv" else "\t"
+    text = "a,“b”\r\né,1\r\nü,2\r\n".replace(",", separator)
+    path = write(name, text.encode(encoding))
+    assert column_names(path) == ("a", "“b”")
+    expected = [(1, {"a": "é", "“b”": "1"}), (2, {"a": "ü", "“b”": "2"})]
+    assert rows_of(path, ("a", "“b”")) == rows_of(path, ("a", "“b”")) == expected
+    expected_log = [f"{path}: read with text in {form}"] if form else []
+    assert [record.getMessage() for record in caplog.records] == expected_log
+
+
+def test_iter_rows_cp1252_after_many_ascii_lines_read_and_logged(write, caplog):
+    caplog.set_level(logging.INFO)
+    path = write("x.csv", b"a,b\n" + b"1,2\n" * 1000 + b"1,caf\xe9\n")
+    assert rows_of(path)[-1] == (1001, {"a": "1", "b": "café"})
+    assert caplog.messages == [f"{path}: read with text in cp1252, since line 1002 is not UTF-8"]
+
+
+def test_iter_rows_utf_16_json_lines_read(write):
+    path = write("x.jsonl", '{"a": "ਊ", "b": 1}\n{"a": "y", "b": 2}'.encode("utf-16"))
+    assert rows_of(path) == [(1, {"a": "ਊ", "b": 1}), (2, {"a": "y", "b": 2})]
+
+
+# Dialects
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("x.csv", "a;b;c\n1,5;2;x\n2,5;3;y\n", "semicolons between cells"),
+        ("x.csv", "a\tb\n1,5\t2\n2,5\t3\n", "tabs between cells"),
+        ("x.csv", 'a|b\n"1,5"|2\n"2,5"|3\n', "vertical bars between cells"),
+        ("x.tsv", 'a,b\n"1,5",2\n"2,5",3\n', "commas between cells"),
+        ("x.csv", "sep=;\na;b\n1,5;2\n2,5;3\n", "semicolons between cells"),
+        ("x.csv", '"sep=;"\r\na;b\r\n1,5;2\r\n2,5;3\r\n', "semicolons between cells"),
+        ("x.csv", 'sep=,\na,b\n"1,5",2\n"2,5",3\n', None),
+        ("x.csv", "'a','b'\n'1,5','2'\n'2,5','3'\n", "quotes ' around cells"),
+        ("x.tsv", '"a"\t"b"\n"1,5"\t"2"\n"2,5"\t"3"\n', 'quotes " around cells'),
+        ("x.tsv", 'a\tb\n"1,5"\t2\n"2,5"\t"3\n"\n', 'quotes " around cells'),
+    ],
+)
+def test_iter_rows_dialect_detected_and_logged(write, caplog, name, content, message):
+    caplog.set_level(logging.INFO)
+    path = write(name, content)
+    expected = [(1, {"a": "1,5", "b": "2"}), (2, {"a": "2,5", "b": "3"})]
+    assert column_names(path)[:2] == AB
+    assert rows_of(path) == expected
+    with path.open("rb") as stream:
+        batches = list(read_batches(stream, columns=AB))
+    assert [(row.number, row.cells) for batch in batches for row in batch.rows] == expected
+    own = [text for text in caplog.messages if text.startswith(f"{path}: ")]
+    assert own == ([f"{path}: read with {message}"] if message else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("x.csv", 'a,b\n"1;2;3",2\n', {"a": "1;2;3", "b": "2"}),
+        ("x.csv", "a,b\n1\t5,2\t6\n", {"a": "1\t5", "b": "2\t6"}),
+        ("x.csv", "a\nx;y|z\n", {"a": "x;y|z"}),
+        ("x.tsv", 'a\tb\n"1\t2"\n', {"a": '"1', "b": '2"'}),
+        ("x.tsv", "a\nx, y\n", {"a": "x, y"}),
+    ],
+)
+def test_iter_rows_undecided_dialect_is_that_of_the_suffix(write, caplog, name, content, expected):
+    caplog.set_level(logging.INFO)
+    assert rows_of(write(name, content), tuple(expected)) == [(1, expected)]
+    assert not caplog.messages
+
+
+def test_iter_rows_separator_line_keeps_line_numbers(write):
+    with pytest.raises(InputError, match=r"row 2 \(line 4\): must have 2 fields"):
+        rows_of(write("x.csv", "sep=;\na;b\n1;2\n3\n"))
+
+
+def test_iter_rows_head_that_ends_in_a_cell_detected(write):
+    rows = "".join(f'"x\ny {number}";2\n' for number in range(100))
+    assert len(rows_of(write("x.csv", f"a;b\n{rows}"))) == 100
+
+
+def test_iter_rows_tsv_endless_cell_refused(write):
+    path = write("x.tsv", "a\tb\n" + "word " * 30_000 + "\t1\n")
+    with pytest.raises(InputError, match=r"line 2: a cell has 150,000 characters; at most 131,072"):
+        rows_of(path)
+
+
+@pytest.mark.parametrize(
+    ("separator", "encoding", "content"),
+    [
+        ("tab", None, "a,x\tb\né,1\t2\n".encode()),
+        ("#", "Latin-1", "a,x#b\né,1#2\n".encode("latin-1")),
+        (None, "cp1250", "a,x;b\né,1;2\n".encode("cp1250")),
+        (";", "utf-16-le", "a,x;b\né,1;2\n".encode("utf-16-le")),
+        (";", "utf-8", "a,x;b\né,1;2\n".encode("utf-8-sig")),
+    ],
+)
+def test_read_batches_known_format_is_used(write, separator, encoding, content):
+    path, known = write("x.csv", content), FileFormat.checked(separator, encoding)
+    if separator is None:
+        assert column_names(path, known) == ("a", "x;b")
+        return
+    assert column_names(path, known) == ("a,x", "b")
+    with path.open("rb") as stream:
+        for source in (path, stream):
+            (batch,) = read_batches(source, columns=("a,x", "b"), file_format=known)
+            assert batch.rows[0].cells == {"a,x": "é,1", "b": "2"}
+
+
+@pytest.mark.parametrize(
+    ("separator", "encoding", "message"),
+    [
+        ("::", None, "--separator: must be one character"),
+        ("x", None, "--separator: must be one character"),
+        ('"', None, "--separator: must be one character"),
+        (None, "utf-32", "--encoding: must be a character set"),
+        (None, "klingon", "got 'klingon'"),
+        (None, "base64", "got 'base64'"),
+        (None, "a\0b", "--encoding: must be"),
+    ],
+)
+def test_file_format_impossible_value_refused(separator, encoding, message):
+    with pytest.raises(InputError, match=message):
+        FileFormat.checked(separator, encoding)
+
+
+# Excel
+
+
+def write_workbook(path, rows, sheets=1):
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.worksheets[0].append(row)
+    for _ in range(sheets - 1):
+        book.create_sheet()
+    book.save(path)
+    return path
+
+
+@pytest.mark.parametrize("name", ["x.xlsx", "x.csv", "x.tsv"])
+def test_iter_rows_excel_read_as_text(tmp_path, name):
+    day = datetime.datetime(2026, 1, 2)
+    rows = [["a ", "b", "c"], [], ["x\ny", 3, day], [None, 2.5, True], ["z"]]
+    path = write_workbook(tmp_path / "x.xlsx", rows).rename(tmp_path / name)
+    assert column_names(path) == ("a", "b", "c")
+    assert [(row.number, row.line, row.cells) for row in iter_rows(path, columns=("a", "b"))] == [
+        (1, 3, {"a": "x\ny", "b": "3"}),
+        (2, 4, {"a": "", "b": "2.5"}),
+        (3, 5, {"a": "z", "b": ""}),
+    ]
+    (batch,) = read_batches(path, columns=("a",))
+    assert [record["c"] for record in batch.records()] == ["2026-01-02", "true", ""]
+
+
+def test_iter_rows_excel_of_many_sheets_reads_first_and_logs_it(tmp_path, caplog):
+    caplog.set_level(logging.INFO)
+    path = write_workbook(tmp_path / "x.xlsx", [["a", "b"], [1, 2]], sheets=2)
+    assert rows_of(path) == [(1, {"a": "1", "b": "2"})]
+    assert caplog.messages == [f"{path}: read from the first of 2 sheets, 'Sheet'"]
+
+
+def test_iter_rows_excel_damaged_refused(tmp_path, write):
+    path = write_workbook(tmp_path / "x.xlsx", [["a", "b"], [1, 2]])
+    for content in (path.read_bytes()[:-100], b"a,b\n1,2\n"):
+        with pytest.raises(InputError, match="not a complete Excel workbook"):
+            rows_of(write("y.xlsx", content))
+    assert column_names(tmp_path / "y.xlsx") == ()
+
+
+def test_iter_rows_excel_without_openpyxl_names_extra(tmp_path, monkeypatch):
+    path = write_workbook(tmp_path / "x.xlsx", [["a", "b"], [1, 2]])
+
+    def absent(name):
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    monkeypatch.setattr("condsim.errors.importlib.import_module", absent)
+    with pytest.raises(MissingExtraError, match=r"pip install 'condsim\[excel\]'"):
+        rows_of(path)
+
+
+def test_read_batches_excel_on_standard_input_refused(tmp_path):
+    path = write_workbook(tmp_path / "x.xlsx", [["a", "b"], [1, 2]])
+    with path.open("rb") as stream, pytest.raises(InputError, match="give the name of its file"):
+        read_batches(stream, columns=AB)
 
 
 # Records

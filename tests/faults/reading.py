@@ -58,8 +58,8 @@ _HOSTILE: dict[str, list[_Fault]] = {
         ("a quote never closed", "p.csv", HEAD + '"A man,B,C,1,n\n' + ROW * 50, r"p\.csv"),
     ],
     "encodings": [
-        ("not UTF-8", "p.csv", (HEAD + "caf\xe9,b,c,1,n\n").encode("cp1252"), "UTF-8"),
-        ("UTF-16", "p.csv", PAIRS.encode("utf-16"), "UTF-8|UTF-16"),
+        ("not UTF-8", "p.csv", f"{HEAD}caf\xe9".encode() + b"\xff,b,c,1,n\n", "UTF-8"),
+        ("UTF-16 without a mark", "p.csv", PAIRS.encode("utf-16-le"), "UTF-16"),
         ("gzip named csv", "p.csv", gzip.compress(PAIRS.encode()), "gzip"),
         ("gz cut short", "p.csv.gz", gzip.compress(PAIRS.encode() * 50)[:80], r"p\.csv\.gz"),
         ("NUL bytes", "p.csv", PAIRS.replace("ball", "b\0ll"), r"NUL|p\.csv"),

@@ -142,6 +142,12 @@ def test_pandas_score_unknown_column_names_near_ones(frame):
         frame.condsim.score("a", "conditon")
 
 
+def test_pandas_score_doubled_column_is_refused(frame):
+    doubled = pd.concat([frame, frame[["a"]]], axis=1)
+    with pytest.raises(InputError, match="The frame has 2 columns 'a'"):
+        doubled.condsim.score("a", "b", condition="the colour")
+
+
 def test_pandas_score_empty_text_names_the_row(frame):
     frame.loc[50, "a"] = ""
     with pytest.raises(InputError, match=r"'sentences1' must have text; got '' at index 4"):

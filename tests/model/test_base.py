@@ -11,6 +11,7 @@ import polars
 import pyarrow
 import pytest
 
+import condsim
 from condsim.errors import InputError
 from condsim.model.base import (
     PairScorer,
@@ -193,3 +194,35 @@ def test_same_columns_score_only_rows_that_are_still_the_same():
 def test_same_bad_input_refused(conditions, at_least, message):
     with pytest.raises(InputError, match=message):
         WordScorer().same("a", "b", conditions, at_least=at_least)
+
+
+def test_score_matrix_has_a_row_for_each_pair_and_a_column_for_each_condition():
+    model = condsim.load()
+    first, second = ["A red car.", "A dog runs."], ["A red bus.", "A black dog sleeps."]
+    conditions = ["the colour", "the use", "the animal"]
+    matrix = model.score_matrix(first, second, conditions)
+    assert matrix.shape == (2, 3)
+    columns = [model.score(first, second, condition) for condition in conditions]
+    assert matrix == pytest.approx(np.stack(columns, axis=1), abs=1e-6)
+    assert model.score_matrix(first[0], second, conditions, scale="raw").shape == (2, 3)
+    assert model.score_matrix(first[0], second[0], "the use").shape == (1, 1)
+    with pytest.raises(InputError, match="at least one condition"):
+        model.score_matrix(first, second, [])
+
+
+def test_conditions_is_a_former_name_with_a_warning():
+    model = condsim.load()
+    with pytest.warns(DeprecationWarning, match="'conditions' of 'score' is now 'condition'"):
+        score = model.score("A dog.", "A cat.", conditions="the animal")
+    assert score == model.score("A dog.", "A cat.", condition="the animal")
+    with pytest.warns(DeprecationWarning, match="'encode'"):
+        model.encode("A dog.", conditions="the animal")
+    refused = pytest.raises(InputError, match="Give 'condition' only")
+    with pytest.warns(DeprecationWarning, match="'same'"), refused:
+        model.same("a", "b", condition="c", conditions="c", at_least=0.5)
+
+
+def test_model_in_a_notebook_names_itself():
+    model = condsim.load()
+    assert repr(model) == f"OnnxScorer({model.name!r})"
+    assert '<td dir="auto">384</td>' in model._repr_html_()

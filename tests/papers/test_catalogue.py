@@ -114,11 +114,11 @@ def test_load_experiment_unknown_name_lists_near_ones():
     [
         ({"titel": "x"}, r"Unknown experiment key 'titel'.*title"),
         ({"claim": ""}, "'claim' must be a text"),
-        ({"kind": "run"}, r"Unknown value of 'kind': 'run'.*runs"),
-        ({"metrics": ["speerman"]}, r"Unknown value of 'metrics\[0\]': 'speerman'.*spearman"),
+        ({"kind": "run"}, r"'kind' must be 'runs'.*got 'run'"),
+        ({"metrics": ["speerman"]}, r"'metrics\[0\]' must be 'spearman'.*got 'speerman'"),
         (
             {"rows": {"a": {"cells": {}, "recipe": "by"}}},
-            r"row 'a': Unknown value of 'recipe': 'by'",
+            r"row 'a': Row key 'recipe' must be .*got 'by'",
         ),
         ({"rows": {"a": {"cells": {}}}}, "one of 'recipe', 'does_not_apply'"),
         ({"rows": {"a": {**ASKS, "recipe": "bi"}}}, "one of 'recipe', 'does_not_apply', 'prompt'"),
@@ -132,10 +132,10 @@ def test_load_experiment_unknown_name_lists_near_ones():
         ({"gold_sets": ["sts11"]}, "Unknown gold set 'sts11'"),
         ({"rows": {"a": ASKS}}, "row 'a': 'prompt' goes with the kind 'prompting'"),
         ({"kind": "prompting"}, "row 'one': 'prompt' goes with the kind 'prompting'"),
-        ({"rows": {"a": {**ASKS, "prompt": {"shots": 2}}}}, "key 'instruction' is missing"),
+        ({"rows": {"a": {**ASKS, "prompt": {"shots": 2}}}}, "key 'prompt.instruction' is missing"),
         (
             {"rows": {"a": {**ASKS, "prompt": {**ASKS["prompt"], "shots": -1}}}},
-            "'shots' must be at least 0",
+            "shots' must be at least 0",
         ),
         (
             {

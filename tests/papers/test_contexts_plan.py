@@ -168,7 +168,7 @@ def test_part_folder_changes_with_what_decides_it_alone(options):
         ("ssbc-table7", {"overrides": ("selection.sise=3",)}, "'sise'"),
         ("ssbc-table9", {"overrides": ("scoring.weights.left=0",)}, "differ in 'scoring.weights"),
         ("ssbc-table6", {"only": ("sick-r",)}, "ssbc-table6 measures on sts-b"),
-        ("ssbc-table6", {"rows": 2}, "--rows must be at least 3. Got 2"),
+        ("ssbc-table6", {"rows": 2}, "--rows must be at least 3, got 2"),
         ("ssbc-table6", {"data": Path("none")}, r"no none/sts-b/sts-test\.csv: --data must name"),
         ("ssbc-table2", {"data": Path("none")}, r"no none/sts12-16: --data must name"),
         ("ssbc-table2", {"data": None}, "folder of the data sets with --data; it must hold sts12"),

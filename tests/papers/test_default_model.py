@@ -221,7 +221,7 @@ def test_reproduce_default_model_says_what_is_missing(tmp_path):
         (["--data", str(tmp_path)], "has no files of captions"),
         (["--seeds", "2"], "--seeds does not apply to default-model"),
         (["--rows", "5"], "--rows does not apply to default-model"),
-        (["--backbone", "a", "--backbone", "b"], "has one --backbone"),
+        (["--backbone", "a", "--backbone", "b"], "takes one --backbone"),
         (["--dry-run"], "--dry-run does not apply to default-model"),
     ):
         result = runner.invoke(app, ["default-model", *options])

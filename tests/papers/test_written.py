@@ -110,7 +110,7 @@ def test_merge_second_labels_of_other_conditions_leave_the_pair_out(files):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ("1 ||| 5 ; 1 ; 3\n3 ||| 4 ; 2\n4 ||| 1\n", "line 4 of .* holds no pair"),
+        ("1 ||| 5 ; 1 ; 3\n3 ||| 4 ; 2\n4 ||| 1\n", "line 4 of .* is not a pair"),
         ("1 ||| 5 ; 1 ; 6\n", "line 1: must be 'N"),
         ("one ||| 5\n", "line 1: must be 'N"),
         ("1 ||| 5\n1 ||| 5\n", "line 2: must be 'N"),

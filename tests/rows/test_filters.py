@@ -44,9 +44,9 @@ def test_filters_cosine_at_the_bound_passes():
 @pytest.mark.parametrize(
     ("bound", "value", "rule"),
     [
-        ("max_iou", 1.5, "at most 1. Got 1.5"),
-        ("min_text_cosine", -2, "at least -1. Got -2"),
-        ("min_length_ratio", float("nan"), "a number. Got nan"),
+        ("max_iou", 1.5, "at most 1; got 1.5"),
+        ("min_text_cosine", -2, "at least -1; got -2"),
+        ("min_length_ratio", float("nan"), "a finite number; got nan"),
     ],
 )
 def test_filters_bound_out_of_range_refused(bound, value, rule):

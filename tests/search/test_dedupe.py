@@ -3,8 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import condsim
 from condsim.console import silent
-from condsim.errors import InputError, ModelError
+from condsim.errors import InputError, ModelError, ScoredWarning
 from condsim.model.calibration import Calibration
 from condsim.model.embedding import EmbeddingScorer
 from condsim.search.dedupe import find_duplicates
@@ -197,3 +198,20 @@ def test_find_duplicates_scorer_without_embeddings_is_refused():
 
     with pytest.raises(ModelError, match="plain gives scores only"):
         find_duplicates(["a"], Plain(), "first", at_least=0.9)
+
+
+@pytest.mark.parametrize("settings", [{"chain": True}, {"overall": 0.5}, {}])
+def test_find_duplicates_texts_that_cannot_be_read_are_duplicates_of_the_same_only(settings):
+    texts = ["Great 👍", "Great 👎", "你好", "再见", "Great 👍", "A fine day.", "A fine day"]
+    texts += ["The staff of the hotel was kind 😍", "The staff of the hotel was kind 😡"]
+    with pytest.warns(ScoredWarning, match="4 texts") as caught:
+        result = find_duplicates(texts, condsim.load(), "the topic", at_least=0.5, **settings)
+    assert result.kept_row.tolist() == [0, 1, 2, 3, 0, 5, 5, 7, 8]
+    assert len(caught) == 1
+
+
+def test_find_duplicates_fewer_rows_than_unread_texts_keeps_the_number():
+    texts = ["Great 👍", "Great 👎", "你好", "再见", "A fine day."]
+    with pytest.warns(ScoredWarning):
+        result = find_duplicates(texts, condsim.load(), "the topic", to=2)
+    assert result.kept.sum() == 2

@@ -63,6 +63,15 @@ def test_open_reads_what_is_prepared_without_the_model(made, tmp_path, monkeypat
     assert Index.open(tmp_path / "made").prepared() == {"r": 5}
 
 
+def test_index_opens_its_folder(made, scorer, tmp_path):
+    index = Index(tmp_path / "made", model=scorer)
+    assert index.about == made.about
+    assert keys(index.search("A boat", "r", top=2)) == keys(made.search("A boat", "r", top=2))
+    assert repr(index).startswith(f"Index({str(tmp_path / 'made')!r}, model=")
+    with pytest.raises(InputError):
+        Index(tmp_path / "none")
+
+
 def test_build_again_changes_nothing(made, rows, scorer, tmp_path):
     before = scorer.encoded
     again = Index.build(rows, tmp_path / "made", key="id", model=scorer)

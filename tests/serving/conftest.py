@@ -55,7 +55,7 @@ def start(tmp_path: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
-    """One server of the model that ships, for a whole module."""
+    """One server of the default model, for a whole module."""
     with running(tmp_path_factory.mktemp("server")) as process:
         yield process
 

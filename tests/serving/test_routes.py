@@ -39,6 +39,14 @@ def test_score_crosses_pairs_and_conditions(client, model):
     assert np.array(got["scores"]) == pytest.approx(np.array(wanted), abs=1e-4)
 
 
+def test_score_names_pairs_that_the_model_cannot_read(client):
+    happy, angry = "The staff of the hotel was kind 😍", "The staff of the hotel was kind 😡"
+    pairs = [PAIRS[0], ["Great 👍", "A dog."], [happy, angry], [happy, happy]]
+    answer = client().post("/v1/score", json={"pairs": pairs, "conditions": CONDITIONS}).json()
+    assert answer["unread"] == [1, 2]
+    assert "unread" not in client().post("/v1/score", json={"pairs": PAIRS}).json()
+
+
 @pytest.mark.parametrize("scale", ["unit", "likert", "raw"])
 def test_score_without_conditions_compares_the_texts_as_a_whole(client, model, scale):
     got = client().post("/v1/score", json={"pairs": PAIRS, "scale": scale}).json()["scores"]

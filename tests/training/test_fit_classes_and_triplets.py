@@ -214,9 +214,9 @@ def test_sample_rows_smaller_draw_is_a_part_of_a_larger_draw(recipes, objective)
     [
         ("softmax", {"train": "triplet"}, "columns 'premise', 'hypothesis', 'label' are missing"),
         ("triplet", {"train": "softmax"}, "columns 'anchor', 'positive', 'negative' are missing"),
-        ("mse", {"train": "softmax"}, "holds classes of NLI.*objective 'softmax'"),
-        ("mse", {"train": "triplet"}, "holds triplets.*objective 'triplet'"),
-        ("softmax", {"dev": "softmax"}, "holds classes of NLI"),
+        ("mse", {"train": "softmax"}, "contains classes of NLI.*objective 'softmax'"),
+        ("mse", {"train": "triplet"}, "contains triplets.*objective 'triplet'"),
+        ("softmax", {"dev": "softmax"}, "contains classes of NLI"),
     ],
 )
 def test_fit_file_of_another_kind_is_one_line(tmp_path, recipes, objective, changes, message):

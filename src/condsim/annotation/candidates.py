@@ -24,7 +24,7 @@ from condsim.annotation.items import Collection
 from condsim.cache import sole_process
 from condsim.config import Settings
 from condsim.console import Progress
-from condsim.data.reading import iter_rows, stem_of
+from condsim.data.files import iter_rows, stem_of
 from condsim.errors import require, unknown_name
 from condsim.io import replacing, sha256_of
 from condsim.rows.near_pairs import EXACT_UP_TO, ItemPairs, nearest_pairs

@@ -15,8 +15,8 @@ import numpy as np
 
 from condsim.cache import cached_rows, sole_process
 from condsim.console import Progress
-from condsim.data.reading import iter_rows, stem_of
-from condsim.data.row import Row, shown
+from condsim.data.files import iter_rows, stem_of
+from condsim.data.row import Row, short_repr
 from condsim.errors import InputError, ModelError, require
 from condsim.io import sha256_of
 from condsim.model.settings import revision_of
@@ -108,7 +108,9 @@ def read_items(
 
 def _caption_of(row: Row, column: str, item: str) -> str:
     if row.cells[column] in (None, ""):
-        raise InputError(f"{row.place(column)}: the caption of the item {shown(item)} is empty.")
+        raise InputError(
+            f"{row.place(column)}: the caption of the item {short_repr(item)} is empty."
+        )
     return row.text(column)
 
 

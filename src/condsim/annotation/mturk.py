@@ -28,8 +28,8 @@ from condsim.annotation.stages import (
     text_of,
 )
 from condsim.annotation.store import Annotation, AnnotationStore, Project
-from condsim.data.reading import iter_rows
-from condsim.data.row import Cell, Row, shown
+from condsim.data.files import iter_rows
+from condsim.data.row import Cell, Row, short_repr
 from condsim.errors import InputError
 from condsim.io import replacing, write_text
 
@@ -170,7 +170,7 @@ def _read_seconds(row: Row) -> float | None:
         return float(str(cell))
     except ValueError:
         raise InputError(
-            f"{row.place('WorkTimeInSeconds')}: must be a number, got {shown(cell)}."
+            f"{row.place('WorkTimeInSeconds')}: must be a number, got {short_repr(cell)}."
         ) from None
 
 

@@ -27,7 +27,7 @@ from condsim.annotation.labels import (
 from condsim.annotation.records import HUMAN, Condition, DatasetRow, Rating, row_id_of
 from condsim.annotation.splits import SPLITS, SplitRules, Splitting, find_leakage, split_rows
 from condsim.data.csts import iter_csts, load_csts
-from condsim.data.reading import iter_rows, stem_of
+from condsim.data.files import iter_rows, stem_of
 from condsim.data.statistics import describe
 from condsim.errors import InputError
 from condsim.evaluation.report import write_json

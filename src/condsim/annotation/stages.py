@@ -14,7 +14,7 @@ from xml.sax.saxutils import quoteattr
 import yaml
 
 from condsim.annotation.records import HUMAN, Condition, check_label, row_id_of
-from condsim.data.reading import stem_of
+from condsim.data.files import stem_of
 from condsim.rows.pairs import pair_id_of
 from condsim.rows.records import DOES_NOT_APPLY, TableRow, read_rows
 
@@ -191,7 +191,7 @@ def fields_of(stage: Stage, markup: Literal["xml", "html"], choices: str) -> str
         return write
     if stage == "verification":
         return rate.replace("{test}", "")
-    # A test has both parts; the second part has a pair of its own.
+    # A test has both parts; the second part has a separate pair.
     test = page(f"test.{markup}")
     return test.replace("{write}", write).replace("{rate}", rate.replace("{test}", "test_"))
 

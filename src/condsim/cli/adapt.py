@@ -1,4 +1,4 @@
-"""``condsim adapt``: labelled pairs of one's own go in, an adapted model comes out."""
+"""``condsim adapt``: adapt the default model to labelled pairs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def adapt(
     output: Annotated[Path, typer.Option(help="Folder to write.")],
     model: Annotated[
         str | None,
-        typer.Option(help="Folder of the bi-encoder to adapt.", show_default="the bundled model"),
+        typer.Option(help="Folder of the bi-encoder to adapt.", show_default="the default model"),
     ] = None,
     dev: Annotated[
         Path | None,
@@ -60,13 +60,13 @@ def adapt(
         bool, typer.Option("--force", help="Write the model even if it does no better.")
     ] = False,
 ) -> None:
-    """Adapt the model to criteria of your own, from 50 to 2,000 labelled pairs.
+    """Adapt the model to your own criteria, from 50 to 2,000 labelled pairs.
 
     Pairs have the columns sentence1, sentence2, condition and label: a number from 1 to 5 or from 0
     to 1, or alike or different. A part of them is kept to measure on. What the model knows of other
-    texts is rehearsed meanwhile. The result is an int8 model, as light as the one that ships; if it
+    texts is rehearsed meanwhile. The result is an int8 model, as light as the default model; if it
     does no better on your rows, nothing is written and the exit status is 1. After Ctrl-C or a
-    crash, the same command goes on.
+    crash, run the same command again to continue.
 
     **Examples**
 
@@ -77,7 +77,7 @@ def adapt(
     `condsim score --model model "The room was cold." "It was freezing." "the temperature"`
     """
     require("sentence_transformers", extra="train")
-    from condsim.data.reading import column_names
+    from condsim.data.files import column_names
     from condsim.training.adapt import AdaptSettings, adapt as adapt_model
 
     given: dict[str, Any] = {
@@ -117,18 +117,18 @@ def draw_rows(
     parts: Sequence[str] = ("train", "dev"),
     progress: Progress,
 ) -> list[Path]:
-    """Draws pairs from a table: some texts for training, the others, if asked, to measure on."""
+    """Sampler of pairs from a table, with separate texts for training and for measuring."""
     import numpy as np
 
+    from condsim.data.files import iter_rows, stem_of
     from condsim.data.held_out import text_digest
-    from condsim.data.reading import iter_rows, stem_of
     from condsim.io import write_text
     from condsim.rows.criteria.build import build_criteria
     from condsim.rows.criteria.settings import CriteriaSettings
 
     found = [
         (text_digest(row.text(text)), row.record)
-        for row in iter_rows(table, columns=(text,), others=True)
+        for row in iter_rows(table, columns=(text,), whole_record=True)
     ]
     texts = list(dict(found))
     order = np.random.default_rng(settings.seed).permutation(len(texts))

@@ -1,4 +1,4 @@
-"""``condsim info``: what is installed and what the bundled model is."""
+"""``condsim info``: installed libraries and facts about the default model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from condsim.errors import ModelError
 
 _CORE = ("numpy", "onnxruntime", "tokenizers", "sentencex")
 _MISSING = "not installed"
-_OF_CLONES = {"dev", "docs"}  # extras for work on condsim itself
+# Extras for work on condsim itself.
+_OF_CLONES = {"dev", "docs"}
 _REQUIRED = re.compile(r"^([\w.-]+).*\bextra == ['\"]([\w-]+)['\"]")
 
 
@@ -39,7 +40,7 @@ def info() -> None:
 
 
 def _model_lines() -> list[tuple[str, str]]:
-    """Name and value of each fact about the bundled model."""
+    """Name and value of each fact about the default model."""
     from condsim.model.settings import DEFAULT_FOLDER, ModelSettings
 
     try:
@@ -55,7 +56,8 @@ def _model_lines() -> list[tuple[str, str]]:
         ("  calibrated", "no" if settings.calibration is None else "yes"),
     ]
     facts = dict(settings.facts)
-    if "also_trained_on" in facts:  # the data set named as its own is that of its last stage
+    # `training_data` names the data set of the last training stage.
+    if "also_trained_on" in facts:
         first = {"trained on": facts.pop("also_trained_on")}
         facts = {**first, "last labelled file": facts.pop("training_data", "none"), **facts}
     for name, value in facts.items():
@@ -65,8 +67,8 @@ def _model_lines() -> list[tuple[str, str]]:
 
 
 def _extra_lines() -> list[tuple[str, str]]:
-    """Whether each extra is installed, then the versions of all that is."""
-    libraries: dict[str, list[str]] = defaultdict(list)  # of each extra
+    """State of each extra, then the versions of all installed libraries."""
+    libraries: dict[str, list[str]] = defaultdict(list)
     for required in metadata.requires("condsim") or ():
         if (found := _REQUIRED.match(required)) and found[2] not in _OF_CLONES:
             libraries[found[2]].append(found[1])

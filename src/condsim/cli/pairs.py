@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
 from condsim.cli.options import listed
+from condsim.data.decoding import PeekedStream
+from condsim.data.dialect import DETECTED, FileFormat
 from condsim.data.files import Batch, column_names, read_batches
-from condsim.data.formats import MAX_LINE_BYTES, STANDARD_INPUT
+from condsim.data.formats import STANDARD_INPUT
 from condsim.errors import InputError
 from condsim.types import BoolArray
 
@@ -41,7 +42,7 @@ class PairColumns(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether pairs are compared without a condition."""
+        """True if pairs are compared without a condition."""
         return self.condition is None and not self.conditions
 
 
@@ -94,13 +95,12 @@ def open_pairs(
     condition_column: str,
     conditions: Sequence[str] | None,
     size: int,
+    file_format: FileFormat = DETECTED,
 ) -> tuple[PairColumns, Iterator[Batch]]:
     """Open a file of pairs, or standard input for ``-``; return its columns and batches."""
-    source: Path | BinaryIO = file
-    names = column_names(file)
-    if str(file) == "-":
-        stream = PeekedInput()
-        file, names, source = STANDARD_INPUT, stream.column_names(), cast(BinaryIO, stream)
+    source = standard_input(file_format) if str(file) == "-" else file
+    names = column_names(source, file_format)
+    file = file if isinstance(source, Path) else source.path
     columns = pair_columns(
         names,
         file,
@@ -112,39 +112,14 @@ def open_pairs(
     if columns.is_plain and not names:
         # The names cannot be read ahead; reading the rows reports why.
         columns = PairColumns(text1, text2, condition_column)
-    return columns, read_batches(source, columns=columns.names, size=size)
+    return columns, read_batches(source, columns=columns.names, size=size, file_format=file_format)
 
 
-class PeekedInput:
-    """Standard input whose header has been read ahead."""
-
-    def __init__(self) -> None:
-        """Read up to the first line that is not blank."""
-        if sys.stdin is None:
-            raise InputError("Standard input is closed; give --file the name of a file.")
-        self._stream = sys.stdin.buffer
-        self._lines: list[bytes] = []
-        while line := self._stream.readline(MAX_LINE_BYTES + 1):
-            self._lines.append(line)
-            if line.strip():
-                break
-
-    def column_names(self) -> tuple[str, ...]:
-        """Return the columns of the header, or of the first JSON object; empty if unreadable."""
-        try:
-            header = self._lines[-1].decode("utf-8-sig") if self._lines else ""
-            if header.lstrip().startswith(("{", "[")):
-                record = json.loads(header)
-                return tuple(record) if isinstance(record, dict) else ()
-        except ValueError:
-            return ()
-        if "\0" in header or not header.strip():
-            return ()
-        return tuple(name.strip() for name in header.strip("\r\n").split("\t"))
-
-    def readline(self, size: int) -> bytes:
-        """Return the next line."""
-        return self._lines.pop(0) if self._lines else self._stream.readline(size)
+def standard_input(file_format: FileFormat = DETECTED) -> PeekedStream:
+    """Open standard input and read its first lines ahead."""
+    if sys.stdin is None:
+        raise InputError("Standard input is closed; give --file the name of a file.")
+    return PeekedStream(STANDARD_INPUT, sys.stdin.buffer, file_format)
 
 
 class BlankRows:

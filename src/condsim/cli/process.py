@@ -19,6 +19,7 @@ import typer
 from condsim.errors import CondSimError, InputError
 from condsim.io import printable
 from condsim.model.chunking import collect_truncations
+from condsim.model.legibility import collect_unread
 
 if TYPE_CHECKING:
     from condsim.console import ProgressDisplay
@@ -38,9 +39,10 @@ def run_app(app: typer.Typer, arguments: list[str] | None = None) -> None:
     SIGTERM and SIGHUP end a command as Ctrl-C does, with status 143 and 129.
     """
     _prepare_streams()
+    _show_file_forms()
     _exit_on_signals()
     try:
-        with collect_truncations():
+        with collect_truncations(), collect_unread(log=True):
             try:
                 status = app(args=arguments, standalone_mode=False)
             finally:
@@ -80,6 +82,13 @@ def _prepare_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _show_file_forms() -> None:
+    """Show on stderr in which form a file is read, also where nothing else is logged."""
+    logging.getLogger("condsim.data.dialect").setLevel(logging.INFO)
+    if logging.lastResort is not None:
+        logging.lastResort.setLevel(logging.INFO)
 
 
 def _exit_on_signals() -> None:

@@ -252,7 +252,8 @@ def prompt(
 
     def resume() -> str:
         requests = scorer.asker.usage.requests
-        return f"The answers of {requests} requests are stored; the same command goes on from here."
+        stored = f"The answers of {requests} requests are stored"
+        return f"{stored}; the same command continues from here."
 
     with long_work(log=None, resume=resume) as progress:
         report = evaluate_prompt(

@@ -29,6 +29,7 @@ from condsim.cli.options import (
 )
 from condsim.cli.pairs import BlankRows, PairColumns, open_pairs
 from condsim.cli.process import check_outputs, long_work
+from condsim.data.dialect import FileFormat
 from condsim.data.files import ROWS_PER_BATCH, Batch, is_table, open_writer
 from condsim.errors import InputError, ModelError
 from condsim.loading import load_scorer
@@ -57,6 +58,8 @@ class _Scoring(NamedTuple):
     scale: str = "unit"
     applicability: bool = False
     strict: bool = False
+    separator: str | None = None
+    encoding: str | None = None
 
 
 class _ScoredFile:
@@ -72,6 +75,7 @@ class _ScoredFile:
             condition_column=options.condition_column,
             conditions=options.conditions,
             size=size or ROWS_PER_BATCH,
+            file_format=FileFormat(options.separator, options.encoding),
         )
 
     def batches(
@@ -232,8 +236,8 @@ def score(
     file: Annotated[
         Path | None,
         typer.Option(
-            help="File of pairs: CSV, TSV, JSONL or Parquet; - reads TSV or JSONL from standard "
-            "input. With --engine ray, a glob pattern.",
+            help="File of pairs: CSV, TSV, JSONL, Excel or Parquet; - reads CSV, TSV or JSONL from "
+            "standard input. With --engine ray, a glob pattern.",
         ),
     ] = None,
     text1: Text1 = "sentence1",
@@ -261,6 +265,16 @@ def score(
         typer.Option("--applicability", help="Also add how likely the condition applies."),
     ] = False,
     strict: Strict = False,
+    separator: Annotated[
+        str | None,
+        typer.Option(
+            help="Character between the cells of --file, or 'tab'.", show_default="detected"
+        ),
+    ] = None,
+    encoding: Annotated[
+        str | None,
+        typer.Option(help="Character set of --file, such as latin-1.", show_default="detected"),
+    ] = None,
     table: Annotated[
         bool | None,
         typer.Option(
@@ -316,6 +330,7 @@ def score(
         scale,
         applicability,
         strict,
+        *FileFormat.checked(separator, encoding),
     )
     if engine == "ray":
         from condsim.cli.parts import work_on_parts

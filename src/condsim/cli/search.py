@@ -59,7 +59,7 @@ def search(
     if weight:
         if len(weight) != len(condition or ()):
             raise InputError(
-                f"Give one --weight for each --condition. Got {len(weight)} for "
+                f"expected one --weight for each --condition, got {len(weight)} for "
                 f"{len(condition or ())}."
             )
         chosen = dict(zip(condition or (), weight, strict=True))

@@ -48,7 +48,7 @@ def sweep(
 
 
 def _plan(spec: SweepSpec) -> list[str]:
-    """What would be run, one line a trial where the trials are known."""
+    """Describe the trials of a sweep, one line a trial where the trials are known."""
     from condsim.training.sweep_spec import point_text
 
     points = spec.planned()

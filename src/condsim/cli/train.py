@@ -42,7 +42,7 @@ def train(
     require("sentence_transformers", extra="train")
     from condsim.training.run import close_process_group, fit
 
-    with long_work(resume="The same command with --resume goes on from here."):
+    with long_work(resume="The same command with --resume continues from here."):
         try:
             result = fit(chosen, output, resume=resume)
         except KeyboardInterrupt:

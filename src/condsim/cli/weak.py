@@ -83,7 +83,7 @@ def weak(
     cache: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for vectors and pairs.", show_default="beside the output, .cache"
+            help="Folder for vectors and pairs.", show_default="next to the output, .cache"
         ),
     ] = None,
     device: Device = None,

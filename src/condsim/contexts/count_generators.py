@@ -16,7 +16,7 @@ given sentence as a whole as well:
     T(token | g) = p(token)^α exp(cos(token, g) / τ) / Z(g),   a(g) = (-log p(g))^β / sum
 
 p is the share in the corpus, g each token of the given sentences, C the sum of a(g) over the g that
-are the token, r each given sentence, S is T with numbers α' and τ' of its own; o + c + w + s is 1,
+are the token, r each given sentence, S is T with its own numbers α' and τ'; o + c + w + s is 1,
 so over the vocabulary it sums to one. The vectors are those of a frozen encoder, of each entry of
 the vocabulary by itself and of each sentence. The eight numbers maximise the likelihood of the
 corpus, without labels. Not part of SSBC.

@@ -24,7 +24,7 @@ TermModel = TypeVar("TermModel")
 
 
 class TermScorer(Protocol):
-    """Computes terms of Eq. 3, as `ContextTerms` does."""
+    """Interface of `ContextTerms`: the terms of Eq. 3."""
 
     def terms(
         self, sentences: Sequence[str], centres: Sequence[IntArray], names: Sequence[str]
@@ -33,7 +33,7 @@ class TermScorer(Protocol):
 
 
 class ContextTerms:
-    """Computes terms of Eq. 3 with trained models; a model that no term needs may be None."""
+    """Terms of Eq. 3 from trained models; a model that no term needs may be None."""
 
     def __init__(
         self, coherence: CoherenceScorer | None, generators: GeneratorScorer | None
@@ -110,7 +110,7 @@ def context_scores(terms: Mapping[str, FloatArray], weights: Weights) -> FloatAr
     highest, and the edges of documents would come first.
 
     Args:
-        terms: Log-probabilities by name, each ``(k,)``; NaN where a context has no such term. The
+        terms: Log-probabilities by name, each ``(k,)``; NaN where a context lacks the term. The
             terms of weight 0 may be missing.
         weights: λ of Eq. 3.
 
@@ -142,7 +142,7 @@ class PairTerms:
         second: Terms of sentence 2, each ``(k,)``.
         means: Means of each context over the reference sentences, for the terms from which the
             centring subtracts them, each ``(k,)``.
-        alone: Likewise means of sentence 1 and 2 over the reference contexts, each ``(2,)``.
+        alone: The same means of sentence 1 and 2 over the reference contexts, each ``(2,)``.
     """
 
     first: Mapping[str, FloatArray]

@@ -51,7 +51,7 @@ class Items:
 
 
 class ItemBuilder:
-    """Collects items, and the units they share, of sentences given as tokens by number."""
+    """Collection of items, and of the units they share, of sentences given as tokens by number."""
 
     def __init__(
         self, sentences: Mapping[int, IntArray], settings: GeneratorSettings, vocabulary: Vocabulary
@@ -65,7 +65,7 @@ class ItemBuilder:
         self.units, self.items = EncoderUnits(), Items()
 
     def add(self, task: GeneratorTask, centre: int, around: Sequence[int]) -> bool:
-        """Add an item, if there is anything to generate; -1 in ``around`` is no sentence."""
+        """Add an item, if there is anything to generate; -1 in ``around`` means no sentence."""
         left = self._left
         places = [*range(left), *range(left + 1, len(around) + 1)]
         near = list(zip(around, places, strict=True))
@@ -125,8 +125,8 @@ def length_groups(
     """Split rows, of lengths above 0, into groups padded to the longest row, at the least cost.
 
     A group costs ``call`` tokens and its padded tokens, and has ``most`` of them. ``attended`` are
-    the tokens that each row attends to besides its own: rows of similar length are then grouped by
-    these, and a quarter of them counts as tokens of the group.
+    the tokens that each row attends to in addition to its own: rows of similar length are then
+    grouped by these, and a quarter of them counts as tokens of the group.
     """
     if not len(lengths):
         return []

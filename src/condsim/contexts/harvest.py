@@ -148,7 +148,7 @@ Engine = Callable[[Harvest, Callable[[], PairOrigin], list[int]], Iterable[int]]
 
 
 class ShardWriter:
-    """Draws and scores pairs, and writes shards."""
+    """Harvest of one run: draw and score pairs, and write shards."""
 
     def __init__(self, target: Harvest, opener: Callable[[], PairOrigin]) -> None:
         self._target, self._origin = target, opener()
@@ -213,7 +213,7 @@ def ray_engine(workers: RayWorkers) -> Engine:
     def write(
         target: Harvest, opener: Callable[[], PairOrigin], numbers: list[int]
     ) -> Iterator[int]:
-        # Workers have working directories of their own.
+        # Each worker has its own working directory.
         target = replace(target, folder=target.folder.resolve())
         arguments = (target, opener)
         yield from workers.map(

@@ -267,7 +267,7 @@ def _reported(texts: Iterable[str], progress: Callable[[int], None] | None) -> I
 def _check_terms(counts: dict[str, int], min_df: int) -> None:
     if not counts["texts"]:
         raise InputError(
-            "No document of this corpus has two sentences or more, so it holds no context; the "
+            "No document of this corpus has two sentences or more, so it has no context; the "
             f"contextual models need at least two such documents. Note that {DOCUMENT_RULE}."
         )
     if not counts["words"]:
@@ -402,7 +402,7 @@ class _Runs:
 
 
 class _ArrayWriter(Closing):
-    """Writes a one-dimensional ``.npy`` file whose length is not known in advance."""
+    """Writer of a one-dimensional ``.npy`` file whose length is not known in advance."""
 
     # NumPy pads the header of such a file so that the length can grow in place: it is written again
     # when the file is closed.
@@ -431,7 +431,7 @@ class _ArrayWriter(Closing):
 
 
 class _PostingsWriter(Closing):
-    """Writes the postings of one term after the other."""
+    """Writer of the postings of one term after the other."""
 
     def __init__(self, folder: Path, runs: _Runs, *, min_df: int) -> None:
         self._runs, self._folder, self._min_df = runs, folder, min_df

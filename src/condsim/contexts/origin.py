@@ -55,7 +55,7 @@ class OriginScorer(PairScorer):
         name: Name of the scorer.
         revision: Version of all that decides a score: corpus, models and settings; None if scores
             must not be cached.
-        scored_by: Settings that decide a score besides the models.
+        scored_by: Settings other than the models that decide a score.
         weights: λ of Eq. 3.
         calibration: From a cosine to [0, 1], a straight line.
         without_contexts: Number of sentences so far that shared no word with the corpus; they were

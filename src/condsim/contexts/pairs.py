@@ -116,7 +116,7 @@ class DrawnPairs(NamedTuple):
 
 
 class PairDrawer:
-    """Draws pairs by their numbers: the same ones in every process."""
+    """Sampler of pairs by their numbers: the same ones in every process."""
 
     def __init__(
         self,

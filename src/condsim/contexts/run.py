@@ -172,7 +172,7 @@ def open_pipeline(folder: Path, *, progress: Progress = silent) -> ContextsRun:
     """
     if not (folder / RECIPE).is_file():
         raise InputError(
-            f"{folder} holds no run of contexts: there is no {RECIPE}. Give the folder that "
+            f"{folder} is not a run of contexts: there is no {RECIPE}. Give the folder that "
             "'condsim contexts run' wrote."
         )
     return ContextsRun(folder, load_contexts_recipe(folder / RECIPE), progress=progress)

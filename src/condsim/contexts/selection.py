@@ -44,7 +44,7 @@ class ContextSet:
 
 @dataclass(frozen=True, eq=False)
 class ContextSelector:
-    """Makes the context sets of sentences."""
+    """Selection of the context sets of sentences."""
 
     corpus: Corpus
     index: TfidfIndex

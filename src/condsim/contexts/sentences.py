@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from condsim.contexts.recipe import CorpusSettings
-from condsim.data.reading import iter_rows, text_lines
-from condsim.data.row import shown
+from condsim.data.files import iter_rows, text_lines
+from condsim.data.row import short_repr
 from condsim.errors import InputError
 
 SUFFIXES = (".txt", ".txt.gz", ".jsonl", ".jsonl.gz", ".tsv", ".tsv.gz", ".parquet")
@@ -179,7 +179,7 @@ def _row_paragraphs(path: Path, settings: CorpusSettings) -> Iterator[tuple[int,
     for row in iter_rows(path, columns=[column]):
         text = row.cells[column]
         if not isinstance(text, str):
-            raise InputError(f"{row.place(column)}: must be a text, got {shown(text)}.")
+            raise InputError(f"{row.place(column)}: must be a text, got {short_repr(text)}.")
         lines = [text] if captions else [line.strip() for line in text.split("\n")]
         paragraphs = [line for line in lines if captions or (line and not _is_heading(line))]
         for paragraph in paragraphs or [""]:

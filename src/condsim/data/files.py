@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
+import re
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
@@ -25,18 +27,21 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar, cast
 
 import numpy as np
 
+from condsim.data.decoding import PeekedStream, file_lines
+from condsim.data.dialect import DETECTED, FileFormat
 from condsim.data.formats import (
+    EXCEL_SUFFIX,
     JSON_SUFFIXES,
-    ROW_READERS,
     STANDARD_INPUT,
     ColumnSelection,
     arrow_rows,
-    csv_records,
-    file_lines,
+    file_columns,
+    file_rows,
     parquet_rows,
     parquet_tables,
-    stream_lines,
-    tsv_records,
+    stream_suffix,
+    text_columns,
+    text_rows,
     with_records,
 )
 from condsim.data.row import Record, Row, unique_names
@@ -52,8 +57,11 @@ Item = TypeVar("Item")
 ROWS_PER_BATCH = 4096
 """Rows read, worked on and written at once, which bounds the memory."""
 
+# A tab or a line end, as TSV cannot hold it in a cell.
+_BREAK = re.compile("\r\n|[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 _TABLE_SUFFIXES = (".csv", ".tsv")
 _TEXT_SUFFIXES = (*_TABLE_SUFFIXES, *JSON_SUFFIXES)
+_READ_SUFFIXES = (*_TEXT_SUFFIXES, EXCEL_SUFFIX)
 _STANDARD_INPUT_HINT = "Only 'condsim score --file -' reads standard input."
 
 
@@ -148,20 +156,22 @@ def _arrow() -> ModuleType:
 
 
 def read_batches(
-    source: Path | str | BinaryIO,
+    source: Path | str | BinaryIO | PeekedStream,
     *,
     columns: Sequence[str],
     optional: Sequence[str] = (),
     size: int = ROWS_PER_BATCH,
+    file_format: FileFormat = DETECTED,
 ) -> Iterator[Batch]:
     """Stream a data file in batches of rows that can be written again with all their columns.
 
     Args:
         source: A file as `iter_rows` reads it; or an open binary stream such as standard input,
-            which is TSV, or JSON lines if its first character is ``{``.
+            which is CSV or TSV, or JSON lines if its first character is ``{``.
         columns: Columns that the file must have.
         optional: Columns that are read if present, and are None otherwise.
         size: Maximum number of rows of a batch.
+        file_format: What is known of a text table, instead of what its first lines tell.
 
     Raises:
         InputError: See `iter_rows`.
@@ -172,11 +182,12 @@ def read_batches(
         path, suffix = _checked_path(source)
         if suffix == ".parquet":
             return never_empty(path, _parquet_batches(path, selection, size))
-        rows = ROW_READERS[suffix](path, file_lines(path), selection)
+        rows = file_rows(path, suffix, selection, file_format)
     else:
-        path = STANDARD_INPUT
-        suffix, lines = stream_lines(source)
-        rows = ROW_READERS[suffix](path, lines, selection)
+        if not isinstance(source, PeekedStream):
+            source = PeekedStream(STANDARD_INPUT, source, file_format)
+        path, suffix = source.path, stream_suffix(source)
+        rows = text_rows(source, suffix, selection)
     rows = never_empty(path, rows)
     return _row_batches(rows, size, ragged=suffix in JSON_SUFFIXES)
 
@@ -204,8 +215,9 @@ def iter_rows(
     """Stream the rows of a data file in bounded memory.
 
     Args:
-        path: A ``.csv``, ``.tsv``, ``.jsonl``, ``.ndjson`` or ``.parquet`` file; all but the last
-            may be gzipped.
+        path: A ``.csv``, ``.tsv``, ``.jsonl`` or ``.ndjson`` file, perhaps gzipped; or a
+            ``.parquet`` or ``.xlsx`` file. The separator, the quote and the encoding of a table
+            are detected from its first lines, and logged if they are not those of its suffix.
         columns: Columns that the file must have.
         optional: Columns that are read if present, and are None otherwise.
         whole_record: Whether to keep all columns of the file, as `Row.record`.
@@ -214,13 +226,13 @@ def iter_rows(
     Raises:
         InputError: If the file cannot be read, has no rows, lacks a column or breaks a rule of its
             format. The call reports a wrong path or suffix, the iteration all else.
-        MissingExtraError: If the file is Parquet and pyarrow is missing.
+        MissingExtraError: If the file is Parquet and pyarrow is missing, or Excel and openpyxl.
     """
     path, suffix = _checked_path(path, txt_as_tsv=txt_as_tsv)
     selection = ColumnSelection(tuple(columns), tuple(optional), whole_record)
     if suffix == ".parquet":
         return never_empty(path, parquet_rows(path, selection))
-    return never_empty(path, ROW_READERS[suffix](path, file_lines(path), selection))
+    return never_empty(path, file_rows(path, suffix, selection))
 
 
 def never_empty(path: Path, items: Iterator[Item]) -> Iterator[Item]:
@@ -232,33 +244,33 @@ def never_empty(path: Path, items: Iterator[Item]) -> Iterator[Item]:
     yield from items
 
 
-def column_names(path: Path) -> tuple[str, ...]:
+def column_names(
+    source: Path | PeekedStream, file_format: FileFormat = DETECTED
+) -> tuple[str, ...]:
     """Read the column names at the start of a data file.
 
     Args:
-        path: A file as `iter_rows` reads it; ``.txt`` is read as tab separated.
+        source: A file as `iter_rows` reads it, in which ``.txt`` is read as tab separated; or an
+            open stream, from which rows can be read after that.
+        file_format: As for `read_batches`.
 
     Returns:
-        The names in the order of the file (of JSON lines: of its first row). Empty if the file has
-        no columns or cannot be read: reading its rows gives the error.
+        The names in the order of the file (of JSON lines: of its first row), without the spaces
+        around them. Empty if the file has no columns or cannot be read: reading its rows gives
+        the error.
     """
     try:
+        if isinstance(source, PeekedStream):
+            return text_columns(source, stream_suffix(source))
         # A pipe can be read only once.
-        if not path.is_file():
+        if not source.is_file():
             return ()
-        suffix = suffix_of(path)
+        suffix = suffix_of(source)
         if suffix == ".parquet":
-            schema = require("pyarrow.parquet", extra="parquet").read_schema(path)
-            return tuple(schema.names)
-        if suffix not in (*_TEXT_SUFFIXES, ".txt"):
-            return ()
-        with closing(file_lines(path)) as lines:
-            if suffix in JSON_SUFFIXES:
-                record = json.loads(next((line for line in lines if line.strip()), "{}"))
-                return tuple(record) if isinstance(record, dict) else ()
-            split = csv_records if suffix == ".csv" else tsv_records
-            _, header = next(split(path, lines), (1, []))
-            return tuple(name.strip() for name in header)
+            schema = require("pyarrow.parquet", extra="parquet").read_schema(source)
+            return tuple(map(str.strip, schema.names))
+        suffix = ".tsv" if suffix == ".txt" else suffix
+        return file_columns(source, suffix, file_format) if suffix in _READ_SUFFIXES else ()
     except (InputError, OSError, ValueError, RecursionError):
         return ()
 
@@ -299,11 +311,11 @@ def _checked_path(path: Path | str, *, txt_as_tsv: bool = False) -> tuple[Path, 
     status = _status(path)
     suffix = suffix_of(path)
     suffix = ".tsv" if txt_as_tsv and suffix == ".txt" else suffix
-    if suffix not in (*_TEXT_SUFFIXES, ".parquet"):
+    if suffix not in (*_READ_SUFFIXES, ".parquet"):
         pipe = "" if stat.S_ISREG(status.st_mode) else f" {_STANDARD_INPUT_HINT}"
         raise InputError(
             f"{path}: the suffix decides the format and must be one of "
-            f"{', '.join(_TEXT_SUFFIXES)}, .parquet, got {suffix!r}.{pipe}"
+            f"{', '.join(_READ_SUFFIXES)}, .parquet, got {suffix!r}.{pipe}"
         )
     return path, suffix
 
@@ -343,7 +355,7 @@ def is_table(output: Path) -> bool:
 
 
 class RecordWriter:
-    """Writes batches of rows; `open_writer` makes one.
+    """Writer of batches of rows; `open_writer` makes one.
 
     Attributes:
         rows: Number of rows written so far.
@@ -394,7 +406,7 @@ class RecordWriter:
 
     def _write_record(self, record: Record) -> None:
         if self._suffix in JSON_SUFFIXES:
-            self._stream.write(json.dumps(record, ensure_ascii=False) + "\n")
+            self._stream.write(_json_text(record) + "\n")
         elif self._suffix == ".csv":
             if not self.rows:
                 self._csv.writerow(record)
@@ -402,10 +414,26 @@ class RecordWriter:
         else:
             # TSV has no quotes: a tab or a line end in a text becomes a space.
             if not self.rows:
-                self._stream.write("\t".join(" ".join(name.split()) for name in record) + "\n")
-            cells = (" ".join(_cell_text(value).split()) for value in record.values())
+                self._stream.write("\t".join(_BREAK.sub(" ", name) for name in record) + "\n")
+            cells = (_BREAK.sub(" ", _cell_text(value)) for value in record.values())
             self._stream.write("\t".join(cells) + "\n")
         self.rows += 1
+
+
+def _json_text(record: Record) -> str:
+    """Format a record as JSON, which has no infinity and no NaN: they become null."""
+    try:
+        return json.dumps(record, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(record), ensure_ascii=False, allow_nan=False)
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _cell_text(value: object) -> str:
@@ -416,7 +444,7 @@ def _cell_text(value: object) -> str:
 
 
 class _ParquetWriter(RecordWriter):
-    """Writes batches that were read from Parquet; keeps the types of their columns."""
+    """Writer of batches that were read from Parquet; the types of their columns stay."""
 
     def __init__(self, partial: Path, output: Path, stack: ExitStack) -> None:
         self.rows = 0

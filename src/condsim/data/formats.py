@@ -1,17 +1,30 @@
-"""The formats of data files: text decoded line by line, and Parquet read with pyarrow."""
+"""The formats of data files: CSV, TSV and JSON lines, Excel, and Parquet read with pyarrow."""
 
 from __future__ import annotations
 
 import csv
-import gzip
 import json
-import zlib
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
+from condsim.data.decoding import PeekedStream, open_bytes
+from condsim.data.dialect import (
+    CSV,
+    DEFAULT_DIALECTS,
+    DETECTED,
+    TSV,
+    Dialect,
+    FileFormat,
+    describe_dialect,
+    detect_dialect,
+    log_form,
+    separator_line,
+)
+from condsim.data.excel import excel_records
 from condsim.data.row import (
     Record,
     Row,
@@ -20,6 +33,7 @@ from condsim.data.row import (
     checked_cell,
     checked_value,
     location,
+    match_columns,
     short_repr,
     unique_names,
 )
@@ -28,12 +42,13 @@ from condsim.errors import InputError, require
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# A limit keeps a file without line ends out of memory.
-MAX_LINE_BYTES = 16 * 1024 * 1024
 _PARQUET_ROWS = 1024
+# As the csv module has it: a text of a megabyte takes a model half a minute.
+_MAX_CELL_CHARACTERS = 128 * 1024
 STANDARD_INPUT = Path("standard input")
 JSON_SUFFIXES = (".jsonl", ".ndjson")
-_GZIP_MAGIC = b"\x1f\x8b"
+EXCEL_SUFFIX = ".xlsx"
+_EXCEL_MAGIC = b"PK\x03\x04"
 
 
 class ColumnSelection(NamedTuple):
@@ -49,85 +64,14 @@ class ColumnSelection(NamedTuple):
         return self.required + self.optional
 
 
-def open_bytes(path: Path) -> BinaryIO:
-    """Open a file to read its bytes; unpack a file whose name ends in ``.gz``."""
-    try:
-        if path.suffix.lower() == ".gz":
-            return cast(BinaryIO, gzip.open(path, "rb"))
-        return path.open("rb")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be opened ({error.strerror}).") from None
-
-
-def file_lines(path: Path) -> Generator[str, None, None]:
-    """Open a file and decode it line by line."""
-    with open_bytes(path) as stream:
-        yield from _decoded_lines(path, stream)
-
-
-def stream_lines(stream: BinaryIO) -> tuple[str, Iterator[str]]:
-    """Return the format of an open stream, as a suffix, and its lines."""
-    lines = _decoded_lines(STANDARD_INPUT, stream)
-    start: list[str] = []
-    for line in lines:
-        start.append(line)
-        if line.strip():
-            break
-    is_json = bool(start) and start[-1].lstrip().startswith("{")
-    return ".jsonl" if is_json else ".tsv", chain(start, lines)
-
-
-def _decoded_lines(path: Path, stream: BinaryIO) -> Iterator[str]:
-    """Decode UTF-8 line by line, line ends included; drop a byte-order mark at the start."""
-    offset = 0
-    number = 0
-    while raw := _next_line(path, stream, number):
-        number += 1
-        try:
-            text = raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            if number == 1 and raw.startswith(_GZIP_MAGIC):
-                raise InputError(f"{path}: is packed by gzip; its name must end in .gz.") from None
-            raise InputError(
-                f"{location(path, line=number)}, byte {offset + error.start} of the file: not "
-                f"valid UTF-8 (0x{raw[error.start]:02x}, {error.reason}). Convert the file, for "
-                "example with 'iconv -f cp1252 -t utf-8'."
-            ) from None
-        if "\0" in text:
-            raise InputError(
-                f"{location(path, line=number)}, byte {offset + raw.index(0)} of the file: NUL "
-                "byte. The file must be text in UTF-8, not binary or UTF-16."
-            )
-        offset += len(raw)
-        yield text.removeprefix("\ufeff") if number == 1 else text
-
-
-def _next_line(path: Path, stream: BinaryIO, number: int) -> bytes:
-    """Read the line after ``number`` lines; empty at the end of the file."""
-    try:
-        raw = stream.readline(MAX_LINE_BYTES + 1)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputError(
-            f"{path}, after line {number}: not a complete gzip file ({error})."
-        ) from None
-    except OSError as error:
-        raise InputError(f"{path}, after line {number}: cannot be read ({error}).") from error
-    if len(raw) > MAX_LINE_BYTES:
-        raise InputError(
-            f"{location(path, line=number + 1)}: is longer than {MAX_LINE_BYTES >> 20} MiB; lines "
-            "must end with LF or CRLF."
-        )
-    return raw
-
-
 def csv_records(
-    path: Path, lines: Iterator[str], *, strict: bool = True
+    path: Path, lines: Iterator[str], *, strict: bool = True, dialect: Dialect = CSV
 ) -> Iterator[tuple[int, list[str]]]:
-    """Split comma separated lines as RFC 4180 says; yield line numbers and fields, header first.
+    """Split separated lines as RFC 4180 says; yield line numbers and fields, header first.
 
     Unless ``strict``, a stray quote is accepted and a record of empty cells is a blank line.
     """
-    reader = csv.reader(lines, strict=strict)
+    reader = csv.reader(lines, delimiter=dialect.separator, quotechar=dialect.quote, strict=strict)
     row = 0
     while True:
         line = reader.line_num + 1
@@ -146,12 +90,26 @@ def csv_records(
             row += 1
 
 
-def tsv_records(_path: Path, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
-    """Split tab separated lines, in which quotes have no meaning; see `csv_records`."""
+def tsv_records(
+    path: Path, lines: Iterator[str], *, dialect: Dialect = TSV
+) -> Iterator[tuple[int, list[str]]]:
+    """Split separated lines, in which quotes have no meaning; see `csv_records`."""
     for number, line in enumerate(lines, start=1):
         text = line.rstrip("\r\n")
         if text:
-            yield number, text.split("\t")
+            fields = text.split(dialect.separator)
+            if len(text) > _MAX_CELL_CHARACTERS:
+                _check_cells(path, number, fields)
+            yield number, fields
+
+
+def _check_cells(path: Path, line: int, fields: Sequence[str]) -> None:
+    longest = max(map(len, fields))
+    if longest > _MAX_CELL_CHARACTERS:
+        raise InputError(
+            f"{location(path, line=line)}: a cell has {longest:,} characters; at most "
+            f"{_MAX_CELL_CHARACTERS:,} are allowed."
+        )
 
 
 Records = Callable[[Path, Iterator[str]], Iterator[tuple[int, list[str]]]]
@@ -166,10 +124,11 @@ def delimited_rows(
     if not header:
         return
     names = [name.strip() for name in header]
+    columns = match_columns(names, selection.names)
     check_header(path, names, selection.required, selection.optional)
     record_names = unique_names(names)
-    positions = {name: names.index(name) for name in selection.names if name in names}
-    absent = dict.fromkeys(name for name in selection.optional if name not in names)
+    positions = {name: names.index(column) for name, column in columns.items()}
+    absent = dict.fromkeys(name for name in selection.optional if name not in columns)
     for number, (line, fields) in enumerate(records, start=1):
         if len(fields) != len(names):
             raise InputError(
@@ -214,7 +173,10 @@ def _json_rows(path: Path, lines: Iterator[str], selection: ColumnSelection) -> 
 def _typed_row(row: Row, record: Record, selection: ColumnSelection) -> Row:
     """Fill in the cells of a format that has types."""
     for name in selection.names:
-        row.cells[name] = checked_cell(row, name, record.get(name))
+        value = record.get(name)
+        if value is None and name not in record:
+            value = record.get(match_columns(record, (name,)).get(name, name))
+        row.cells[name] = checked_cell(row, name, value)
     return row
 
 
@@ -222,12 +184,92 @@ def _copied_value(row: Row, name: str, value: object) -> object:
     return row.cells[name] if name in row.cells else checked_value(row, name, value)
 
 
-ROW_READERS: dict[str, Callable[[Path, Iterator[str], ColumnSelection], Iterator[Row]]] = {
-    ".csv": partial(delimited_rows, csv_records),
-    ".tsv": partial(delimited_rows, tsv_records),
-    ".jsonl": _json_rows,
-    ".ndjson": _json_rows,
-}
+def text_rows(stream: PeekedStream, suffix: str, selection: ColumnSelection) -> Iterator[Row]:
+    """Stream the rows of CSV, TSV or JSON lines in the dialect of the file."""
+    if suffix in JSON_SUFFIXES:
+        return _json_rows(stream.path, stream.lines(), selection)
+    dialect = _stream_dialect(stream, suffix)
+    encoding = stream.encoding(legacy=True)
+    differences = describe_dialect(dialect, DEFAULT_DIALECTS[suffix])
+    if encoding not in (None, "utf-8"):
+        differences.append(f"text in {encoding}")
+    if differences:
+        log_form(stream.path, f"read with {', '.join(differences)}")
+    split = partial(_dialect_records, dialect=dialect)
+    return delimited_rows(split, stream.path, stream.lines(legacy=True), selection)
+
+
+def _stream_dialect(stream: PeekedStream, suffix: str) -> Dialect:
+    return detect_dialect(
+        stream.head_text(legacy=True),
+        DEFAULT_DIALECTS[suffix],
+        separator=stream.file_format.separator,
+    )
+
+
+def _dialect_records(
+    path: Path, lines: Iterator[str], *, dialect: Dialect
+) -> Iterator[tuple[int, list[str]]]:
+    first = next(lines, "")
+    # A blank line in place of the separator keeps the line numbers.
+    lines = chain(["\n" if separator_line(first) else first], lines)
+    if dialect.quote is None:
+        return tsv_records(path, lines, dialect=dialect)
+    return csv_records(path, lines, dialect=dialect)
+
+
+def text_columns(stream: PeekedStream, suffix: str) -> tuple[str, ...]:
+    """Read the column names of CSV or TSV, or of the first row of JSON lines."""
+    if suffix in JSON_SUFFIXES:
+        record = json.loads(next((line for line in stream.lines() if line.strip()), "{}"))
+        return tuple(map(str.strip, record)) if isinstance(record, dict) else ()
+    dialect = _stream_dialect(stream, suffix)
+    records = _dialect_records(stream.path, stream.lines(legacy=True), dialect=dialect)
+    _, header = next(records, (1, []))
+    return tuple(name.strip() for name in header)
+
+
+def stream_suffix(stream: PeekedStream) -> str:
+    """Detect the format of an open stream, as a suffix."""
+    if is_excel(stream):
+        raise InputError(f"{stream.path}: is an Excel workbook; give the name of its file.")
+    is_json = stream.head_text(legacy=True).lstrip().startswith("{")
+    return ".jsonl" if is_json else ".tsv"
+
+
+def is_excel(stream: PeekedStream) -> bool:
+    """Detect an Excel workbook, which is a zip file."""
+    return bool(stream.head) and stream.head[0].startswith(_EXCEL_MAGIC)
+
+
+def file_rows(
+    path: Path, suffix: str, selection: ColumnSelection, file_format: FileFormat = DETECTED
+) -> Iterator[Row]:
+    """Stream the rows of a text file or an Excel workbook."""
+    if suffix != EXCEL_SUFFIX:
+        with open_bytes(path) as source:
+            stream = PeekedStream(path, source, file_format)
+            if not is_excel(stream):
+                yield from text_rows(stream, suffix, selection)
+                return
+            log_form(path, "read as an Excel workbook, which it is")
+    yield from delimited_rows(_excel_lines, path, iter(()), selection)
+
+
+def _excel_lines(path: Path, _lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
+    return excel_records(path)
+
+
+def file_columns(path: Path, suffix: str, file_format: FileFormat = DETECTED) -> tuple[str, ...]:
+    """Read the column names of a text file or an Excel workbook."""
+    if suffix != EXCEL_SUFFIX:
+        with open_bytes(path) as source:
+            stream = PeekedStream(path, source, file_format)
+            if not is_excel(stream):
+                return text_columns(stream, suffix)
+    with closing(excel_records(path)) as records:
+        _, header = next(records, (1, []))
+        return tuple(name.strip() for name in header)
 
 
 def parquet_rows(path: Path, selection: ColumnSelection) -> Iterator[Row]:
@@ -246,7 +288,7 @@ def parquet_tables(
         with parquet.ParquetFile(path, pre_buffer=False) as file:
             names = list(file.schema_arrow.names)
             check_header(path, names, selection.required, selection.optional)
-            columns = [name for name in selection.names if name in names]
+            columns = list(match_columns(names, selection.names).values())
             for table in file.iter_batches(
                 batch_size=size, columns=None if selection.whole_record else columns
             ):
@@ -263,8 +305,8 @@ def arrow_rows(
     path: Path, first_number: int, table: pa.RecordBatch, selection: ColumnSelection
 ) -> Iterator[Row]:
     """Convert an Arrow table to rows with checked cells."""
-    names = [name for name in selection.names if name in table.schema.names]
-    columns = _python_columns(path, table.select(names))
+    names = match_columns(table.schema.names, selection.names)
+    columns = _python_columns(path, table.select(list(names.values())))
     rows = []
     for index in range(len(table)):
         cells = {name: column[index] for name, column in zip(names, columns, strict=True)}

@@ -39,7 +39,7 @@ class Labels:
 
     @property
     def present(self) -> BoolArray:
-        """Which rows have a label, ``(n,)``."""
+        """Mask of the rows that have a label, ``(n,)``."""
         present: BoolArray = ~np.isnan(self.values)
         return present
 
@@ -48,7 +48,7 @@ def read_labels(path: Path | str, column: str = "label", *, positive: str | None
     """Read the labels of a data file.
 
     Labels are numbers from 1 to 5, from 0 to 1 or from 0 to 5, or two words. -1 and an empty cell
-    are no label.
+    mean that the row has no label.
 
     Args:
         path: The file.

@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from condsim.data.decoding import file_lines
 from condsim.data.files import iter_rows, stem_of, text_lines
-from condsim.data.formats import file_lines, tsv_records
+from condsim.data.formats import tsv_records
 from condsim.data.row import Row, location, number_of, score_of
 from condsim.errors import InputError
 from condsim.io import sha256_of

@@ -18,7 +18,7 @@ REWORDING_COLUMNS = ("sentence1", "sentence2", "condition_group", "condition")
 """The columns of a file of rewordings."""
 
 BUNDLED_REWORDINGS = Path(__file__).resolve().parent.parent / "assets" / "rewordings.csv"
-"""The bundled set: 48 sentence pairs written for condsim, 12 conditions in 6 wordings each."""
+"""48 sentence pairs written for condsim, 12 conditions in 6 wordings each."""
 
 
 @dataclass(frozen=True, eq=False)

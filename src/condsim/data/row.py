@@ -6,7 +6,7 @@ import difflib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -148,7 +148,8 @@ def check_header(
     path: Path, names: Sequence[str], columns: Sequence[str], more: Sequence[str]
 ) -> None:
     """Reject a header that lacks a column, or has one of ``columns`` or ``more`` twice."""
-    repeated = sorted({name for name in (*columns, *more) if names.count(name) > 1})
+    stripped = [name.strip() for name in names]
+    repeated = sorted({name for name in (*columns, *more) if stripped.count(name.strip()) > 1})
     if repeated:
         raise InputError(
             f"{path}, header: each column name must occur once, got {_join_names(repeated)} "
@@ -160,6 +161,9 @@ def check_header(
 def check_columns(where: str, names: Sequence[str], columns: Sequence[str]) -> None:
     """Reject a row or a header that lacks a column; suggest which columns to rename."""
     missing = [name for name in columns if name not in names]
+    if missing:
+        columns_found = match_columns(names, missing)
+        missing = [name for name in missing if name not in columns_found]
     if not missing:
         return
     unused = {name.casefold(): name for name in names if name not in columns}
@@ -181,6 +185,18 @@ def check_columns(where: str, names: Sequence[str], columns: Sequence[str]) -> N
     )
 
 
+def match_columns(names: Iterable[str], columns: Sequence[str]) -> dict[str, str]:
+    """Find columns by their names without the spaces around them.
+
+    Returns:
+        The name in ``names`` of each of ``columns`` that is there; the exact one goes first.
+    """
+    actual = {name.strip(): name for name in reversed([*names])}
+    actual |= {name: name for name in names}
+    matches = {name: actual.get(name, actual.get(name.strip())) for name in columns}
+    return {name: match for name, match in matches.items() if match is not None}
+
+
 def unique_names(names: Sequence[str]) -> list[str]:
     """Rename repeated names: the second ``note`` becomes ``note.1``."""
     unique: list[str] = []
@@ -194,10 +210,6 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 
 def _join_names(names: Sequence[str]) -> str:
-    more = ", ..." if len(names) > _MAX_LISTED_NAMES else ""
+    number = len(names) - _MAX_LISTED_NAMES
+    more = f" and {number} more" if number > 0 else ""
     return ", ".join(short_repr(name) for name in names[:_MAX_LISTED_NAMES]) + more
-
-
-# Former names, until every package uses the new ones.
-shown = short_repr
-place = location

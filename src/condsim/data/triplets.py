@@ -2,7 +2,7 @@
 
 Columns are ``anchor``, ``positive`` and ``negative``, or those of the released Wikipedia section
 triplets, ``Sentence1`` to ``Sentence3`` (Ein Dor et al., 2018): a sentence is nearer in theme to
-those of its own section than to those of others.
+those of the same section than to those of others.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
+from condsim.data.decoding import file_lines
 from condsim.data.files import suffix_of, text_lines
-from condsim.data.formats import file_lines
 from condsim.data.pairs import make_task
 from condsim.data.row import location, score_of, short_repr
 from condsim.errors import InputError

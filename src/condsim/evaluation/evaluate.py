@@ -108,10 +108,16 @@ def evaluate(
             similarities; see `over_estimation`. Nothing is scored twice for it.
 
     Raises:
-        InputError: If fewer than 3 rows have a label, ``resamples`` is below 1, a baseline's name
-            is unknown, or over-estimation is requested and no sentence pair has two labels.
+        InputError: If scorer and task are the wrong way round, fewer than 3 rows have a label,
+            ``resamples`` is below 1, a baseline's name is unknown, or over-estimation is requested
+            and no sentence pair has two labels.
         ModelError: If the number of scores is not that of the rows, or one is NaN or infinite.
     """
+    if isinstance(scorer, Task) or not isinstance(task, Task):
+        raise InputError(
+            "'evaluate' takes the scorer first and the task second; got "
+            f"{type(scorer).__name__} and {type(task).__name__}."
+        )
     labelled = labelled_rows(task, over_estimation=over_estimation)
     for entry in baselines:
         # An unknown name is reported before anything is scored.

@@ -132,6 +132,18 @@ class Report(ResultFile):
     versions: Mapping[str, str]
     created: str
 
+    def __repr__(self) -> str:
+        """Name the task and the model, with its Spearman correlation."""
+        spearman = self.model.metrics["spearman"].value
+        return f"Report({self.task!r}, {self.model.name!r}, spearman={spearman:.1f})"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        from condsim.evaluation.tables import to_html
+
+        return to_html(self)
+
 
 def write_json(content: object, path: Path) -> None:
     """Write plain values without NaN as JSON; an earlier file is replaced in one step."""

@@ -161,7 +161,7 @@ class SuiteReport(ResultFile):
         rows: The scorers, baselines first.
         against: Name of the reference scorer of the comparisons; None without a bootstrap.
         aggregation: How the subsets of a data set became one number.
-        condition: The condition of pairs that have none of their own, if one was given.
+        condition: The condition of pairs that come without one, if one was given.
         resamples: Number of bootstrap resamples; 0 without intervals.
         versions: Versions of condsim and Python.
         created: Time of the evaluation, in UTC, ISO 8601.
@@ -230,7 +230,7 @@ class ScoredModel:
 
 
 class SuiteScoring:
-    """Computes the scores of a suite; the papers' suite caches them in a subclass."""
+    """Scores of a suite; the papers' suite caches them in a subclass."""
 
     def __init__(self, sets: Sequence[SuiteSet], *, seed: int, progress: Progress) -> None:
         """Take the data sets and the seed of the folds of fitted baselines."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple
+from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from condsim.evaluation.bootstrap import Difference, Metric
 from condsim.evaluation.metrics import METRICS
 from condsim.evaluation.report import ModelResult, Report
+from condsim.notebook import html_table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -62,7 +64,7 @@ def rich_table(
     """Lay a table out for the terminal: names in the first column, figures in the others.
 
     Args:
-        rows: The cells of each row; intervals go on a line of their own.
+        rows: The cells of each row; intervals are on a separate line.
         bold: Number of a row in bold.
         section: Number of the row before which a line is drawn.
     """
@@ -158,6 +160,13 @@ def to_markdown(report: Report) -> str:
         lines += ["", *markdown_table(["Over-estimation", *OVER_ESTIMATION_HEADS], rows)]
         lines += ["", *(f"- {_escape(note)}" for note in _over_estimation_notes(report))]
     return "\n".join(lines) + "\n"
+
+
+def to_html(report: Report) -> str:
+    """Lay a report out as a table in HTML, with its notes below."""
+    title = f"{report.task} ({report.task_revision})"
+    table = html_table(title, ["", *METRICS.values()], _report_rows(report))
+    return table + "".join(f"<p>{escape(note)}</p>\n" for note in _report_notes(report))
 
 
 def _report_results(report: Report) -> list[ModelResult]:

@@ -42,7 +42,8 @@ def register_duckdb(connection: duckdb.DuckDBPyConnection, *, model: Model = Non
     def score(first: pa.Array, second: pa.Array, conditions: pa.Array) -> pa.Array:
         return pa.array(scorer.score(first, second, conditions), pa.float32())
 
-    with suppress(duckdb.InvalidInputException):  # there is none yet
+    # DuckDB raises this if the function does not exist yet.
+    with suppress(duckdb.InvalidInputException):
         connection.remove_function(_NAME)
     connection.create_function(  # type: ignore[call-overload]  # each version has another enum
         _NAME, score, ["VARCHAR"] * 3, "FLOAT", type="arrow"

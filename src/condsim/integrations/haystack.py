@@ -13,7 +13,7 @@ with requires_extra("haystack"):
 
 
 class _Embedder:
-    """What both embedders keep; Haystack reads the attributes to write a pipeline to a file."""
+    """Base of both embedders; Haystack reads the attributes to write a pipeline to a file."""
 
     def __init__(self, condition: str | None, model: Model = None) -> None:
         self.condition = condition

@@ -23,7 +23,7 @@ class LlamaIndexEmbedding(BaseEmbedding):
 
     Nodes and queries are encoded alike; an index that was built under one condition answers queries
     under that one. LlamaIndex keeps an ``embeddings_cache`` by the text alone, so give each
-    condition a cache of its own.
+    condition a separate cache.
 
     Attributes:
         condition: The respect in which texts are near to each other; None: as a whole.

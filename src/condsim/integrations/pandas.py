@@ -41,11 +41,14 @@ class _Accessor:
             Scores, float32, with the frame's index; NaN where a text or condition is missing.
 
         Raises:
-            InputError: If there is no such column, or a text is empty or not a string.
+            InputError: If there is no such column or more than one, or a text is empty or not a
+                string.
         """
         for name in (first, second):
             if name not in self._frame.columns:
                 raise unknown_name("column", str(name), map(str, self._frame.columns))
+            if (number := int((self._frame.columns == name).sum())) > 1:
+                raise InputError(f"The frame has {number} columns {name!r}. Rename all but one.")
         if isinstance(condition, pd.Series):
             if not condition.index.equals(self._frame.index):
                 raise InputError(

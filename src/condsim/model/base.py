@@ -6,23 +6,30 @@ repeats a single text for every row.
 
 from __future__ import annotations
 
+import functools
 import re
 import reprlib
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, get_args, overload
 
 import numpy as np
 
 from condsim.errors import InputError, unknown_name
 from condsim.model.calibration import Calibration
 from condsim.model.chunking import collect_truncations
+from condsim.model.legibility import collect_unread, record_unread
+from condsim.notebook import html_table
 from condsim.types import BoolArray, FloatArray, IntArray, is_marks
 
 if TYPE_CHECKING:
     from condsim.model.explanation import Explanation, Occlusion, Reader
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 Scale = Literal["unit", "likert", "raw"]
 """``unit``: calibrated, in [0, 1], 0.5 is Likert 3; ``likert``: the same on 1 to 5; ``raw``: the
@@ -43,6 +50,25 @@ class Column(Protocol):
 Texts = str | Sequence[str] | Column
 
 
+def accepts_conditions(method: Callable[P, R]) -> Callable[P, R]:
+    """Accept ``conditions``, the former name of the argument ``condition``, with a warning."""
+
+    @functools.wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        if "conditions" in kwargs:
+            warnings.warn(
+                f"The argument 'conditions' of {method.__name__!r} is now 'condition'.",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+            if "condition" in kwargs:
+                raise InputError("Give 'condition' only; 'conditions' is its former name.")
+            kwargs["condition"] = kwargs.pop("conditions")
+        return method(*args, **kwargs)
+
+    return call
+
+
 class PairScorer(ABC):
     """A model that scores single pairs or columns of them, on a scale of the caller's choice."""
 
@@ -57,7 +83,7 @@ class PairScorer(ABC):
         self,
         sentences1: str,
         sentences2: str,
-        conditions: str | None = None,
+        condition: str | None = None,
         *,
         scale: Scale = "unit",
     ) -> float: ...
@@ -67,28 +93,30 @@ class PairScorer(ABC):
         self,
         sentences1: Texts,
         sentences2: Texts,
-        conditions: Texts | None = None,
+        condition: Texts | None = None,
         *,
         scale: Scale = "unit",
     ) -> FloatArray: ...
 
+    @accepts_conditions
     def score(
         self,
         sentences1: Texts,
         sentences2: Texts,
-        conditions: Texts | None = None,
+        condition: Texts | None = None,
         *,
         scale: Scale = "unit",
     ) -> float | FloatArray:
         """Score pairs of sentences, each with respect to its condition.
 
-        A single text next to sequences stands for every row.
+        A single text next to sequences stands for every row. A list of conditions has one for each
+        pair; `score_matrix` scores every pair under every condition.
 
         Args:
             sentences1: First sentences, length n, or one: any sequence of str, such as a list, a
                 Series of pandas or Polars, or an array of Arrow or NumPy.
             sentences2: Second sentences, length n, or one.
-            conditions: Conditions, length n, or one; None compares the sentences as a whole, where
+            condition: Conditions, length n, or one; None compares the sentences as a whole, where
                 the model can do that.
             scale: ``unit``: in [0, 1], 0.5 is Likert 3; ``likert``: the same in [1, 5]; ``raw``:
                 the output of the model.
@@ -101,33 +129,87 @@ class PairScorer(ABC):
                 the model needs a condition, or cannot take one.
         """
         check_scale(scale)
-        rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
-        with collect_truncations():
+        rows = check_rows(condition, sentences1=sentences1, sentences2=sentences2)
+        with collect_truncations(), collect_unread():
             scores = self._score_rows(rows, scale)
         return float(scores[0]) if rows.single else scores
 
-    @overload
-    def same(  # type: ignore[overload-overlap]  # a str is a sequence of str, too
-        self, sentences1: str, sentences2: str, conditions: Texts, *, at_least: float
-    ) -> bool: ...
-
-    @overload
-    def same(
-        self, sentences1: Texts, sentences2: Texts, conditions: Texts, *, at_least: float
-    ) -> BoolArray: ...
-
-    def same(
-        self, sentences1: Texts, sentences2: Texts, conditions: Texts, *, at_least: float
-    ) -> bool | BoolArray:
-        """Check that two texts are the same in every one of several respects.
-
-        A gate for caches and routers: a text that differs in one condition does not pass, however
-        alike the texts are in the others.
+    def score_matrix(
+        self,
+        sentences1: Texts,
+        sentences2: Texts,
+        condition: Texts,
+        *,
+        scale: Scale = "unit",
+    ) -> FloatArray:
+        """Score every pair of sentences under every one of several conditions.
 
         Args:
             sentences1: First sentences, length n, or one.
             sentences2: Second sentences, length n, or one.
-            conditions: One condition or several, each for all rows.
+            condition: Conditions, length m, or one.
+            scale: As in `score`.
+
+        Returns:
+            Scores, ``(n, m)`` float32; n is 1 for single texts.
+
+        Raises:
+            InputError: If there is no condition, or as `score`.
+
+        Example:
+            >>> import condsim
+            >>> model = condsim.load()
+            >>> pairs = ["A red car.", "A dog."], ["A red bus.", "A black dog."]
+            >>> model.score_matrix(*pairs, ["the colour", "the use", "the kind"]).shape
+            (2, 3)
+        """
+        check_scale(scale)
+        rows = check_rows(None, sentences1=sentences1, sentences2=sentences2)
+        names = _checked_column("conditions", condition)
+        if not names:
+            raise InputError("There must be at least one condition, such as 'the action'.")
+        with collect_truncations(), collect_unread():
+            columns = [
+                self.score([*rows.sentences[0]], [*rows.sentences[1]], name, scale=scale)
+                for name in names
+            ]
+        return np.stack(columns, axis=1)
+
+    def __repr__(self) -> str:
+        """Give the class and the name."""
+        return f"{type(self).__name__}({getattr(self, 'name', '')!r})"
+
+    def _repr_html_(self) -> str:
+        return html_table(repr(self), ("", "value"), self._summary())
+
+    def _summary(self) -> list[tuple[str, object]]:
+        """List what a notebook shows of the model."""
+        return [("name", getattr(self, "name", ""))]
+
+    @overload
+    def same(  # type: ignore[overload-overlap]  # a str is a sequence of str, too
+        self, sentences1: str, sentences2: str, condition: Texts, *, at_least: float
+    ) -> bool: ...
+
+    @overload
+    def same(
+        self, sentences1: Texts, sentences2: Texts, condition: Texts, *, at_least: float
+    ) -> BoolArray: ...
+
+    @accepts_conditions
+    def same(
+        self, sentences1: Texts, sentences2: Texts, condition: Texts, *, at_least: float
+    ) -> bool | BoolArray:
+        """Check that two texts are the same in every one of several respects.
+
+        A gate for caches and routers: a text that differs in one condition does not pass, however
+        alike the texts are in the others. Texts with words that the model cannot read, such as
+        emoji or another script, are the same only if those words are; see `reads` of an encoder.
+
+        Args:
+            sentences1: First sentences, length n, or one.
+            sentences2: Second sentences, length n, or one.
+            condition: One condition or several, each for all rows.
             at_least: Calibrated score that every condition must reach, in [0, 1];
                 `condsim.evaluation.threshold.find_threshold` finds one from labelled rows.
 
@@ -147,19 +229,40 @@ class PairScorer(ABC):
         check_threshold(at_least)
         threshold = np.float32(at_least)
         rows = check_rows(None, sentences1=sentences1, sentences2=sentences2)
-        conditions = _checked_column("conditions", conditions)
+        conditions = _checked_column("conditions", condition)
         if not conditions:
             raise InputError("There must be at least one condition, such as 'the action'.")
         first, second = rows.sentences
-        if rows.single:
-            return bool((self.score(first[0], second[0], conditions) >= threshold).all())
-        same = np.ones(len(rows), dtype=np.bool_)
-        for condition in conditions:
-            # Rows that already differ in a condition are not scored again.
-            index = np.flatnonzero(same).tolist()
-            columns = [first[row] for row in index], [second[row] for row in index]
-            same[index] = self.score(*columns, condition) >= threshold
+        same = ~self._unread_differ(first, second)
+        with collect_unread():
+            if rows.single:
+                if not same[0]:
+                    return False
+                return bool((self.score(first[0], second[0], conditions) >= threshold).all())
+            for name in conditions:
+                # Rows that already differ in a condition are not scored again.
+                index = np.flatnonzero(same).tolist()
+                columns = [first[row] for row in index], [second[row] for row in index]
+                same[index] = self.score(*columns, name) >= threshold
         return same
+
+    def _unread_differ(self, first: Sequence[str], second: Sequence[str]) -> BoolArray:
+        """Mark pairs with different words that the model cannot read, ``(n,)``."""
+        parts = self.unread_parts(chain(first, second))
+        differ = np.zeros(len(first), dtype=np.bool_)
+        if parts:
+            for row, (text1, text2) in enumerate(zip(first, second, strict=True)):
+                differ[row] = parts.get(text1) != parts.get(text2)
+        return differ
+
+    def unread_parts(self, texts: Iterable[str]) -> dict[str, str]:
+        """Return the words that the model cannot read, of each text that has any.
+
+        Returns:
+            The words by text; the text itself where it counts as unread. Empty for a model of
+            which nothing is known.
+        """
+        return {}
 
     def explain(
         self,
@@ -201,7 +304,11 @@ class PairScorer(ABC):
         check_rows(condition, sentence1=sentence1, sentence2=sentence2)
         first = Occlusion(sentence1, samples=samples, seed=seed)
         second = Occlusion(sentence2, samples=samples, seed=seed)
-        with collect_truncations():
+        with collect_unread():
+            parts = self.unread_parts((sentence1, sentence2))
+            record_unread(text for text, words in parts.items() if words == text)
+        # Subsets of the words need no separate warning.
+        with collect_truncations(), collect_unread(log=False):
             values1, values2, pairs = self._occluded(first, second, condition, scale)
         return explanation_of(
             self.name,

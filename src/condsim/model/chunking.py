@@ -65,7 +65,7 @@ class Chunks:
 
 
 class Chunker:
-    """Splits inputs that are longer than a model reads."""
+    """Splitter of inputs that are longer than a model reads."""
 
     def __init__(self, tokenizer: Tokenizer, *, order: Order, joint: bool) -> None:
         """Copy a tokenizer; ``joint``: text and condition share the limit."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -18,6 +19,7 @@ from condsim.model.base import (
     Rows,
     Scale,
     Texts,
+    accepts_conditions,
     check_rows,
     deduplicate_inputs,
     rescaled,
@@ -25,6 +27,7 @@ from condsim.model.base import (
 from condsim.model.calibration import Calibration
 from condsim.model.chunking import Chunker, Input, collect_truncations, record_truncation
 from condsim.model.conditions import Order, as_read, check_order, conditional_sentences
+from condsim.model.legibility import Legibility, collect_unread, record_unread, suspects
 from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
 # Blocks of rows bound the memory; a row with more characters counts as several rows.
 ROWS_PER_BLOCK = 4096
 CHARACTERS_PER_ROW = 512
+# Texts with a higher cosine are the same tokens to the model.
+MIN_COSINE_OF_SAME_TOKENS = 0.9999
 
 
 @dataclass(frozen=True)
@@ -86,14 +91,15 @@ class EmbeddingScorer(PairScorer):
     def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
         """Embed texts, or pairs of texts in the model's order, (m, dimension)."""
 
-    def encode(self, sentences: Texts, conditions: Texts | None = None) -> FloatArray:
+    @accepts_conditions
+    def encode(self, sentences: Texts, condition: Texts | None = None) -> FloatArray:
         """Encode sentences, each under its condition.
 
         The dot product of two embeddings is the raw score of the pair.
 
         Args:
             sentences: Sentences, length n, or one.
-            conditions: Conditions, length n, or one for all; see `score` for None.
+            condition: Conditions, length n, or one for all; see `score` for None.
 
         Returns:
             Embeddings of length 1, ``(n, dimension)`` float32; ``(dimension,)`` for single texts.
@@ -101,26 +107,28 @@ class EmbeddingScorer(PairScorer):
         Raises:
             InputError: If a text is empty or not a str, or lengths differ.
         """
-        rows = check_rows(conditions, sentences=sentences)
+        rows = check_rows(condition, sentences=sentences)
         embeddings = np.empty((len(rows), self.dimension), dtype=np.float32)
-        with collect_truncations():
+        with collect_truncations(), collect_unread():
             for block in _blocks(rows):
+                self._record_unread(rows, block)
                 vectors, index = self._embed_rows(rows, block)
                 embeddings[block] = vectors[index[0]]
         return embeddings[0] if rows.single else embeddings
 
     @overload
     def applicability(  # type: ignore[overload-overlap]  # a str is a sequence of str, too
-        self, sentences1: str, sentences2: str, conditions: str
+        self, sentences1: str, sentences2: str, condition: str
     ) -> float: ...
 
     @overload
     def applicability(
-        self, sentences1: Texts, sentences2: Texts, conditions: Texts
+        self, sentences1: Texts, sentences2: Texts, condition: Texts
     ) -> FloatArray: ...
 
+    @accepts_conditions
     def applicability(
-        self, sentences1: Texts, sentences2: Texts, conditions: Texts
+        self, sentences1: Texts, sentences2: Texts, condition: Texts
     ) -> float | FloatArray:
         """Compute how likely a condition applies to both sentences.
 
@@ -130,7 +138,7 @@ class EmbeddingScorer(PairScorer):
         Args:
             sentences1: First sentences, length n, or one.
             sentences2: Second sentences, length n, or one.
-            conditions: Conditions, length n, or one.
+            condition: Conditions, length n, or one.
 
         Returns:
             A float for single texts, else ``(n,)`` float32, in [0, 1].
@@ -139,9 +147,9 @@ class EmbeddingScorer(PairScorer):
             InputError: If a text is empty or not a str, or lengths differ.
             ModelError: If the model has no head, or that of another model.
         """
-        if conditions is None:
-            raise InputError("'conditions' must be one text or a sequence of texts; got None.")
-        rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
+        if condition is None:
+            raise InputError("'condition' must be one text or a sequence of texts; got None.")
+        rows = check_rows(condition, sentences1=sentences1, sentences2=sentences2)
         if self.head is None:
             raise ModelError(
                 f"{self.name!r} has no applicability head. Fit one with 'condsim applicability "
@@ -151,8 +159,9 @@ class EmbeddingScorer(PairScorer):
             self.head.check(self.encode(*PROBE), model=self.name)
             self._checked_head = self.head
         probabilities = np.empty(len(rows), dtype=np.float32)
-        with collect_truncations():
+        with collect_truncations(), collect_unread():
             for block in _blocks(rows):
+                self._record_unread(rows, block)
                 probabilities[block] = self.head.probability(self._embedded(rows, block))
         return float(probabilities[0]) if rows.single else probabilities
 
@@ -167,6 +176,59 @@ class EmbeddingScorer(PairScorer):
         alone = Rows((*rows.sentences, conditions), None, single=False)
         plain, plain_index = self._embed_rows(alone, block)
         return Embedded(vectors[index[0]], vectors[index[1]], *(plain[row] for row in plain_index))
+
+    def reads(self, text: str) -> bool:
+        """Check that the model has learnt the words and the script of a text.
+
+        Texts that it does not read become the same unknown tokens, so that ``Great 👍`` and
+        ``Great 👎`` have a score of 1. `score` and `encode` then warn with a `ScoredWarning`, once
+        a call. They look at texts with a character outside ASCII, or a word of more than 100
+        characters, only.
+
+        Returns:
+            False if more than 0.3 of the words are unknown, or of a script of which the vocabulary
+            has only single letters; True for a model without a vocabulary of tokens.
+
+        Raises:
+            InputError: If the text is empty or not a str.
+
+        Example:
+            >>> import condsim
+            >>> model = condsim.load()
+            >>> model.reads("The café is great."), model.reads("Great 👍")
+            (True, False)
+        """
+        check_rows(None, text=text)
+        return self._legibility is None or self._legibility.reads(text)
+
+    def unread_parts(self, texts: Iterable[str]) -> dict[str, str]:
+        """Return the words that the model cannot read, of each text that has any.
+
+        Returns:
+            The words by text; the text itself where `reads` is False.
+        """
+        suspected = suspects(texts)
+        if not suspected or self._legibility is None:
+            return {}
+        return self._legibility.unread_parts(suspected)
+
+    def _record_unread(self, rows: Rows, block: slice) -> bool:
+        """Count the texts of a block that the model cannot read; tell if any has unread words."""
+        columns = (
+            [*rows.sentences] if rows.conditions is None else [*rows.sentences, rows.conditions]
+        )
+        parts = self.unread_parts(chain.from_iterable(column[block] for column in columns))
+        record_unread(text for text, words in parts.items() if words == text)
+        return bool(parts)
+
+    def _summary(self) -> list[tuple[str, object]]:
+        return [
+            ("name", self.name),
+            ("kind", type(self).__name__),
+            ("dimension", self.dimension),
+            ("calibrated", "no" if self.calibration is None else "yes"),
+            ("applicability", "no" if self.head is None else "yes"),
+        ]
 
     def chunks(self, sentence: str, condition: str | None = None) -> list[str]:
         """Split a text into the chunks in which the model reads it.
@@ -209,8 +271,17 @@ class EmbeddingScorer(PairScorer):
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
         raw = np.empty(len(rows), dtype=np.float32)
         for block in _blocks(rows):
+            has_unread = self._record_unread(rows, block)
             vectors, index = self._embed_rows(rows, block)
             raw[block] = np.einsum("nd,nd->n", vectors[index[0]], vectors[index[1]])
+            if has_unread:
+                # Also texts that are mostly read, but differ only in what is not.
+                first, second = (column[block] for column in rows.sentences)
+                same_tokens = raw[block] > MIN_COSINE_OF_SAME_TOKENS
+                for row in np.flatnonzero(
+                    same_tokens & self._unread_differ(first, second)
+                ).tolist():
+                    record_unread((first[row], second[row]))
         # Rounding may leave a cosine of 1.0000001.
         np.clip(raw, -1, 1, out=raw)
         return rescaled(raw, self.calibration, scale)
@@ -265,6 +336,11 @@ class EmbeddingScorer(PairScorer):
     def _tokenised(self, inputs: Sequence[Input]) -> Tokenised:
         """Prepare inputs as the model takes them; without a limit by default."""
         return Tokenised(inputs)
+
+    @cached_property
+    def _legibility(self) -> Legibility | None:
+        """Vocabulary of the model; None if it has no tokens."""
+        return None
 
     @cached_property
     def _chunker(self) -> Chunker | None:

@@ -19,6 +19,7 @@ from condsim.model.base import token_batches
 from condsim.model.calibration import UNCALIBRATED
 from condsim.model.chunking import Chunker, Input
 from condsim.model.embedding import EmbeddingScorer, Tokenised
+from condsim.model.legibility import Legibility
 from condsim.model.settings import DEFAULT_FOLDER, FILE_NAME, ModelSettings, model_folder
 from condsim.types import FloatArray, IntArray
 
@@ -102,6 +103,10 @@ class OnnxScorer(EmbeddingScorer):
     @cached_property
     def _chunker(self) -> Chunker | None:
         return Chunker(self._tokenizer, order=self.order, joint=True)
+
+    @cached_property
+    def _legibility(self) -> Legibility | None:
+        return Legibility(self._tokenizer)
 
     def _tokenised(self, inputs: Sequence[Input]) -> Tokenised:
         pairs = [item if isinstance(item, str) else tuple(item) for item in inputs]

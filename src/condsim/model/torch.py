@@ -16,6 +16,7 @@ from condsim.model.calibration import Calibration
 from condsim.model.chunking import Chunker, Input, record_truncation
 from condsim.model.conditions import Inputs, Layout, Order, check_order, cross_encoder_inputs
 from condsim.model.embedding import EmbeddingScorer, Tokenised
+from condsim.model.legibility import Legibility
 from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -100,6 +101,11 @@ class EncoderScorer(EmbeddingScorer):
     def _chunker(self) -> Chunker | None:
         backend = getattr(self.model.tokenizer, "backend_tokenizer", None)
         return None if backend is None else Chunker(backend, order=self.order, joint=self._joint)
+
+    @cached_property
+    def _legibility(self) -> Legibility | None:
+        backend = getattr(self.model.tokenizer, "backend_tokenizer", None)
+        return None if backend is None else Legibility(backend)
 
     @property
     def _joint(self) -> bool:

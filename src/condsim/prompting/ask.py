@@ -22,7 +22,7 @@ RowsOfKey = dict[bytes, list[int]]
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits of a run; None is no limit.
+    """Limits of a run; None means unlimited.
 
     Attributes:
         requests: Maximum number of prompts; a server's retries do not count.
@@ -57,7 +57,7 @@ class Usage:
 
 
 class Asker:
-    """Asks a language model through a file of stored answers.
+    """Client of a language model with a file of stored answers.
 
     Attributes:
         backend: The language model.

@@ -40,7 +40,7 @@ _PROMPTS_PER_WINDOW = 4096
 # memory is too small. Larger batches are no faster on a CPU.
 _GPU_TOKENS_PER_BATCH = 16_384
 _CPU_TOKENS_PER_BATCH = 4096
-# Tokenizers without a limit of their own report 10**30.
+# Tokenizers without a limit report 10**30.
 _UNLIMITED_TOKENS = 10**9
 # Without its files, transformers makes a tokenizer of a few special tokens.
 _MIN_ORDINARY_TOKENS = 10
@@ -53,7 +53,7 @@ _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 class LocalBackend:
-    """Answers prompts with a sequence-to-sequence or causal model, greedily (C-STS, A.3).
+    """Sequence-to-sequence or causal model that answers prompts greedily (C-STS, A.3).
 
     Prompts are sorted by length and run in batches of about equal size, the longest first, so that
     too little memory shows at once. The batch of a prompt changes its answer only by rounding. The
@@ -332,7 +332,7 @@ def number_tokens(tokenizer: PreTrainedTokenizerBase, vocabulary: int) -> dict[i
 
 
 class NumberRecorder(LogitsProcessor):
-    """Records the probability of each number at each step of a batch, and changes nothing.
+    """Record the probability of each number at each step of a batch, and change nothing.
 
     All scores of a batch would be gigabytes: 20 steps of 150,000 tokens for every prompt.
     """

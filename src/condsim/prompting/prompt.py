@@ -103,7 +103,7 @@ def render(
 ) -> str:
     r"""Write a prompt as in Figures 5 and 6, without their section titles.
 
-    Every field has a line of its own. Figure 5 breaks this once, and the authors' script joins the
+    Every field is on a separate line. Figure 5 breaks this once, and the authors' script joins the
     fields with spaces; a T5 tokenizer reads a line break as a space, so it sees no difference.
 
     Args:

@@ -59,7 +59,7 @@ _HINTS = {
 
 
 class _HttpClient(openai.DefaultAsyncHttpxClient):
-    """Limits the time for a whole answer, since servers may send blanks while a request waits."""
+    """Limit the time for a whole answer, since servers may send blanks while a request waits."""
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:  # noqa: ANN401
         try:
@@ -70,7 +70,7 @@ class _HttpClient(openai.DefaultAsyncHttpxClient):
 
 
 class ServerBackend:
-    """Asks a model behind an OpenAI-compatible server, several prompts at once.
+    """Client of a model behind an OpenAI-compatible server, for several prompts at once.
 
     The key is read from ``OPENAI_API_KEY`` when it is needed and is never shown. The ``openai``
     client retries a rate limit (429), a server error, a lost connection or a broken answer, later
@@ -126,7 +126,7 @@ class ServerBackend:
             return response.content
 
         try:
-            # In a thread of its own, since the caller may be in an event loop.
+            # A separate thread is needed, since the caller may be in an event loop.
             with ThreadPoolExecutor(1) as pool:
                 content = pool.submit(lambda: asyncio.run(models())).result()
         except openai.OpenAIError as error:
@@ -188,7 +188,7 @@ class ServerBackend:
     def _sender(
         self, address: Address, probabilities: bool
     ) -> Iterator[Callable[[str], Future[Answer]]]:
-        """Open a client on an event loop in a thread of its own, and close both."""
+        """Open a client on an event loop in a separate thread, and close both."""
         client = self._client(
             address,
             partial(_read, address=address),

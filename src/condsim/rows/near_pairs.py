@@ -167,10 +167,10 @@ def _make_index(vectors: FloatArray, k: int, *, exact: bool, path: Path) -> Any:
 
 
 def _without_self(ids: IntArray, similarity: FloatArray, *, first: int) -> NDArray[np.void]:
-    """Leave items out of their own neighbours; ``(rows, k + 1)`` becomes ``(rows, k)``."""
+    """Remove each item from its own neighbours; ``(rows, k + 1)`` becomes ``(rows, k)``."""
     rows, width = ids.shape
     keep = ids != np.arange(first, first + rows)[:, None]
-    # Equal vectors may crowd an item out of its own list.
+    # Equal vectors may crowd an item out of its list.
     keep[keep.all(axis=1), -1] = False
     neighbours = np.empty((rows, width - 1), dtype=[("item", np.int32), ("similarity", np.float32)])
     neighbours["item"] = ids[keep].reshape(rows, width - 1)

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 from condsim import __version__
 from condsim.console import Progress
-from condsim.data.reading import iter_rows
-from condsim.data.row import Row, shown
+from condsim.data.files import iter_rows
+from condsim.data.row import Row, short_repr
 from condsim.errors import InputError, require
 from condsim.evaluation.report import write_json
 from condsim.io import replacing, sha256_of
@@ -36,7 +36,7 @@ _ROWS_PER_GROUP = 10_000
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """Base of rows that have a file of their own."""
+    """Base of rows that have a separate file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def _cell_value(row: Row, column: str, kind: type) -> str | float | int:
         number = math.nan
     if not math.isfinite(number) or (kind is int and not number.is_integer()):
         rule = "a whole number" if kind is int else "a number"
-        raise InputError(f"{row.place(column)}: must be {rule}, got {shown(cell)}.")
+        raise InputError(f"{row.place(column)}: must be {rule}, got {short_repr(cell)}.")
     return int(number) if kind is int else number
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from condsim.console import Progress
 from condsim.data.csts import CstsRow, iter_csts
-from condsim.data.reading import column_names, iter_rows
+from condsim.data.files import column_names, iter_rows
 from condsim.errors import InputError
 from condsim.io import check_not_input
 from condsim.model.base import PairScorer

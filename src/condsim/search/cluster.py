@@ -15,6 +15,8 @@ from condsim.errors import InputError, require, requires_extra
 from condsim.loading import load_encoder
 from condsim.model.base import check_rows
 from condsim.model.embedding import EmbeddingScorer
+from condsim.model.legibility import collect_unread
+from condsim.notebook import html_table
 from condsim.types import FloatArray, IntArray
 
 with requires_extra("search"):
@@ -118,9 +120,19 @@ class Clusters:
     silhouette: float | None
     vectors: FloatArray
 
+    def __repr__(self) -> str:
+        """Count the clusters and texts."""
+        condition = "" if self.condition is None else f" under {self.condition!r}"
+        return f"Clusters({len(self.clusters):,} of {len(self.labels):,} texts{condition})"
+
+    def _repr_html_(self) -> str:
+        head = ("number", "texts", "words", "nearest text")
+        rows = ((group.number, group.size, group.name, group.text) for group in self.clusters)
+        return html_table(repr(self), head, rows)
+
     @property
     def unassigned(self) -> int:
-        """How many texts are in no cluster."""
+        """Number of texts that are in no cluster."""
         return int((self.labels < 0).sum())
 
     def name_of(self, row: int) -> str:
@@ -140,6 +152,7 @@ class Clusters:
         }
 
 
+@collect_unread()
 def cluster(
     texts: Sequence[str],
     condition: str | None,

@@ -23,6 +23,8 @@ from condsim.console import Progress, silent
 from condsim.errors import InputError, ModelError, require
 from condsim.model.base import check_threshold, rescaled
 from condsim.model.embedding import EmbeddingScorer
+from condsim.model.legibility import collect_unread
+from condsim.notebook import ROWS_SHOWN, html_table
 from condsim.search.neighbours import (
     Edges,
     Numbers,
@@ -51,7 +53,7 @@ class ReviewPair(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Duplicates:
-    """Which texts stand for which.
+    """Groups of duplicates, each represented by one kept text.
 
     Attributes:
         kept_row: Row of the text that is kept in place of each, ``(n,)``; its own if it is kept.
@@ -66,9 +68,23 @@ class Duplicates:
     cosine: float
     review: tuple[ReviewPair, ...] = ()
 
+    def __repr__(self) -> str:
+        """Count the texts that are kept."""
+        kept = int(self.kept.sum())
+        return f"Duplicates({kept:,} of {len(self.kept_row):,} texts kept)"
+
+    def _repr_html_(self) -> str:
+        dropped = np.flatnonzero(~self.kept).tolist()
+        rows = [
+            (str(row), str(self.kept_row[row]), float(self.score[row]))
+            for row in dropped[:ROWS_SHOWN]
+        ]
+        head = ("dropped row", "kept row", "score")
+        return html_table(repr(self), head, rows, more=len(dropped) - len(rows))
+
     @property
     def kept(self) -> BoolArray:
-        """Which texts are kept, ``(n,)``."""
+        """Mask of the texts that are kept, ``(n,)``."""
         kept: BoolArray = self.kept_row == np.arange(len(self.kept_row))
         return kept
 
@@ -97,6 +113,10 @@ def find_duplicates(
     A text is a duplicate of a kept one if their scores reach the threshold of every condition. A
     text that is near to several kept ones joins the nearest. With more than 8,192 distinct texts,
     near neighbours are found with FAISS, which may miss a pair with a cosine far below 0.9.
+
+    Texts that contain different words or characters that the model cannot read, such as emoji, are
+    not duplicates. A text that `EmbeddingScorer.reads` rejects is only a duplicate of the same
+    text.
 
     Each distinct text is encoded once under the first condition. Its vector is stored on disk
     (float32, 1.5 kB for the default model); the memory holds about 0.4 kB for each.
@@ -141,7 +161,10 @@ def find_duplicates(
     distinct = _DistinctTexts(texts, progress)
     preferred = distinct.preferred(keep)
     try:
-        with tempfile.TemporaryDirectory(prefix="condsim-", dir=folder) as temporary:
+        with (
+            collect_unread(),
+            tempfile.TemporaryDirectory(prefix="condsim-", dir=folder) as temporary,
+        ):
             work = _Deduplication(distinct, scorer, Path(temporary), preferred.order, progress)
             if to is None:
                 leader = work.groups([name for name, _ in tests], limits, chain=chain)
@@ -308,7 +331,12 @@ def _verified(
 
 
 def group_positions(
-    spaces: Sequence[VectorSpace], *, chain: bool, all_pairs: bool = True, progress: Progress
+    spaces: Sequence[VectorSpace],
+    *,
+    chain: bool,
+    all_pairs: bool = True,
+    unread: IntArray | None = None,
+    progress: Progress,
 ) -> tuple[Numbers, BoolArray]:
     """Group m texts, given with the preferred first.
 
@@ -317,12 +345,15 @@ def group_positions(
         chain: Whether the groups are connected components.
         all_pairs: Whether to compare with texts that were not kept too; groups without ``chain``
             do not need it.
+        unread: Hash of the words of each text that the model cannot read, ``(m,)``; texts with
+            different ones are not near.
 
     Returns:
         Position of the text that leads the group of each, ``(m,)``, and which texts are near to
         another, ``(m,)``.
     """
     count = len(spaces[0].rows)
+    unread = np.zeros(count, np.int64) if unread is None else unread
     group = np.arange(count, dtype=np.int32)
     touched = np.zeros(count, np.bool_)
     neighbours = find_neighbours(spaces[0])
@@ -331,9 +362,12 @@ def group_positions(
         vectors = [space.take(positions) for space in spaces]
         edges = neighbours.search(vectors[0], spaces[0].limit)
         queries, earlier, cosines = _verified(spaces, vectors, edges)
+        agree = unread[positions[queries]] == unread[earlier]
+        queries, earlier, cosines = queries[agree], earlier[agree], cosines[agree]
         near = np.ones((len(positions), len(positions)), np.bool_)
         for space, block in zip(spaces, vectors, strict=True):
             near &= block @ block.T >= space.limit
+        near &= unread[positions, None] == unread[positions]
         np.fill_diagonal(near, val=False)
         rows, columns = np.nonzero(np.tril(near))
         touched[earlier] = touched[positions[queries]] = True
@@ -403,6 +437,8 @@ class _Deduplication:
         self._order = order
         self._progress = progress
         self._first = VectorFile(folder / "0", scorer.dimension)
+        # Hash of the words of each distinct text that the model cannot read, 0 for none.
+        self._unread = np.zeros(len(order), np.int64)
 
     def groups(
         self, conditions: Sequence[str | None], limits: Sequence[float], *, chain: bool
@@ -412,7 +448,11 @@ class _Deduplication:
         space = VectorSpace(self._first, self._order, float32_limit(limits[0]))
         several = len(conditions) > 1
         group, near = group_positions(
-            [space], chain=chain, all_pairs=several, progress=self._progress
+            [space],
+            chain=chain,
+            all_pairs=several,
+            unread=self._unread[self._order],
+            progress=self._progress,
         )
         if several and near.any():
             # Only texts with a neighbour under the first condition are read under the others.
@@ -425,7 +465,11 @@ class _Deduplication:
                 rows = np.searchsorted(ascending, order).astype(np.int32)
                 spaces.append(VectorSpace(file, rows, float32_limit(limits[number])))
             inner, _ = group_positions(
-                spaces, chain=chain, all_pairs=False, progress=self._progress
+                spaces,
+                chain=chain,
+                all_pairs=False,
+                unread=self._unread[order],
+                progress=self._progress,
             )
             positions = np.flatnonzero(near)
             group = np.arange(len(self._order), dtype=np.int32)
@@ -442,13 +486,19 @@ class _Deduplication:
         self._encode(self._first, condition, np.arange(count, dtype=np.int32))
         space = VectorSpace(self._first, self._order, np.float32(0))
         low, high = -1.0, 1.0
-        group = np.zeros(count, np.int32)
+        unread = self._unread[self._order]
+        _, first, part = np.unique(unread, return_index=True, return_inverse=True)
+        if len(first) > number:
+            # So few rows cannot be kept if texts with different unread words are.
+            unread, first, part = np.zeros_like(unread), np.zeros(1, np.int64), 0 * part
+        group = first[part].astype(np.int32)
         for _ in range(_BISECTION_STEPS):
             middle = (low + high) / 2
             candidate, _ = group_positions(
                 [space._replace(limit=float32_limit(middle))],
                 chain=False,
                 all_pairs=False,
+                unread=unread,
                 progress=self._progress,
             )
             if len(np.unique(candidate)) > number:
@@ -507,9 +557,21 @@ class _Deduplication:
         with file.path.open("wb") as stream:
             for block in self._texts.read(texts):
                 vectors = self._scorer.encode(block, condition)
+                if file is self._first:
+                    self._note_unread(block, texts[done : done + len(block)])
                 stream.write(np.ascontiguousarray(vectors, np.float32).tobytes())
                 done += len(block)
                 self._progress(stage, done, len(texts))
+
+    def _note_unread(self, block: Sequence[str], numbers: Numbers) -> None:
+        """Store the hashes of the unread words of distinct texts, given their numbers."""
+        parts = self._scorer.unread_parts(block)
+        if not parts:
+            return
+        for number, text in zip(numbers, block, strict=True):
+            if text in parts:
+                digest = blake2b(parts[text].encode(), digest_size=8).digest()
+                self._unread[number] = int.from_bytes(digest, signed=True)
 
     def _by_text(self, group: Numbers) -> Numbers:
         """Turn positions in the order of preference into numbers of distinct texts."""

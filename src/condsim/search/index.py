@@ -17,6 +17,7 @@ from condsim.errors import InputError, require
 from condsim.loading import load_encoder
 from condsim.model.base import check_rows
 from condsim.model.embedding import EmbeddingScorer
+from condsim.model.legibility import collect_unread
 from condsim.search.prefilter import Prefilter, VectorTable
 from condsim.search.query import Conditions, Hit, Searcher, parse_query, prepared_table
 from condsim.search.records import (
@@ -63,13 +64,37 @@ class Index:
         ...     print(f"{hit.score:.2f} {hit.text}")
     """
 
-    def __init__(self, store: Store, metadata: IndexMetadata, model: Model) -> None:
-        """Used by `build` and `open`."""
-        self._store = store
-        self._metadata = metadata
-        self._model = model
+    _store: Store
+    _metadata: IndexMetadata
+    _model: Model
+
+    def __init__(self, uri: Path | str, *, model: Model = None) -> None:
+        """Open an index; see `open`."""
+        store = Store(uri)
+        metadata = store.metadata()
+        if not metadata.complete:
+            raise InputError(
+                f"The index {uri} was not built to the end. Run the command that built it again to "
+                "continue."
+            )
+        model = metadata.model if model is None else model
+        check_model(store, metadata, *model_name(model))
+        store.table(ROWS)
+        self._store, self._metadata, self._model = store, metadata, model
 
     @classmethod
+    def _of(cls, store: Store, metadata: IndexMetadata, model: Model) -> Index:
+        """Make an index of an opened or new store."""
+        index = cls.__new__(cls)
+        index._store, index._metadata, index._model = store, metadata, model
+        return index
+
+    def __repr__(self) -> str:
+        """Name the folder and the model."""
+        return f"Index({str(self._store.uri)!r}, model={self._metadata.model!r})"
+
+    @classmethod
+    @collect_unread()
     def build(
         cls,
         rows: RowInput,
@@ -115,7 +140,7 @@ class Index:
             columns={column: kind or "text" for column, kind in summary.kinds.items()},
             source=summary.digest,
         )
-        index = cls(Store(output), metadata, encoder)
+        index = cls._of(Store(output), metadata, encoder)
         with index._store.writing():
             index._begin()
             if not index._metadata.complete:
@@ -133,7 +158,7 @@ class Index:
 
     @classmethod
     def open(cls, uri: Path | str, *, model: Model = None) -> Index:
-        """Open an index.
+        """Open an index, as ``Index(uri)`` does.
 
         Args:
             uri: Its folder or address.
@@ -146,21 +171,11 @@ class Index:
             InputError: If there is none, or it is damaged, not built to the end, of another format
                 or of another model.
         """
-        store = Store(uri)
-        metadata = store.metadata()
-        if not metadata.complete:
-            raise InputError(
-                f"The index {uri} was not built to the end. Run the command that built it again to "
-                "continue."
-            )
-        model = metadata.model if model is None else model
-        check_model(store, metadata, *model_name(model))
-        store.table(ROWS)
-        return cls(store, metadata, model)
+        return cls(uri, model=model)
 
     def using(self, scorer: EmbeddingScorer) -> Index:
         """Return the same index with its model, loaded."""
-        return Index(self._store, self._metadata, scorer)
+        return Index._of(self._store, self._metadata, scorer)
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -174,7 +189,7 @@ class Index:
 
     @property
     def is_approximate(self) -> bool:
-        """Whether the first stage compares a part of the vectors only; see `approximate`."""
+        """True if the first stage compares only a part of the vectors; see `approximate`."""
         return self._store.is_approximate()
 
     def prepared(self) -> dict[str, int]:
@@ -185,6 +200,7 @@ class Index:
             for condition, table in self._metadata.prepared.items()
         }
 
+    @collect_unread()
     def add(self, rows: RowInput, *, progress: Progress = silent) -> AddResult:
         """Add rows. Rows whose keys exist are left out, so a stopped call can be repeated.
 
@@ -202,6 +218,7 @@ class Index:
         """
         return self._add(rows, replace=False, progress=progress)
 
+    @collect_unread()
     def update(self, rows: RowInput, *, progress: Progress = silent) -> AddResult:
         """Add rows; a row whose key exists replaces the old one.
 
@@ -251,6 +268,7 @@ class Index:
                 self._store.remove(table, numbers)
         return len(numbers)
 
+    @collect_unread()
     def search(
         self,
         query: str,
@@ -290,6 +308,7 @@ class Index:
         )
         return self._searcher.search(parsed, self._metadata.prepared)
 
+    @collect_unread()
     def prepare(
         self, condition: str, *, encoding: Encoding | None = None, progress: Progress = silent
     ) -> int:

@@ -14,6 +14,7 @@ from condsim.cache import digest
 from condsim.errors import InputError
 from condsim.model.base import check_rows, rescaled
 from condsim.model.embedding import EmbeddingScorer
+from condsim.notebook import html_table, shortened
 from condsim.search.prefilter import (
     Prefilter,
     Sample,
@@ -57,6 +58,14 @@ class Hit:
     score: float
     scores: Mapping[str, float]
     columns: Mapping[str, object]
+
+    def __repr__(self) -> str:
+        """Give the score, the beginning of the text and the key."""
+        return f"Hit({self.score:.2f}, {shortened(self.text, 60)!r}, key={self.key!r})"
+
+    def _repr_html_(self) -> str:
+        cells = {**self.scores, **self.columns, "text": self.text}
+        return html_table(f"{self.score:.2f} (key {self.key})", ("", "value"), cells.items())
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from condsim.model.base import PairScorer, Rows, Scale
 from condsim.model.embedding import EmbeddingScorer
+from condsim.model.legibility import collect_unread
 from condsim.serving.errors import RequestError
 from condsim.serving.middleware import ServerMetrics
 from condsim.serving.settings import ServingSettings
@@ -63,7 +64,7 @@ _Result = tuple[_Job, NDArray[Any] | Exception]
 
 
 class Batcher:
-    """Runs submitted work on one thread, in batches and in turns.
+    """Runner of submitted work on one thread, in batches and in turns.
 
     A request that is longer than a batch goes to the end of the queue after each part of it, so
     that short ones do not wait until it is done.
@@ -86,7 +87,7 @@ class Batcher:
 
     @property
     def running(self) -> bool:
-        """Whether requests are accepted."""
+        """True if requests are accepted."""
         return self._thread.is_alive() and not self._stopping
 
     def start(self) -> None:
@@ -149,6 +150,11 @@ class Batcher:
             )
 
     def _run(self) -> None:
+        # Answers name the texts that the model cannot read.
+        with collect_unread(log=False):
+            self._run_batches()
+
+    def _run_batches(self) -> None:
         while parts := self._next_batch():
             start = time.monotonic()
             parts_of_work: dict[tuple[Work, int], list[_Part]] = {}

@@ -20,7 +20,7 @@ _ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
 class Guard:
-    """Rejects callers without a key, and bodies that are too large, too slow or not JSON.
+    """Guard against callers without a key, and bodies that are too large, too slow or not JSON.
 
     The key is checked before anything is read. All may ask if there are no keys.
     """
@@ -84,7 +84,7 @@ class Guard:
 
 
 class ServerMetrics:
-    """Counters of one server, in a registry of their own."""
+    """Counters of one server, in a separate registry."""
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
@@ -106,7 +106,7 @@ class ServerMetrics:
 
 
 class RequestCounter:
-    """Counts the requests of an app by route and status."""
+    """Counter of the requests of an app by route and status."""
 
     def __init__(self, app: ASGIApp, *, metrics: ServerMetrics) -> None:
         self._app, self._metrics = app, metrics

@@ -43,6 +43,6 @@ async def playground() -> Response:
 async def page_file(name: str) -> Response:
     """Return a file of the page; it needs no key, since the page asks for one."""
     if name not in _FILES:
-        raise RequestError(404, "The page has no such file.")
+        raise RequestError(404, "The page does not have this file.")
     media_type = _MEDIA_TYPES[name.partition(".")[2]]
     return Response(_FILES[name], media_type=media_type, headers=_HEADERS)

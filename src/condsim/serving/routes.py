@@ -119,7 +119,10 @@ async def score(body: schemas.ScoreRequest, service: SharedService) -> schemas.S
     conditions = None if body.conditions is None else columns[2]
     scores = await service.score(first, second, conditions, scale=body.scale)
     return schemas.ScoreAnswer(
-        model=service.name, scale=body.scale, scores=_pair_rows(scores, body.pairs)
+        model=service.name,
+        scale=body.scale,
+        scores=_pair_rows(scores, body.pairs),
+        unread=await service.unread_pairs(body.pairs) or None,
     )
 
 

@@ -210,6 +210,11 @@ class ScoreAnswer(BaseModel):
     model: str
     scale: Scale
     scores: list[list[float]]
+    unread: list[int] | None = Field(
+        None,
+        description="Indices of pairs with a text that the model cannot read, or whose texts "
+        "differ in characters that it cannot read; their scores mean little.",
+    )
 
 
 class ApplicabilityAnswer(BaseModel):

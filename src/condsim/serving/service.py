@@ -14,6 +14,7 @@ from fastapi import Request
 from condsim.errors import InputError, unknown_name
 from condsim.model.base import PairScorer, Scale, check_rows
 from condsim.model.embedding import EmbeddingScorer
+from condsim.model.legibility import suspects
 from condsim.serving.batching import Batcher, QueuedEmbeddings, QueuedScores
 from condsim.serving.errors import RequestError
 from condsim.serving.middleware import ServerMetrics
@@ -92,6 +93,20 @@ class Service:
         check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
         columns = (sentences1, sentences2, *([] if conditions is None else [conditions]))
         return await self.batcher.submit(self._score_on[scale], *columns)
+
+    async def unread_pairs(self, pairs: Sequence[Sequence[str]]) -> list[int]:
+        """List the pairs with texts that the model cannot read, or that differ only there."""
+        texts = suspects(text for pair in pairs for text in pair)
+        if not texts:
+            return []
+        words = await asyncio.to_thread(self.scorer.unread_parts, texts)
+        unread = []
+        for index, (first, second) in enumerate(pairs):
+            words1, words2 = words.get(first), words.get(second)
+            differ = None not in (words1, words2) and words1 != words2
+            if differ or words1 == first or words2 == second:
+                unread.append(index)
+        return unread
 
     @asynccontextmanager
     async def exclusive(self, kind: str) -> AsyncIterator[None]:

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.data.reading import column_names, iter_rows
+from condsim.data.files import column_names, iter_rows, write_records
 from condsim.data.rewordings import load_rewordings
-from condsim.data.row import Row, shown
-from condsim.data.writing import write_records
+from condsim.data.row import Row, short_repr
 from condsim.data.written import WrittenPair, iter_written
 from condsim.errors import InputError
 from condsim.io import replacing
@@ -122,7 +121,7 @@ def _label_value(row: Row) -> float:
     if not math.isfinite(value):
         raise InputError(
             f"{row.place('label')}: must be a number from 1 to 5 or from 0 to 1 or, in all rows, "
-            f"alike or different; got {shown(cell)}."
+            f"alike or different; got {short_repr(cell)}."
         )
     return value
 
@@ -140,9 +139,9 @@ def _check_labels(path: Path, pairs: Sequence[LabelledPair], at_least: int) -> N
     for condition, labels in sorted(counts.items()):
         if len(labels) == 1 and labels.total() >= MAX_ONE_SIDED:
             raise InputError(
-                f"{path}: the condition {shown(condition)} has {labels.total()} rows, all with the "
-                "same label, which would be learnt as its answer. Add pairs of the other kind, or "
-                "remove these rows."
+                f"{path}: the condition {short_repr(condition)} has {labels.total()} rows, all "
+                "with the same label, which would be learnt as its answer. Add pairs of the other "
+                "kind, or remove these rows."
             )
 
 

@@ -55,7 +55,7 @@ def average_models(
             share in the mean.
         pretrained_share: That share, above 0 and below 1; the runs share the rest equally.
         float16: Whether to store the weights in half the bytes; they are used as float32.
-        folds_of: File of which each run was trained on all folds but one, in place of its own
+        folds_of: File of which each run was trained on all folds but one, in place of its
             training and dev file.
 
     Returns:

@@ -43,7 +43,7 @@ def group_rows(pair_ids: IntArray, *, batch_size: int) -> list[IntArray]:
 
 
 class PairBatchSampler(DefaultBatchSampler):
-    """Draws batches of whole sentence pairs (C-STS §4.1: Quad needs both conditions of a pair).
+    """Sampler of whole sentence pairs (C-STS §4.1: Quad needs both conditions of a pair).
 
     An epoch shuffles the pairs, sorts each window of 32 batches by length, cuts batches and
     shuffles them, so padding is small and the order stays random. The order follows from seed and
@@ -111,7 +111,7 @@ class PairBatchSampler(DefaultBatchSampler):
 
 
 class SourceBatchSampler(DefaultBatchSampler):
-    """Draws batches to which every source adds its share of distinct inputs, in whole units.
+    """Sampler of batches to which every source adds its share of distinct inputs, in whole units.
 
     A source is drawn in a random order, and again in another once it is used up. A balance of
     inputs is carried over for a unit that does not fit. An epoch continues where the one before
@@ -176,7 +176,7 @@ class SourceBatchSampler(DefaultBatchSampler):
 
 
 class SourceCollator:
-    """Turns items into the sub-batches and labels that ``MixedLoss`` takes.
+    """Collator of items into the sub-batches and labels that ``MixedLoss`` takes.
 
     Each distinct input of the batch is in one sub-batch, with inputs of similar length.
     """

@@ -35,7 +35,7 @@ def load_loss_state(loss: nn.Module, checkpoint: Path) -> None:
 
 
 class LossStateCallback(TrainerCallback):
-    """Writes the loss's own weights into each checkpoint, which is complete only with them."""
+    """Write the loss's own weights into each checkpoint, which is complete only with them."""
 
     def __init__(self, loss: nn.Module) -> None:
         self._loss = loss

@@ -12,9 +12,9 @@ import numpy as np
 from datasets import Dataset
 from transformers import PreTrainedTokenizerBase
 
+from condsim.data.files import check_file, column_names
 from condsim.data.load import load_task
 from condsim.data.nli import NliTask, load_nli
-from condsim.data.reading import check_file, column_names
 from condsim.data.statistics import pair_rows
 from condsim.data.triplets import Triplets, is_triplets, load_triplets
 from condsim.errors import InputError
@@ -114,7 +114,7 @@ class TrainingSet:
 
 
 def supervised_set(rows: NliTask | Triplets) -> TrainingSet:
-    """Turn NLI rows or triplets into a training set; each row is a pair of its own."""
+    """Turn NLI rows or triplets into a training set; each row is a separate pair."""
     texts: dict[str, Sequence[str]]
     columns: dict[str, Any]
     if isinstance(rows, NliTask):

@@ -100,7 +100,7 @@ def export_onnx(
 
     Args:
         model_folder: A folder that sentence-transformers loads, with ``condsim.json`` if it has an
-            order and a calibration of its own.
+            order and a calibration.
         output_folder: The folder to write; it is made if it is missing, and must not be the
             model's.
         quantize: ``int8`` for a quarter of the size and three times the speed, or None for float32.

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from condsim.data.files import column_names, iter_rows
 from condsim.data.load import load_task
-from condsim.data.reading import column_names, iter_rows
 from condsim.errors import InputError
 from condsim.io import sha256_of
 from condsim.model.conditions import Order, conditional_sentences
@@ -118,7 +118,7 @@ def read_mixture(
 
 
 class MixtureBuilder:
-    """Collects the items of a mixture, source by source."""
+    """Collection of the items of a mixture, source by source."""
 
     def __init__(self, batch_size: int) -> None:
         """Start a mixture without items."""
@@ -230,7 +230,7 @@ class MixtureBuilder:
         return len(self.columns["first"]) - 1
 
     def _part(self, name: str, objective: Mapping[str, float] | None, *, weight: float) -> int:
-        """Number of a source's part: that of ``train``, unless it has an objective of its own."""
+        """Number of a source's part: that of ``train``, unless it has its own objective."""
         if objective is None:
             return list(self.parts).index("train")
         self.parts[name] = {term: weight * value for term, value in objective.items() if value}

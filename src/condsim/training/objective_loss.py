@@ -57,8 +57,8 @@ class Targets:
         gold = (labels if labels.ndim == 1 else labels[:, 0]).detach().float()  # (rows,)
         if not bool(((gold >= 0) & (gold <= 1)).all()):
             raise InputError(
-                "Gold similarities must lie in [0, 1]; C-STS labels 1-5 become (label - 1) / 4. "
-                f"Got values from {gold.min():g} to {gold.max():g}."
+                "Gold similarities must lie in [0, 1] (C-STS labels 1-5 become (label - 1) / 4), "
+                f"got values from {gold.min():g} to {gold.max():g}."
             )
         pair_ids = labels[:, 1].detach().round().long() if labels.ndim == 2 else None  # (rows,)
         return cls(gold=gold, pair_ids=pair_ids)
@@ -236,7 +236,7 @@ class ObjectiveLoss(WeightedLoss):
         if self.head is not None:
             embeddings = [first, second]
             if self.needs_view:
-                # Sentence 1 again under fresh dropout (CCL §3.4). It takes a forward of its own: in
+                # Sentence 1 again under fresh dropout (CCL §3.4). It takes a separate forward: in
                 # a merged one the tri-encoder would encode the repeated texts once.
                 embeddings.append(self.model(first_features)["sentence_embedding"])
             terms |= self._projected_terms(self.head(embeddings), targets.gold)
@@ -261,7 +261,7 @@ class ObjectiveLoss(WeightedLoss):
 
 
 def embedding_dimension(model: SentenceTransformer) -> int:
-    """Dimension of an encoder, which an objective with weights of its own needs."""
+    """Dimension of an encoder, which an objective with its own weights needs."""
     dimension = model.get_embedding_dimension()
     if dimension is None:
         raise InputError("The objective needs an encoder that knows its embedding dimension.")
@@ -273,7 +273,7 @@ def _embed_in_sub_batches(model: nn.Module, columns: Sequence[dict[str, Any]]) -
     merged = merge_feature_batches(list(columns)) or {}
     tensors = {key: value for key, value in merged.items() if isinstance(value, Tensor)}
     mask = tensors.get("attention_mask")
-    # A condition that is encoded separately has a shape of its own.
+    # A condition that is encoded separately has its own shape.
     same_shape = mask is not None and all(part.shape == mask.shape for part in tensors.values())
     if mask is None or not same_shape or mask.device.type != "cpu":
         return embed_columns(model, columns, separate_first=False)
@@ -293,7 +293,7 @@ class MixedLoss(nn.Module):
     """Weighted sums of objectives over the parts of a mixed batch, which share one encoding.
 
     A part holds the rows that are compared with each other: those of all sources that share the
-    recipe's objective, those of a source with an objective of its own, or the inputs of a source
+    recipe's objective, those of a source with its own objective, or the inputs of a source
     with a teacher's vectors.
 
     Inputs:

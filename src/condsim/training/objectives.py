@@ -91,7 +91,7 @@ class Objective:
 
     @property
     def stands_alone(self) -> bool:
-        """True if it takes data of its own kind, so that no other objective goes with it."""
+        """True if it takes its own kind of data, so that no other objective goes with it."""
         return self.compares in ("classes", "triplets")
 
     def arguments(self, options: LossOptions) -> dict[str, float]:

@@ -49,8 +49,8 @@ class Source(Settings):
             value of a column ``group`` share a batch and are ranked against each other.
         share: Parts of the distinct inputs of a batch that come from here: next to a
             ``train_share`` of 1, a share of 3 is three quarters.
-        weight: Weight of a row in ``mse``, ``correlation`` and ``ranking``; of a source with an
-            objective of its own, a factor on that.
+        weight: Weight of a row in ``mse``, ``correlation`` and ``ranking``; of a source with
+            its own objective, a factor on that.
         rows: Maximum number of labelled rows to train on, whole groups; None for all.
         balance: In [0, 1]. Of the rows of a group under a condition, those above the middle of the
             scale and those below it count n^-balance each, n being their number: at 1 both sides

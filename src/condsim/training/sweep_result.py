@@ -91,7 +91,7 @@ class SweepResult(SeedResults):
         search: Values that decided the trials; see ``SweepSpec.search``.
         trials: The trials, the best first, those without a result last.
         recipe: The best recipe, with the seed that the trials had.
-        held_out: Result on the held-out file, stored in a file of its own.
+        held_out: Result on the held-out file, stored in a separate file.
     """
 
     name: str

@@ -120,7 +120,7 @@ def test_encoder_empty_condition_refused():
 
 
 def test_encode_other_precision_refused(letters, pairs):
-    with pytest.raises(InputError, match="Got the precision 'int8'"):
+    with pytest.raises(InputError, match="must be float32, got 'int8'"):
         mteb.evaluate(
             MtebEncoder(letters()),
             local_task("STS12", pairs),

@@ -96,7 +96,7 @@ def test_write_triplets_then_load_gives_equal(tmp_path):
     write_triplets(triplets, tmp_path / "x.tsv")
     read = load_triplets(tmp_path / "x.tsv")
     assert read.anchors == ('A "q"', "D")
-    assert (read.positives, read.negatives) == (("B b", "E"), ("C", "F"))
+    assert (read.positives, read.negatives) == (("B  b", "E"), ("C", "F"))
     with pytest.raises(InputError, match=r"written as \.tsv"):
         write_triplets(triplets, tmp_path / "x.csv")
 

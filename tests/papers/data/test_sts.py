@@ -67,7 +67,7 @@ def test_load_sts_semeval_bad_files_are_one_line(semeval, texts, gold, message):
 
 
 def test_load_sts_semeval_no_gold_file_named(write):
-    with pytest.raises(InputError, match=r"there is no file STS\.gs\.x\.txt beside it"):
+    with pytest.raises(InputError, match=r"there is no file STS\.gs\.x\.txt next to it"):
         load_task(write("STS.input.x.txt", PAIRS))
 
 

@@ -64,7 +64,7 @@ def test_load_sts_year_count_other_than_published_warned(year_folder, caplog):
 
 
 def test_load_sts_year_no_such_year_or_folder_refused(tmp_path):
-    with pytest.raises(InputError, match=r"years 2012 to 2016\. Got 2017"):
+    with pytest.raises(InputError, match=r"years 2012 to 2016, got 2017"):
         load_sts_year(tmp_path, year=2017)
     with pytest.raises(InputError, match="no such folder"):
         load_sts_year(tmp_path / "none", year=2012)

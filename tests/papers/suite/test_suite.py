@@ -190,10 +190,9 @@ def test_suite_report_file_of_another_kind_is_an_error(tmp_path):
 def test_measure_suite_auto_resumed_keeps_the_number_format(
     data_sets, tiny_backbone, tmp_path, monkeypatch
 ):
-    from condsim.model.torch import EncoderScorer
-
-    found = iter(["bfloat16", "float32"])  # a second measurement would choose otherwise
-    monkeypatch.setattr(EncoderScorer, "_fastest", lambda _: next(found))
+    # A second measurement would choose otherwise.
+    choices = iter([True, False])
+    monkeypatch.setattr("condsim.model.precision.uses_bfloat16", lambda _: next(choices))
     pytest.importorskip("sentence_transformers")
     data_sets.sick()
     data_sets.stsb()

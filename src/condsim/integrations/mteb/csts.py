@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from mteb.timing import TimingStack
     from mteb.types import EncodeKwargs, Modalities
 
+# Columns of each side, and the key of a batch that each becomes.
 _INPUTS = (
     {"text1": "text", "query1": "query", "instruction": "instruction"},
     {"text2": "text", "query2": "query", "instruction": "instruction"},
-)  # the columns of each side, and the key of a batch that each becomes
+)
 
 
 class AbsTaskConditionalSTS(AbsTaskSTS):
@@ -126,10 +127,12 @@ class CSTS(AbsTaskConditionalSTS):
         type="STS",
         category="t2t",
         modalities=["text"],
-        eval_splits=["validation"],  # the labels of the test split are not public
+        # The labels of the test split are not public.
+        eval_splits=["validation"],
         eval_langs=["eng-Latn"],
         main_score="cosine_spearman",
-        date=("2023-01-01", "2024-12-31"),  # years of publication
+        # Years of publication.
+        date=("2023-01-01", "2024-12-31"),
         domains=["Web", "Written"],
         task_subtypes=[],
         license="not specified",

@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from torch.utils.data import DataLoader
     from typing_extensions import Unpack
 
-_NAMESPACE = "condsim"  # mteb wants an owner before the name
+# mteb requires an owner before the name.
+_NAMESPACE = "condsim"
 
 
 class MtebEncoder:
     """Any condsim model that compares embeddings, as ``mteb.EncoderProtocol`` has it.
 
-    A row that has a condition of its own, as in C-STS, is encoded under it. Other texts are encoded
+    A row that has its own condition, as in C-STS, is encoded under it. Other texts are encoded
     under ``condition``, or by themselves if it is None.
 
     Example:
@@ -53,7 +54,7 @@ class MtebEncoder:
         """Load the model.
 
         Args:
-            model: A loaded scorer, or what `condsim.load` takes: None for the model that ships.
+            model: A loaded scorer, or what `condsim.load` takes: None for the default model.
             revision: Version of the model in results; by default a hash of its files. A scorer
                 without a version gets a random one, so that mteb never reuses results of another.
             device: Where torch runs; not for a scorer that is loaded already.
@@ -85,7 +86,7 @@ class MtebEncoder:
 
     @property
     def mteb_model_meta(self) -> ModelMeta:
-        """What mteb writes beside results."""
+        """Metadata that mteb writes next to results."""
         return self._meta
 
     def encode(
@@ -113,8 +114,7 @@ class MtebEncoder:
         """
         if kwargs.get("precision", "float32") != "float32":
             raise InputError(
-                f"condsim embeddings are float32. Got the precision {kwargs['precision']!r}; leave "
-                "it out."
+                f"The precision of condsim embeddings must be float32, got {kwargs['precision']!r}."
             )
         sentences: list[str] = []
         conditions: list[str] = []
@@ -124,8 +124,8 @@ class MtebEncoder:
             conditions += texts.get("instruction", [])
         if conditions and len(conditions) != len(sentences):
             raise InputError(
-                f"Each text of a task must have a condition, or none. Got {len(sentences)} texts "
-                f"and {len(conditions)} conditions."
+                f"All texts of a task must have a condition, or none of them; got {len(sentences)} "
+                f"texts and {len(conditions)} conditions."
             )
         given = conditions or self.condition
         try:

@@ -10,8 +10,8 @@ from itertools import chain
 from pathlib import Path
 
 from condsim.console import Progress, silent
+from condsim.data.files import column_names, stem_of
 from condsim.data.held_out import HeldOutTexts, held_out_texts
-from condsim.data.reading import column_names, stem_of
 from condsim.data.tables import CriteriaPair, CriteriaText, iter_criteria
 from condsim.errors import InputError, unknown_name
 from condsim.evaluation.correlation import spearman
@@ -77,7 +77,7 @@ def build_criteria(
     """Write conditional rows of labelled tables; the same input gives the same file.
 
     Args:
-        paths: The tables, each a set of its own; forms as `iter_criteria` reads them.
+        paths: The tables, each a separate set; forms as `iter_criteria` reads them.
         output: A ``.csv`` or ``.parquet`` file to write, with a manifest next to it.
         text: The column of texts in a table.
         criteria: The criteria to use; all if None.
@@ -227,7 +227,7 @@ def _set_names(paths: Sequence[Path]) -> list[str]:
     ]
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(
-            f"Each table must have a name of its own, and two would be called {repeated[0]!r}; "
+            f"Each table must have a unique name, and two would be called {repeated[0]!r}; "
             "rename a file, or give each table once."
         )
     return names

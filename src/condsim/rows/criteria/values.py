@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from condsim.data.row import shown
+from condsim.data.row import short_repr
 from condsim.errors import InputError
 from condsim.rows.criteria.settings import CriterionSettings, Value
 
@@ -164,8 +164,8 @@ class Criterion:
                 numbers.append(ranks[word])
             else:
                 raise InputError(
-                    f"Criterion {self.name!r} has the value {shown(row[0])}, which its 'order' "
-                    "does not list; add it there or to 'skip'."
+                    f"Criterion {self.name!r} has the value {short_repr(row[0])}, which its "
+                    "'order' does not list; add it there or to 'skip'."
                 )
         return numbers
 
@@ -174,7 +174,7 @@ class Criterion:
     ) -> list[int]:
         """Number answers by the quantile of the texts that they are in."""
         values = [float(row[0]) for row in rows]
-        # Where there are few values, each begins a bin of its own.
+        # Where there are few values, each begins a separate bin.
         edges = sorted(set(values))[1:]
         if len(edges) >= bins:
             cuts = np.quantile(np.repeat(values, texts), np.arange(1, bins) / bins)

@@ -75,7 +75,7 @@ class WeakReport:
         pairs: Pairs that were read.
         rows: Rows written with a label from 1 to 5.
         absent: Rows written with the label -1.
-        labels: Rows by label; likewise by family of functions and by function.
+        labels: Rows by label, by family of functions and by function.
     """
 
     sentences: int

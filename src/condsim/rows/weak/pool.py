@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from condsim.console import Progress
+from condsim.data.files import iter_rows
 from condsim.data.held_out import HeldOutTexts, text_digest
-from condsim.data.reading import iter_rows
 from condsim.errors import InputError, require
 from condsim.rows.near_pairs import nearest_pairs, unit_length
 from condsim.rows.pairs import Candidate, item_name, pair_id_of
@@ -50,9 +50,9 @@ def read_pool(
     """Read sentences, leave out those that are held out, and draw a sample.
 
     Args:
-        paths: Files with a row a sentence; formats as `condsim.data.reading.iter_rows` reads them.
+        paths: Files with a row a sentence; formats as `condsim.data.files.iter_rows` reads them.
         item_column: The column that names what several sentences describe, which are not paired;
-            each sentence is an item of its own if None.
+            each sentence is a separate item if None.
         sample: Number of sentences to draw; all if None.
 
     Raises:

@@ -261,7 +261,7 @@ def compare_clocks(clock1: Clock, clock2: Clock) -> float | None:
         if not (clock1.half and clock2.half):
             return None
         (low1, high1), (low2, high2) = hours1, hours2 = _hours(clock1), _hours(clock2)
-        # The night goes on after midnight.
+        # The night continues after midnight.
         meet = any(low1 < high2 + day and low2 + day < high1 for day in (-24, 0, 24))
         return 5.0 if hours1 == hours2 else 3.5 if meet else 1.0
     around = 1440 if clock1.half and clock2.half else 720

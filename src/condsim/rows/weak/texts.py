@@ -220,7 +220,7 @@ def function_by_form(condition: str) -> LabellingFunction | None:
 
 @cache
 def text_functions() -> dict[str, LabellingFunction]:
-    """Return the functions that have a name of their own, by name; these are drawn."""
+    """Return the functions that have their own name, by name; these are drawn."""
     functions = [_opinion_function(aspect) for aspect in ("", *_ASPECTS)]
     for name, kind in _MEASURED.items():
         read = partial(_read_measured, kind=kind)

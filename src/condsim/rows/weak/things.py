@@ -207,7 +207,7 @@ def noun_functions() -> Iterator[LabellingFunction]:
         for node in taxonomy(tree).nodes.values():
             if node.parent is None:
                 yield from _functions_of(tree, node, family)
-            # A group without a word of its own has no functions.
+            # A group without its own word has no functions.
             elif node.words:
                 noun = node.name if node.name in node.words else node.words[0]
                 yield from _functions_of(tree, node, noun)
