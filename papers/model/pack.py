@@ -1,0 +1,124 @@
+"""Packs groups of rows: token ids and targets, all that a training step reads.
+
+``python -m papers.model.pack --rows FOLDER --model CHECKPOINT --out FOLDER`` writes a ``.npz`` of a
+few megabytes for each source, which needs neither texts nor tokenizer where it is trained on.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from papers.model.groups import Group, read_groups
+from papers.model.plain import PlainVectors
+
+CONDITION_MARKS = " \t\n.?!:;,…"
+LONGEST_CONDITION_TOKENS = 40
+LONGEST_TEXT_TOKENS = 96
+
+
+class Vocabulary:
+    """Texts, each numbered once."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+
+    def __call__(self, text: str | None) -> int:
+        """The number of a text; -1 for None."""
+        return -1 if text is None else self.numbers.setdefault(text, len(self.numbers))
+
+    def tokens(
+        self, tokenizer: Tokenizer, *, longest: int
+    ) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
+        """Token ids of all texts end to end, and where each begins and the last ends."""
+        encodings = tokenizer.encode_batch(list(self.numbers), add_special_tokens=False)
+        ids = [encoding.ids[:longest] for encoding in encodings]
+        starts = np.cumsum([0, *map(len, ids)])
+        flat = np.array([token for row in ids for token in row], np.uint16)
+        return flat, starts.astype(np.int64)
+
+
+def bare(condition: str | None) -> str | None:
+    """A condition as the model reads it: without the marks at its end."""
+    return None if condition is None else condition.rstrip(CONDITION_MARKS) or condition
+
+
+def pack(
+    groups: Sequence[Group],
+    tokenizer: Tokenizer,
+    cosines: PlainVectors,
+    targets: PlainVectors,
+) -> dict[str, NDArray[np.generic]]:
+    """Packs groups; ``cosines`` gives the share of rows, ``targets`` the vectors of inputs."""
+    texts, conditions = Vocabulary(), Vocabulary()
+    inputs = [
+        (conditions(bare(condition)), texts(text)) for g in groups for condition, text in g.inputs
+    ]
+    shared = sorted({text for g in groups if g.share for _, text in g.inputs})
+    vectors = dict(zip(shared, cosines(shared), strict=True)) if shared else {}
+    rows = []
+    for group in groups:
+        for first, second, label, weight in group.rows:
+            if group.share:
+                sides = (vectors[group.inputs[place][1]] for place in (first, second))
+                label = (1 - group.share) * label + group.share * max(0.0, float(np.dot(*sides)))
+            rows.append((first, second, label, weight))
+    table = np.array(rows, np.float32).reshape(-1, 4)
+    text_ids, text_starts = texts.tokens(tokenizer, longest=LONGEST_TEXT_TOKENS)
+    condition_ids, condition_starts = conditions.tokens(
+        tokenizer, longest=LONGEST_CONDITION_TOKENS
+    )
+    packed: dict[str, NDArray[np.generic]] = {
+        "text_ids": text_ids,
+        "text_starts": text_starts,
+        "condition_ids": condition_ids,
+        "condition_starts": condition_starts,
+        "inputs": np.array(inputs, np.int32),
+        "input_starts": np.cumsum([0, *(len(g.inputs) for g in groups)]),
+        "pairs": table[:, :2].astype(np.int16),
+        "labels": table[:, 2].astype(np.float16),
+        "weights": table[:, 3].astype(np.float16),
+        "row_starts": np.cumsum([0, *(len(g.rows) for g in groups)]),
+    }
+    if any(group.plain for group in groups):
+        packed["vectors"] = targets([g.inputs[0][1] for g in groups]).astype(np.float16)
+    return packed
+
+
+def main() -> None:
+    """Packs every source."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=Path, required=True)
+    parser.add_argument("--model", type=Path, required=True, help="whose tokens and vectors")
+    parser.add_argument("--plain-model", type=Path, required=True, help="whose cosines rows have")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--only", nargs="*")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    tokenizer = Tokenizer.from_file(str(options.model / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    cosines = PlainVectors(options.plain_model, options.rows / "plain-minilm")
+    same = options.plain_model == options.model
+    targets = cosines if same else PlainVectors(options.model, options.out / "plain-targets")
+    for path in sorted(options.rows.glob("*.jsonl.gz")):
+        name = path.name.removesuffix(".jsonl.gz")
+        output = options.out / f"{name}.npz"
+        if output.is_file() or (options.only and name not in options.only):
+            continue
+        groups = list(read_groups(path))
+        packed = pack(groups, tokenizer, cosines, targets)
+        partial = output.with_suffix(".partial.npz")
+        np.savez_compressed(partial, **packed)
+        partial.replace(output)
+        number, tokens = len(packed["inputs"]), len(packed["text_ids"])
+        print(f"{name}: {len(groups)} groups, {number} inputs, {tokens} tokens", flush=True)
+
+
+if __name__ == "__main__":
+    main()
