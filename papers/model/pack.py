@@ -7,14 +7,14 @@ few megabytes for each source, which needs neither texts nor tokenizer where it 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from papers.model.groups import Group, read_groups
+from papers.model.groups import Group, Input, read_groups
 from papers.model.plain import PlainVectors
 
 CONDITION_MARKS = " \t\n.?!:;,…"
@@ -52,9 +52,16 @@ def pack(
     groups: Sequence[Group],
     tokenizer: Tokenizer,
     cosines: PlainVectors,
-    targets: PlainVectors,
+    targets: Callable[[Sequence[Input]], NDArray[np.float32]],
 ) -> dict[str, NDArray[np.generic]]:
-    """Packs groups; ``cosines`` gives the share of rows, ``targets`` the vectors of inputs."""
+    """Packs groups of one source.
+
+    Args:
+        groups: The groups; all of them or none have vectors as targets.
+        tokenizer: That of the model to train.
+        cosines: Plain vectors, for the share of the plain cosine in the labels.
+        targets: Gives the vector that each input is to have, where groups are ``plain``.
+    """
     texts, conditions = Vocabulary(), Vocabulary()
     inputs = [
         (conditions(bare(condition)), texts(text)) for g in groups for condition, text in g.inputs
@@ -86,8 +93,15 @@ def pack(
         "row_starts": np.cumsum([0, *(len(g.rows) for g in groups)]),
     }
     if any(group.plain for group in groups):
-        packed["vectors"] = targets([g.inputs[0][1] for g in groups]).astype(np.float16)
+        packed["vectors"] = targets([one for g in groups for one in g.inputs]).astype(np.float16)
     return packed
+
+
+def save_packed(packed: dict[str, NDArray[np.generic]], output: Path) -> None:
+    """Writes a packed source whole or not at all."""
+    partial = output.with_suffix(".partial.npz")
+    np.savez_compressed(partial, **packed)  # type: ignore[arg-type]
+    partial.replace(output)
 
 
 def main() -> None:
@@ -105,17 +119,17 @@ def main() -> None:
     tokenizer.no_truncation()
     cosines = PlainVectors(options.plain_model, options.rows / "plain-minilm")
     same = options.plain_model == options.model
-    targets = cosines if same else PlainVectors(options.model, options.out / "plain-targets")
+    plain = cosines if same else PlainVectors(options.model, options.out / "plain-targets")
     for path in sorted(options.rows.glob("*.jsonl.gz")):
         name = path.name.removesuffix(".jsonl.gz")
         output = options.out / f"{name}.npz"
         if output.is_file() or (options.only and name not in options.only):
             continue
         groups = list(read_groups(path))
-        packed = pack(groups, tokenizer, cosines, targets)
-        partial = output.with_suffix(".partial.npz")
-        np.savez_compressed(partial, **packed)
-        partial.replace(output)
+        packed = pack(
+            groups, tokenizer, cosines, lambda inputs: plain([text for _, text in inputs])
+        )
+        save_packed(packed, output)
         number, tokens = len(packed["inputs"]), len(packed["text_ids"])
         print(f"{name}: {len(groups)} groups, {number} inputs, {tokens} tokens", flush=True)
 

@@ -288,9 +288,11 @@ def duplicates(sources: Sources) -> Iterator[Group]:
         owner = {text: number for number, cluster in enumerate(members) for text in cluster}
         paired = [tuple(draw.sample(cluster, 2)) for cluster in members[:1200]]
         singles = draw.sample(pool, min(350, len(pool)))
-        paired += [(text, noised(text, draw)) for text in singles]
-        for first, second in paired:
-            cosines = vectors @ sources.plain([first])[0]
+        copies = ((text, noised(text, draw)) for text in singles)
+        paired += [(text, copy) for text, copy in copies if text != copy]
+        anchors = sources.plain([first for first, _ in paired])
+        for (first, second), anchor in zip(paired, anchors, strict=True):
+            cosines = vectors @ anchor
             near = [pool[row] for row in np.argpartition(-cosines, 12)[:12].tolist()]
             near = [text for text in near if text not in (first, second)]
             near = [t for t in near if owner.get(t, -1) != owner.get(first, -2)]
@@ -578,27 +580,44 @@ def _entailed(folder: Path, draw: random.Random) -> Iterator[Group]:
                 if {members[a][1], members[b][1]} == {0.0, 1.0}:
                     rows.append((a + 1, b + 1, 0.0, 0.7))
             yield Group([(condition, text) for text in texts], rows)
-    yield from _revised(folder / "cad_revised_combined_train.tsv.gz", draw)
+    yield from _revised(folder.parent, draw)
 
 
-def _revised(path: Path, draw: random.Random) -> Iterator[Group]:
-    """Counterfactually revised premises, told apart by the same hypothesis, asked as a question."""
-    premises: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    with gzip.open(path, "rt", encoding="utf-8") as stream:
-        for line in list(stream)[1:]:
-            premise, hypothesis, label = line.rstrip("\n").split("\t")
-            premises[hypothesis].append((premise, label))
+def read_revised(data: Path, part: str) -> Iterator[tuple[str, dict[str, list[str]]]]:
+    """Hypotheses, each with premises by label: one premise and its counterfactual edits."""
+    premises: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for kind in ("original", "revised_combined"):
+        path = data / "nli" / f"cad_{kind}_{part}.tsv.gz"
+        with gzip.open(path, "rt", encoding="utf-8") as stream:
+            for line in list(stream)[1:]:
+                premise, hypothesis, label = line.rstrip("\n").split("\t")
+                if premise not in premises[hypothesis][label]:
+                    premises[hypothesis][label].append(premise)
     for hypothesis, members in sorted(premises.items()):
-        if len({text for text, _ in members}) < 2 or len({label for _, label in members}) < 2:
-            continue
+        if {"entailment", "contradiction"} <= members.keys():
+            yield hypothesis, members
+
+
+def _revised(data: Path, draw: random.Random) -> Iterator[Group]:
+    """A hypothesis with edits of one premise, under the hypothesis as a question or clause.
+
+    A premise it follows from is alike, one that contradicts it is different.
+    """
+    for hypothesis, members in read_revised(data, "train"):
         clause = hypothesis.rstrip(".")
         clause = clause[0].lower() + clause[1:]
-        condition = draw.choice((f"whether {clause}", f"is it true that {clause}?", clause))
-        rows = [
-            (a, b, float(members[a][1] == members[b][1]), 1.0)
-            for a, b in combinations(range(len(members)), 2)
-        ]
-        yield Group([(condition, text) for text, _ in members], rows)
+        condition = draw.choice((f"whether {clause}", f"is it true that {clause}?", "the claim"))
+        texts, labels = [hypothesis], [1.0]
+        for label, premises in sorted(members.items()):
+            texts += premises
+            labels += [_ENTAILMENT_LABELS[label]] * len(premises)
+        rows = []
+        for a, b in combinations(range(len(texts)), 2):
+            label = 1 - abs(labels[a] - labels[b])
+            # Of two neutral premises nothing is known.
+            if {labels[a], labels[b]} != {0.5}:
+                rows.append((a, b, 0.35 if label == 0.5 else label, 1.0 if a == 0 else 0.5))
+        yield Group([(condition, text) for text in texts], rows)
 
 
 QUERIES_PER_TABLE, QUERIES_PER_DOMAIN = 500, 16

@@ -25,7 +25,7 @@ import torch.nn.functional as F
 import yaml
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from papers.model.encoder import Encoder, EncoderConfig, load_weights, weights_of
 
@@ -210,7 +210,9 @@ class Mixture:
             batch.lists.append((unit, int(conditions)))
             batch.pairs.append((unit, int(texts[0]), int(texts[1])))
         if "vectors" in arrays:
-            batch.targets.append((begin, arrays["vectors"][group]))
+            batch.targets += [
+                (begin + place - start, arrays["vectors"][place]) for place in range(start, stop)
+            ]
         return int(stop - start)
 
 
@@ -237,8 +239,17 @@ def embed_batch(encoder: Encoder, batch: Batch, settings: Settings, device: str)
     return torch.cat(chunks)[torch.tensor(places).argsort()]
 
 
-def objectives(vectors: Tensor, batch: Batch, settings: Settings) -> dict[str, Tensor]:
-    """The losses of a batch, each before its weight."""
+def objectives(
+    vectors: Tensor, batch: Batch, settings: Settings, projection: nn.Linear | None = None
+) -> dict[str, Tensor]:
+    """The losses of a batch, each before its weight.
+
+    Args:
+        vectors: Of the inputs, ``(inputs, hidden)``.
+        batch: Their targets.
+        settings: Of the run.
+        projection: To the dimension of a teacher's vectors, where that is another one.
+    """
     losses: dict[str, Tensor] = {}
     device = vectors.device
     if batch.first:
@@ -257,7 +268,10 @@ def objectives(vectors: Tensor, batch: Batch, settings: Settings) -> dict[str, T
         places = torch.tensor([place for place, _ in batch.targets], device=device)
         wanted = np.stack([vector for _, vector in batch.targets]).astype(np.float32)
         targets = F.normalize(torch.from_numpy(wanted).to(device), dim=-1)
-        losses["vectors"] = 1 - (vectors[places] * targets).sum(1).mean()
+        own = vectors[places]
+        if projection is not None:
+            own = F.normalize(projection(own), dim=-1)
+        losses["vectors"] = 1 - (own * targets).sum(1).mean()
     return losses
 
 
@@ -290,8 +304,13 @@ class Run:
         self.encoder = Encoder(EncoderConfig.from_transformers(config))
         load_weights(self.encoder, load_file(start / WEIGHTS_FILE))
         self.encoder.freeze(settings.frozen_layers)
+        self.mixture = Mixture(packed, settings, self.encoder.config)
+        self.projection = self._teacher_projection()
         self.encoder.to(self.device)
         named = dict(self.encoder.named_parameters())
+        if self.projection is not None:
+            self.projection.to(self.device)
+            named["projection"] = self.projection.weight
         self.trained = {name: value for name, value in named.items() if value.requires_grad}
         self.average = {name: value.detach().clone() for name, value in self.trained.items()}
         decayed = [value for value in self.trained.values() if value.ndim > 1]
@@ -304,11 +323,23 @@ class Run:
             lr=settings.learning_rate,
             betas=(0.9, 0.98),
         )
-        self.mixture = Mixture(packed, settings, self.encoder.config)
         self.step = 0
         out.mkdir(parents=True, exist_ok=True)
         if (out / STATE_FILE).is_file():
             self._restore()
+
+    def _teacher_projection(self) -> nn.Linear | None:
+        """A linear layer to the dimension of the teacher's vectors, as in LEAF; seldom needed."""
+        hidden = self.encoder.config.hidden
+        sources = self.mixture.sources.values()
+        sizes = {s.arrays["vectors"].shape[1] for s in sources if "vectors" in s.arrays}
+        if not sizes - {hidden}:
+            return None
+        if len(sizes) > 1:
+            raise ValueError(f"Vectors of all sources must have one dimension. Got {sizes}.")
+        projection = nn.Linear(hidden, sizes.pop(), bias=False)
+        nn.init.orthogonal_(projection.weight)
+        return projection
 
     def train(self) -> Iterator[dict[str, float]]:
         """Runs the steps that are left; yields what each logged."""
@@ -330,7 +361,7 @@ class Run:
             group["lr"] = rate
         batch = self.mixture.batch()
         vectors = embed_batch(self.encoder, batch, settings, self.device)
-        losses = objectives(vectors, batch, settings)
+        losses = objectives(vectors, batch, settings, self.projection)
         weights = vars(settings)
         loss = torch.stack([weights[name] * value for name, value in losses.items()]).sum()
         self.optimizer.zero_grad(set_to_none=True)
@@ -379,7 +410,7 @@ class Run:
         with torch.no_grad():
             for name, value in self.trained.items():
                 value.copy_(state["weights"][name])
-        self.average = state["average"]
+        self.average = {name: state["average"][name] for name in self.trained}
         self.optimizer.load_state_dict(state["optimizer"])
         self.mixture.restore(state["mixture"])
         self.step = state["step"]

@@ -1,0 +1,53 @@
+"""Rows that a larger model labels: its vectors on conditions and texts of every source.
+
+The small model learns these vectors through a linear layer that is thrown away afterwards, and the
+labels of the same rows beside them (LEAF, arXiv 2509.12539; jina-embeddings-v5, 2602.15547).
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from dataclasses import replace
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+from papers.model.groups import read_groups
+from papers.model.natural import checkpoint_embedder
+from papers.model.pack import pack, save_packed
+from papers.model.plain import PlainVectors
+
+
+def main() -> None:
+    """Packs a draw of the groups of every source with the vectors of the teacher."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=Path, required=True)
+    parser.add_argument("--teacher", type=Path, required=True)
+    parser.add_argument("--model", type=Path, required=True, help="whose tokens the rows have")
+    parser.add_argument("--plain-model", type=Path, required=True)
+    parser.add_argument("--inputs", type=int, default=8000, help="of each source")
+    parser.add_argument("--out", type=Path, required=True, help="a .npz file")
+    options = parser.parse_args()
+    draw = random.Random(0)
+    groups = []
+    for path in sorted(options.rows.glob("*.jsonl.gz")):
+        candidates = list(read_groups(path))
+        draw.shuffle(candidates)
+        number = 0
+        for group in candidates:
+            number += len(group.inputs)
+            if number > options.inputs:
+                break
+            groups.append(replace(group, plain=True))
+    tokenizer = Tokenizer.from_file(str(options.model / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    plain = PlainVectors(options.plain_model, options.rows / "plain-minilm")
+    packed = pack(groups, tokenizer, plain, checkpoint_embedder(options.teacher))
+    save_packed(packed, options.out)
+    print(f"{len(groups)} groups, {len(packed['inputs'])} inputs")
+
+
+if __name__ == "__main__":
+    main()
