@@ -30,6 +30,7 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 # Everything but what is marked slow.
 test: $(VENV)/.dev

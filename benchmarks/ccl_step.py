@@ -19,8 +19,9 @@ from benchmarks.machine import usable_cores, version_of
 from benchmarks.models import train_backbone
 from benchmarks.result import Result
 from benchmarks.rows import Source, source, take
-from condsim.precision import uses_bfloat16
-from condsim.training import Recipe, Run, build_run
+from condsim.model.precision import uses_bfloat16
+from condsim.training.recipe import Recipe
+from condsim.training.trainer import Run, build_run
 
 __all__ = ["BARS", "Cost", "Step", "Times", "run", "time_in_turns"]
 

@@ -13,26 +13,18 @@ import torch
 from benchmarks.contexts_text import sentences
 from benchmarks.machine import usable_cores, version_of
 from benchmarks.result import Result
-from condsim.contexts import (
-    GENERATOR_TASKS,
-    ContextTerms,
-    Corpus,
-    GeneratorScorer,
-    GeneratorSettings,
-    GeneratorTask,
-    OriginScorer,
-    PairTerms,
-    ScoringSettings,
-    Selection,
-    TfidfIndex,
-    Weights,
-    learn_vocabulary,
-    new_generator,
-    prepare_corpus,
-)
-from condsim.contexts.corpus import Vocabulary
-from condsim.contexts.generator import ContextGenerator, ItemBuilder
-from condsim.precision import uses_bfloat16
+from condsim.contexts.corpus.preparing import prepare_corpus
+from condsim.contexts.corpus.stored import Corpus
+from condsim.contexts.corpus.vocabulary import Vocabulary, learn_vocabulary
+from condsim.contexts.generator.items import ItemBuilder
+from condsim.contexts.generator.model import ContextGenerator, new_generator
+from condsim.contexts.generator.scorer import GeneratorScorer
+from condsim.contexts.index.retrieval import TfidfIndex
+from condsim.contexts.scoring.equations import ContextTerms, PairTerms, ScoringSettings, Weights
+from condsim.contexts.scoring.origin import OriginScorer
+from condsim.contexts.scoring.selection import Selection
+from condsim.contexts.settings import GENERATOR_TASKS, GeneratorSettings, GeneratorTask
+from condsim.model.precision import uses_bfloat16
 from condsim.types import FloatArray, IntArray
 
 __all__ = ["BAR", "OneByOne", "run"]
@@ -68,7 +60,7 @@ class OneByOne:
     def terms(
         self, sentences: Sequence[str], centres: Sequence[IntArray], names: Sequence[str]
     ) -> list[dict[str, FloatArray]]:
-        """Computes terms; see `condsim.contexts.ContextTerms.terms`.
+        """Computes terms; see `condsim.contexts.scoring.equations.ContextTerms.terms`.
 
         Args:
             sentences: Sentences, length m.

@@ -16,16 +16,12 @@ import condsim
 from benchmarks.contexts_text import sentences
 from benchmarks.machine import version_of
 from benchmarks.result import Result
-from condsim.contexts import (
-    MAX_TOKENS,
-    CorpusTokens,
-    SurrogateSettings,
-    learn_vocabulary,
-    new_backbone,
-    prepare_corpus,
-)
-from condsim.scorers import OnnxScorer
-from condsim.training import export_onnx
+from condsim.contexts.corpus.preparing import prepare_corpus
+from condsim.contexts.corpus.vocabulary import CorpusTokens, learn_vocabulary
+from condsim.contexts.recipe import SurrogateSettings
+from condsim.contexts.surrogate import MAX_TOKENS, new_backbone
+from condsim.model.onnx import OnnxScorer
+from condsim.training.export import export_onnx
 
 __all__ = ["BAR", "run"]
 

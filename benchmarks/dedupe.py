@@ -11,7 +11,7 @@ from benchmarks.machine import usable_cores
 from benchmarks.memory import peak_memory
 from benchmarks.result import Result
 from benchmarks.rows import generated_rows
-from condsim.search import find_duplicates
+from condsim.search.dedupe import find_duplicates
 
 __all__ = ["BAR", "MEMORY_BAR", "run"]
 
@@ -28,7 +28,7 @@ _MEMORY = """
 import sys
 import numpy as np
 import condsim
-from condsim.scorers import EmbeddingScorer
+from condsim.model import EmbeddingScorer
 from condsim.search import find_duplicates
 
 model = condsim.load()

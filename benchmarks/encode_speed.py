@@ -20,7 +20,7 @@ import condsim
 from benchmarks.machine import usable_cores, version_of
 from benchmarks.result import Result
 from benchmarks.rows import source
-from condsim.scorers import EncoderScorer
+from condsim.model.torch import EncoderScorer
 
 __all__ = ["PUBLISHED", "run"]
 

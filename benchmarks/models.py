@@ -7,9 +7,9 @@ from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from condsim.encoders import resolve_backbone
 from condsim.errors import ModelError
-from condsim.scorers import DEFAULT_FOLDER, revision_of
+from condsim.model.backbone import resolve_backbone
+from condsim.model.settings import DEFAULT_FOLDER, revision_of
 from condsim.types import Task
 
 __all__ = ["MINILM", "peer_model", "random_backbone", "train_backbone"]
@@ -38,7 +38,7 @@ def peer_model(folder: Path | None) -> Path:
         return folder.resolve()
     built = Path("runs", f"condsim-minilm-{revision_of('default')}")
     if not built.is_dir():
-        from condsim.training import restore_onnx
+        from condsim.training.restore import restore_onnx
 
         built.parent.mkdir(exist_ok=True)
         with TemporaryDirectory(dir=built.parent) as partial:

@@ -11,7 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from condsim.files import replacing
+from condsim.io import replacing
 
 __all__ = ["Result", "print_table", "write_json"]
 

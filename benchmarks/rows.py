@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.tasks import load_csts
+from condsim.data.csts import load_csts
 from condsim.types import Task
 
 __all__ = ["DATA", "OTHER_DOMAINS", "Source", "generated_rows", "source", "take", "write_rows"]

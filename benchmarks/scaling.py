@@ -21,7 +21,7 @@ from benchmarks.memory import Cost, cost_of
 from benchmarks.rows import Row, generated_rows, write_rows
 from condsim.cli.running import run_app
 from condsim.errors import InputError
-from condsim.files import replacing, write_text
+from condsim.io import replacing, write_text
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "scaling.md"
 

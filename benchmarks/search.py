@@ -16,8 +16,10 @@ import numpy as np
 from benchmarks.contexts_text import sentences
 from benchmarks.memory import peak_memory
 from benchmarks.result import Result
-from condsim.scorers import DEFAULT_FOLDER, OnnxScorer, Texts
-from condsim.search import Index
+from condsim.model.base import Texts
+from condsim.model.onnx import OnnxScorer
+from condsim.model.settings import DEFAULT_FOLDER
+from condsim.search.index import Index
 from condsim.types import FloatArray
 
 __all__ = ["ANEW", "FIRST", "MEMORY", "WHOLE", "run"]

@@ -20,11 +20,13 @@ from benchmarks.machine import usable_cores, version_of
 from benchmarks.models import MINILM
 from benchmarks.result import Result
 from benchmarks.rows import generated_rows
-from condsim.encoders import resolve_backbone
 from condsim.errors import ModelError
-from condsim.evaluation import SuiteTask, evaluate_suite, load_suite
-from condsim.mteb_bridge import local_task
-from condsim.scorers import EncoderScorer, Precision
+from condsim.evaluation.suite.data import load_suite
+from condsim.evaluation.suite.running import evaluate_suite
+from condsim.evaluation.suite.sets import SuiteTask
+from condsim.integrations.mteb.local_data import local_task
+from condsim.model.backbone import resolve_backbone
+from condsim.model.torch import EncoderScorer, Precision
 from condsim.types import Task
 
 __all__ = ["BAR", "DATA", "TOLERANCE", "run", "suite_tasks"]

@@ -18,8 +18,10 @@ from benchmarks.peers.plain_training import BiEncoder, PlainTraining, TriEncoder
 from benchmarks.result import Result
 from benchmarks.rows import Source, source, take
 from condsim.errors import InputError
-from condsim.precision import uses_bfloat16
-from condsim.training import ProgressCallback, Recipe, build_run
+from condsim.model.precision import uses_bfloat16
+from condsim.training.callbacks import ProgressCallback
+from condsim.training.recipe import Recipe
+from condsim.training.trainer import build_run
 
 __all__ = ["BARS", "Clock", "InTurns", "run"]
 

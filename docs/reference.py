@@ -118,7 +118,7 @@ def keys_of(settings: type[BaseModel]) -> Iterator[str]:
 
 def recipe_page() -> str:
     """The page of recipe keys."""
-    from condsim.training import Recipe, Source
+    from condsim.training.recipe import Recipe, Source
 
     lines = [
         "# Recipe keys",

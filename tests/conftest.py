@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from condsim.errors import BackendError
-from condsim.prompting.backends import Answer
+from condsim.prompting.backend import Answer
 
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")  # read once, by its import
 

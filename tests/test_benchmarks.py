@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from condsim.tasks import load_csts, pair_rows
+from condsim.data.csts import load_csts
+from condsim.data.statistics import pair_rows
 
 ROOT = Path(__file__).resolve().parents[1]
 

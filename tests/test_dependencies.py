@@ -33,7 +33,7 @@ def imported_packages() -> dict[str, str]:
                 names += [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
         for name in names:
             found.setdefault(name.partition(".")[0], str(path.relative_to(PROJECT)))
-    own = {"condsim", "experiments"}
+    own = {"condsim", "papers"}
     return {name: file for name, file in found.items() if name not in sys.stdlib_module_names | own}
 
 

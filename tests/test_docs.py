@@ -26,7 +26,8 @@ import yaml
 from tests.serving.conftest import running
 
 from condsim.cli.main import app
-from condsim.training import Recipe, fit, load_recipe
+from condsim.training.recipe import Recipe, load_recipe
+from condsim.training.run import fit
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 

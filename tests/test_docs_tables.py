@@ -11,10 +11,10 @@ import pytest
 import typer
 
 from condsim.cli.main import app
-from condsim.evaluation import Report
-from condsim.evaluation.statistics import METRICS
-from condsim.losses import OBJECTIVES
-from condsim.training import load_recipe
+from condsim.evaluation.metrics import METRICS
+from condsim.evaluation.report import Report
+from condsim.training.losses.registry import OBJECTIVES
+from condsim.training.recipe import load_recipe
 
 PROJECT = Path(__file__).resolve().parents[1]
 PAGES = [

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from condsim import precision
+from condsim.model import precision
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_the_faster_format_is_used_where_it_is_clearly_faster(ask, has, bfloat16
 def test_it_is_measured_once_and_said(ask, caplog):
     ask(has=True, float32=0.02, bfloat16=0.004)
     state = torch.random.get_rng_state()
-    with caplog.at_level(logging.INFO, "condsim.precision"):
+    with caplog.at_level(logging.INFO, "condsim.model.precision"):
         assert precision.uses_bfloat16("auto")
         assert precision.uses_bfloat16("auto")
     assert caplog.messages == ["ms for a step: float32 20.0, bfloat16 4.0; using bfloat16"]

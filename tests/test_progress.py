@@ -4,12 +4,12 @@ import io
 
 from rich.console import Console
 
-from condsim.progress import ProgressDisplay
+from condsim.console import ProgressDisplay
 
 
 def test_progress_in_a_log_is_a_line_now_and_then(monkeypatch):
     text, now = io.StringIO(), [1000.0]
-    monkeypatch.setattr("condsim.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("condsim.console.time.monotonic", lambda: now[0])
     with ProgressDisplay(Console(file=text, width=200)) as progress:
         for done in (100, 110, 150, 200):  # 100 were done before
             progress("harvest", done, 400)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import condsim
-from condsim.cli import run
+from condsim.cli.main import run
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -83,14 +83,14 @@ def test_command_line_starts_without_torch():
 
 def test_score_command_imports_no_other_command():
     loaded = modules_after(
-        "from condsim.cli import run\n"
+        "from condsim.cli.main import run\n"
         "try:\n    run(['score', 'a', 'b', 'c'])\n"
         "except SystemExit as end:\n    assert not end.code"
     )
     assert "condsim.cli.score" in loaded
-    other = {"condsim.cli.train", "condsim.evaluation", "condsim.prompting", "condsim.construction"}
+    other = {"condsim.cli.train", "condsim.evaluation", "condsim.prompting", "condsim.annotation"}
     assert not loaded & other
-    assert not loaded & {"condsim.settings", "yaml", "rich.progress", "torch", "sklearn"}
+    assert not loaded & {"condsim.config", "yaml", "rich.progress", "torch", "sklearn"}
 
 
 @pytest.mark.parametrize("words", [["-h"], ["score", "-h"], ["data", "check", "-h"]])

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from condsim.errors import CondSimError, InputError, MissingExtraError, ModelError
-    from condsim.evaluation import Report
+    from condsim.evaluation.report import Report
     from condsim.loading import load_scorer as load
-    from condsim.scorers import OnnxScorer
+    from condsim.model.onnx import OnnxScorer
     from condsim.types import Scorer, Task
 
 __all__ = [
@@ -47,7 +47,7 @@ _LAZY = {
     "InputError": ("condsim.errors", "InputError"),
     "MissingExtraError": ("condsim.errors", "MissingExtraError"),
     "ModelError": ("condsim.errors", "ModelError"),
-    "OnnxScorer": ("condsim.scorers.onnx", "OnnxScorer"),
+    "OnnxScorer": ("condsim.model.onnx", "OnnxScorer"),
     "Report": ("condsim.evaluation.report", "Report"),
     "Scorer": ("condsim.types", "Scorer"),
     "Task": ("condsim.types", "Task"),

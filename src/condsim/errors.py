@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 
 
@@ -58,3 +59,15 @@ def require(module: str, *, extra: str) -> ModuleType:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise MissingExtraError.of(str(error.name), extra=extra) from error
+
+
+@contextmanager
+def requires_extra(extra: str) -> Iterator[None]:
+    """Turn a library missing from an import inside the block into MissingExtraError."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        library = (error.name or "").partition(".")[0]
+        if library in ("", "condsim"):
+            raise
+        raise MissingExtraError.of(library, extra=extra) from error

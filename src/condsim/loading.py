@@ -20,28 +20,21 @@ import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Literal, overload
 
-from condsim import scorers
-from condsim.errors import InputError, ModelError, require
-from condsim.files import packaged_folder
-from condsim.scorers import (
-    CONTEXTS_FILE,
-    FILE_NAME,
-    MODEL_FILE,
-    EmbeddingScorer,
-    OnnxScorer,
-    PairScorer,
-    Settings,
-    model_folder,
-    revision_of,
-)
+from condsim.errors import InputError, ModelError, require, requires_extra
+from condsim.io import packaged_folder
+from condsim.model.base import PairScorer
+from condsim.model.baselines import UNFITTED_BASELINES, baseline
+from condsim.model.embedding import EmbeddingScorer
+from condsim.model.onnx import MODEL_FILE, OnnxScorer
+from condsim.model.settings import CONTEXTS_FILE, FILE_NAME, Settings, model_folder, revision_of
 from condsim.types import Scorer
 
 if TYPE_CHECKING:
-    from condsim.contexts import OriginScorer
-    from condsim.prompting import PromptScorer
-    from condsim.scorers import CrossEncoderScorer, EncoderScorer
+    from condsim.contexts.scoring.origin import OriginScorer
+    from condsim.model.torch import CrossEncoderScorer, EncoderScorer
+    from condsim.prompting.scorer import PromptScorer
 
     AnyScorer = OnnxScorer | EncoderScorer | CrossEncoderScorer | PromptScorer | OriginScorer
 
@@ -89,12 +82,15 @@ def load_scorer(model: str | Path | None = None, *, device: str | None = None) -
         if (folder / MODEL_FILE).is_file():
             return OnnxScorer(folder)
         if (folder / CONTEXTS_FILE).is_file():
-            from condsim.contexts import open_pipeline
+            from condsim.contexts.opened import open_pipeline
 
             return open_pipeline(folder).scorer
-        return scorers.load_trained(folder, device=device)
+        with requires_extra("train"):
+            from condsim.model.trained import load_trained
+        return load_trained(folder, device=device)
     if folder.suffix in _SETTINGS and folder.is_file():
-        from condsim.prompting import load_settings, open_prompt_scorer
+        from condsim.prompting.scorer import open_prompt_scorer
+        from condsim.prompting.settings import load_settings
 
         return open_prompt_scorer(load_settings(folder))
     if folder.suffix in _SETTINGS and not folder.exists():
@@ -104,7 +100,9 @@ def load_scorer(model: str | Path | None = None, *, device: str | None = None) -
             f"There is no model folder {str(model)!r}. Give a folder, the name of a model on the "
             "Hub (owner/name), or nothing for the bundled model."
         )
-    return scorers.load_hub_model(model, device=device)
+    with requires_extra("train"):
+        from condsim.model.trained import load_hub_model
+    return load_hub_model(model, device=device)
 
 
 def load_encoder(model: str | Path | PairScorer | None = None) -> EmbeddingScorer:
@@ -143,7 +141,7 @@ class NamedScorer:
         if prefix is not None:
             return PREFIXES[prefix](rest)
         if self._is_baseline:
-            return scorers.baseline(self.source)
+            return baseline(self.source)
         return load_scorer(packaged_folder(self.source) or self.source)
 
     def revision(self) -> str | None:
@@ -172,7 +170,7 @@ class NamedScorer:
 
     @property
     def _is_baseline(self) -> bool:
-        return self.source in scorers.UNFITTED_BASELINES and not Path(self.source).exists()
+        return self.source in UNFITTED_BASELINES and not Path(self.source).exists()
 
 
 def named_scorer(name: str | None) -> NamedScorer:
@@ -221,15 +219,31 @@ def _split(name: str) -> tuple[str | None, str]:
     return None, name
 
 
+def _glove(path: str) -> Scorer:
+    with requires_extra("train"):
+        from condsim.model.pretrained import GloveScorer
+    return GloveScorer(path)
+
+
+def _transformer(model: str, pooling: Literal["mean", "cls"]) -> Scorer:
+    with requires_extra("train"):
+        from condsim.model.torch import transformer_scorer
+    return transformer_scorer(model, pooling=pooling)
+
+
 def _bertscore(model: str) -> Scorer:
+    with requires_extra("train"):
+        from condsim.model.pretrained import BertScoreScorer
     if layered := _LAYER.fullmatch(model):
-        return scorers.BertScoreScorer(layered[1], layer=int(layered[2]))
-    return scorers.BertScoreScorer(model)
+        return BertScoreScorer(layered[1], layer=int(layered[2]))
+    return BertScoreScorer(model)
 
 
 def _cross_encoder(model: str) -> Scorer:
     library = require("sentence_transformers", extra="train")
-    from condsim.encoders import check_hub, quiet_loading
+    from condsim.model.backbone import check_hub, quiet_loading
+    from condsim.model.torch import CrossEncoderScorer
+    from condsim.model.trained import loading_reason
 
     check_hub(model)
     try:
@@ -237,21 +251,20 @@ def _cross_encoder(model: str) -> Scorer:
             loaded = library.CrossEncoder(model)
     except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
         raise ModelError(
-            f"The cross-encoder {model!r} cannot be loaded: {scorers.loading_reason(error)}"
+            f"The cross-encoder {model!r} cannot be loaded: {loading_reason(error)}"
         ) from error
     if loaded.num_labels != 1:
         raise ModelError(
             f"The cross-encoder {model!r} must have one output, a similarity. It has "
             f"{loaded.num_labels}; a classifier, such as an NLI model, is not one."
         )
-    return scorers.CrossEncoderScorer(loaded, name=Path(model).name, order="sentence-first")
+    return CrossEncoderScorer(loaded, name=Path(model).name, order="sentence-first")
 
 
-# The face imports what needs torch when it is asked for.
 PREFIXES: dict[str, Callable[[str], Scorer]] = {
-    "glove": lambda path: scorers.GloveScorer(path),
-    "mean": lambda model: scorers.transformer_scorer(model, pooling="mean"),
-    "cls": lambda model: scorers.transformer_scorer(model, pooling="cls"),
+    "glove": _glove,
+    "mean": lambda model: _transformer(model, "mean"),
+    "cls": lambda model: _transformer(model, "cls"),
     "bertscore": _bertscore,
     "cross-encoder": _cross_encoder,
 }

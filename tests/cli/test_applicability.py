@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 import condsim
 from condsim.cli.main import app
 from condsim.errors import InputError
-from condsim.scorers import ApplicabilityHead
+from condsim.model.applicability import ApplicabilityHead
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import pytest
 from typer.testing import CliRunner
 
 from condsim.cli.build import app
-from condsim.construction import Candidate, read_manifest, read_rows
 from condsim.errors import InputError
+from condsim.rows.records import Candidate, read_manifest, read_rows
 
 pytest.importorskip("faiss")
 pytest.importorskip("pyarrow")

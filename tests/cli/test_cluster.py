@@ -132,7 +132,7 @@ def test_cluster_bad_options_are_one_line(file, tmp_path):
 
 def test_cluster_without_scikit_learn_names_the_extra(file, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.cluster", None)
-    monkeypatch.delitem(sys.modules, "condsim.search.clustering", raising=False)
+    monkeypatch.delitem(sys.modules, "condsim.search.cluster", raising=False)
     error = fault(file, "--output", tmp_path / "o.csv")
     assert isinstance(error, MissingExtraError)
     assert "pip install 'condsim[search]'" in str(error)

@@ -67,7 +67,9 @@ def test_dedupe_jsonl_rows_of_different_columns_fit_a_table(tmp_path):
         (["--keep", "newest:year"], "column 'year' is missing"),
         (["--keep", "newest:text"], "column 'text': must be a number or a date"),
         (["--column", "body"], "no column 'body'; found 'text', "),
-        (["--at-least", "90"], "from 0 to 1"),
+        (["--and-overall", "90"], "from 0 to 1"),
+        (["--to", "2"], "either --at-least"),
+        (["--review", "band.csv"], "go together"),
         (["--groups", "out.txt"], "the suffix decides the format"),
     ],
 )
@@ -99,3 +101,20 @@ def test_dedupe_number_too_large_for_a_date_is_refused(tmp_path):
     file.write_text(json.dumps({"text": "A dog.", "age": 10**400}) + "\n")
     result = invoke(file, tmp_path / "out.csv", "--keep", "newest:age")
     assert isinstance(result.exception, InputError)
+
+
+def test_dedupe_to_keeps_that_many_rows(file, tmp_path):
+    words = [file, "--condition", "the animal", "--to", "1", "--output", tmp_path / "out.csv"]
+    result = CliRunner().invoke(APP, [str(word) for word in words])
+    assert result.exit_code == 0, result.exception
+    assert len((tmp_path / "out.csv").read_text().splitlines()) == 2
+
+
+def test_dedupe_review_writes_pairs_of_kept_rows(file, tmp_path):
+    band = tmp_path / "band.csv"
+    result = invoke(file, tmp_path / "out.csv", "--review", band, "--review-from", "0")
+    assert result.exit_code == 0, result.exception
+    with band.open(newline="") as stream:
+        (row,) = csv.DictReader(stream)
+    assert (row["row1"], row["row2"], row["duplicate"]) == ("1", "2", "")
+    assert (row["text1"], row["text2"]) == ("A dog runs.", "A train is late.")

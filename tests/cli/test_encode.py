@@ -90,7 +90,7 @@ def test_encode_empty_cell_refused_and_nothing_written(file, tmp_path):
 
 
 def test_encode_cross_encoder_refused(file, tmp_path, tiny_backbone):
-    from condsim.encoders import build_cross_encoder
+    from condsim.model.builders import build_cross_encoder
 
     build_cross_encoder(str(tiny_backbone)).save_pretrained(str(tmp_path / "cross"))
     error = invoke(

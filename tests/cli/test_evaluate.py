@@ -9,12 +9,13 @@ import typer
 from typer.testing import CliRunner
 
 from condsim.cli.evaluate import evaluate
+from condsim.data.csts import load_csts
 from condsim.errors import InputError
-from condsim.evaluation import Report
-from condsim.evaluation.statistics import over_estimation
+from condsim.evaluation.metrics import over_estimation
+from condsim.evaluation.report import Report
 from condsim.loading import open_scorer
-from condsim.scorers import DEFAULT_FOLDER, OnnxScorer
-from condsim.tasks import load_csts
+from condsim.model.onnx import OnnxScorer
+from condsim.model.settings import DEFAULT_FOLDER
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(evaluate)

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from condsim.cli.evaluate import evaluate
 from condsim.errors import InputError
-from condsim.evaluation.suite import SuiteReport
-from condsim.scorers import DEFAULT_FOLDER, Settings
+from condsim.evaluation.suite.result import SuiteReport
+from condsim.model.settings import DEFAULT_FOLDER, Settings
 
 pytest.importorskip("sklearn")
 

@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 import condsim
-from condsim.cli import app
-from condsim.scorers import DEFAULT_FOLDER, Settings
+from condsim.cli.main import app
+from condsim.model.settings import DEFAULT_FOLDER, Settings
 
 INSTALL = "pip install 'condsim[serve]'"
 
@@ -55,5 +55,5 @@ def test_info_extra_is_installed_or_says_how_to_install(monkeypatch, absent, exp
 
 
 def test_info_damaged_model_is_said_not_raised(monkeypatch, tmp_path):
-    monkeypatch.setattr("condsim.scorers.DEFAULT_FOLDER", tmp_path)
+    monkeypatch.setattr("condsim.model.settings.DEFAULT_FOLDER", tmp_path)
     assert "damaged" in lines()["model"]

@@ -50,7 +50,7 @@ def here(monkeypatch) -> None:
     class Pool:
         def __init__(self, **options: object) -> None: ...
 
-        def map(self, worker, arguments, calls, *, most, what) -> Iterator[object]:
+        def map(self, worker, arguments, calls, *, max_workers, failure) -> Iterator[object]:
             made = worker(*arguments)
             return (made.work(call) for call in calls)
 
@@ -195,7 +195,7 @@ def workers() -> list[int]:
     """Processes that hold a worker of this test's cluster."""
     psutil = pytest.importorskip("psutil")
     found = psutil.process_iter(["pid", "name", "cmdline"])
-    return [one.pid for one in found if "ray::_Worker" in " ".join(one.info["cmdline"] or [])]
+    return [one.pid for one in found if "ray::_PartWorker" in " ".join(one.info["cmdline"] or [])]
 
 
 def wait_for(number: int, output: Path) -> None:

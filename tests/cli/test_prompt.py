@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from condsim.cli.main import app
 from condsim.errors import BudgetError, InputError
-from condsim.evaluation import PromptReport
-from condsim.prompting.backends import Answer
+from condsim.evaluation.evaluate import PromptReport
+from condsim.prompting.backend import Answer
 
 ROWS = 24
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from condsim.cli import run
+from condsim.cli.main import run
 
 
 @pytest.fixture

@@ -16,8 +16,9 @@ import typer
 from pyarrow import parquet
 from typer.testing import CliRunner
 
-from condsim import progress
-from condsim.cli import run, score as module
+from condsim import console as progress
+from condsim.cli import score as module
+from condsim.cli.main import run
 from condsim.cli.score import score
 from condsim.errors import InputError, ModelError
 from condsim.loading import load_scorer

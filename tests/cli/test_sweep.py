@@ -79,7 +79,7 @@ def test_sweep_interrupted_says_how_to_go_on(tmp_path, write, monkeypatch):
     def interrupted(spec, output):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("condsim.training.run_sweep", interrupted)
+    monkeypatch.setattr("condsim.training.sweep.run_sweep", interrupted)
     done = invoke(write(), "--output", tmp_path / "out")
     assert done.exit_code == 130
     assert "The same command goes on from here." in done.stderr
@@ -98,7 +98,7 @@ def test_sweep_prints_the_result(tmp_path, write, monkeypatch):
             condition_only=Correlations(spearman=10.0, pearson=11.0),
         )
 
-    monkeypatch.setattr("condsim.training.run_sweep", finished)
+    monkeypatch.setattr("condsim.training.sweep.run_sweep", finished)
     done = invoke(write(), "--output", tmp_path / "out")
     assert done.exit_code == 0
     assert "| 1 | 1e-05 | mse1 | 30.00 | - | 1.5 |" in done.stdout.splitlines()

@@ -8,8 +8,9 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from condsim.contexts import CorpusSettings
-from condsim.contexts.corpus import Corpus, prepare_corpus
+from condsim.contexts.corpus.preparing import prepare_corpus
+from condsim.contexts.corpus.stored import Corpus
+from condsim.contexts.settings import CorpusSettings
 
 # who, what they work with, where, what they make, the tool, the weather
 TOPICS = {

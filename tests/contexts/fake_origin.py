@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from condsim.contexts.corpus import Corpus
-from condsim.contexts.harvest import Harvest, HarvestSettings, harvest
-from condsim.contexts.index import TfidfIndex
+from condsim.contexts.corpus.stored import Corpus
+from condsim.contexts.harvest.harvesting import harvest
+from condsim.contexts.harvest.stored import Harvest, HarvestSettings
+from condsim.contexts.index.retrieval import TfidfIndex
 
 
 class FakeScorer:

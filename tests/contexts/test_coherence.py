@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from condsim.contexts import CoherenceSettings
-from condsim.contexts.coherence import CoherenceModel, Passages, batch_of
+from condsim.contexts.coherence.model import CoherenceModel
+from condsim.contexts.coherence.training import Passages, batch_of
+from condsim.contexts.settings import CoherenceSettings
 from condsim.errors import InputError
 
 TOKENS = [np.array(ids) for ids in ([5, 6, 7, 8, 9], [3], [4, 4, 2], [9, 8, 7], [2, 6], [1, 5, 3])]

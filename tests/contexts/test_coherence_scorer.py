@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from condsim.contexts import CoherenceSettings
-from condsim.contexts.coherence import CoherenceScorer, train_coherence
-from condsim.contexts.corpus import learn_vocabulary
+from condsim.contexts.coherence.model import CoherenceScorer
+from condsim.contexts.coherence.training import train_coherence
+from condsim.contexts.corpus.vocabulary import learn_vocabulary
+from condsim.contexts.settings import CoherenceSettings
 from condsim.errors import InputError, ModelError
 
 SIZES = {"embedding": 16, "hidden": 16, "head_size": 16, "batch_sentences": 60, "run_sentences": 20}

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from condsim.contexts import CoherenceSettings
-from condsim.contexts.coherence import train_coherence
-from condsim.contexts.corpus import document_starts, held_out_documents, learn_vocabulary
+from condsim.contexts.coherence.training import train_coherence
+from condsim.contexts.corpus.stored import document_starts, held_out_documents
+from condsim.contexts.corpus.vocabulary import learn_vocabulary
+from condsim.contexts.settings import CoherenceSettings
 from condsim.errors import InputError, ModelError
 
 SETTINGS = CoherenceSettings(

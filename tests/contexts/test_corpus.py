@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from condsim.contexts import CorpusSettings
-from condsim.contexts.corpus import Corpus, prepare_corpus
+from condsim.contexts.corpus.preparing import prepare_corpus
+from condsim.contexts.corpus.stored import Corpus
+from condsim.contexts.settings import CorpusSettings
 from condsim.errors import InputError
 
 pytest.importorskip("pyarrow")

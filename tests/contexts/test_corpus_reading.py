@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from condsim.contexts import CorpusSettings
-from condsim.contexts.corpus import find_inputs, read_paragraphs
+from condsim.contexts.corpus.reading import find_inputs, read_paragraphs
+from condsim.contexts.settings import CorpusSettings
 from condsim.errors import InputError
 
 Read = Callable[..., list[tuple[int, str]]]

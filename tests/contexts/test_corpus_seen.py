@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.contexts.corpus import near_duplicate_key, prepare_corpus
+from condsim.contexts.corpus.preparing import prepare_corpus
+from condsim.contexts.corpus.reading import near_duplicate_key
 
 
 def test_prepare_corpus_keeps_the_first_of_near_duplicates_in_whichever_block(

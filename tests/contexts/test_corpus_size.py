@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from condsim.contexts.corpus import prepare_corpus
+from condsim.contexts.corpus.preparing import prepare_corpus
 
 
 def prepare(files: list[Path], folder: Path) -> list[tuple[int, int]]:

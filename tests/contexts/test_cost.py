@@ -3,14 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.contexts.scoring import (
-    Cost,
-    ScoringSettings,
-    Selection,
-    Weights,
-    cost_of,
-    expected_distinct,
-)
+from condsim.contexts.scoring.equations import ScoringSettings, Weights
+from condsim.contexts.scoring.selection import Cost, Selection, cost_of, expected_distinct
 
 
 def cost(**options: object) -> Cost:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.contexts.scoring import TERMS, PairTerms, Weights, context_scores, similarity
+from condsim.contexts.scoring.equations import TERMS, PairTerms, Weights, context_scores, similarity
 from condsim.errors import InputError
 
 

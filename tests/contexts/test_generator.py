@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from condsim.contexts import SHAPES, GeneratorSettings, Shape
-from condsim.contexts.corpus import learn_vocabulary
-from condsim.contexts.generator import ItemBuilder, backbone_vocabulary, new_generator
+from condsim.contexts.corpus.vocabulary import learn_vocabulary
+from condsim.contexts.generator.items import ItemBuilder
+from condsim.contexts.generator.model import backbone_vocabulary, new_generator
+from condsim.contexts.settings import SHAPES, GeneratorSettings, Shape
 from condsim.errors import InputError
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.contexts import ContextsRecipe, GeneratorSettings
-from condsim.contexts.corpus import CorpusTokens, learn_vocabulary
-from condsim.contexts.generator import (
-    CountsGenerator,
-    GeneratorScorer,
-    ItemBuilder,
-    train_generators,
-)
+from condsim.contexts.corpus.vocabulary import CorpusTokens, learn_vocabulary
+from condsim.contexts.generator.counts import CountsGenerator
+from condsim.contexts.generator.items import ItemBuilder
+from condsim.contexts.generator.scorer import GeneratorScorer
+from condsim.contexts.generator.training import train_generators
+from condsim.contexts.recipe import ContextsRecipe
+from condsim.contexts.settings import GeneratorSettings
 from condsim.errors import InputError, ModelError
 
 COUNTS = GeneratorSettings(kind="counts", held_out_examples=20)

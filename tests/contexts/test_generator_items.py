@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from condsim.contexts import GeneratorSettings
-from condsim.contexts.generator import ItemBuilder, length_groups, ragged
+from condsim.contexts.generator.items import ItemBuilder, length_groups, ragged
+from condsim.contexts.settings import GeneratorSettings
 
 END, SEPARATOR = 2, 4
 SENTENCES = {number: np.array([10 * number, 10 * number + 1]) for number in (1, 2, 3, 5, 6)}

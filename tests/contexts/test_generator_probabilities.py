@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from condsim.contexts.generator import (
+from condsim.contexts.generator.probabilities import (
     Copied,
     CopyHead,
     mean_cross_entropy,

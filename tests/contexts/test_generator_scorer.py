@@ -9,9 +9,11 @@ import pytest
 import torch
 from benchmarks.contexts_origin import OneByOne
 
-from condsim.contexts import GENERATOR_TASKS, SHAPES, GeneratorSettings, Shape
-from condsim.contexts.corpus import learn_vocabulary
-from condsim.contexts.generator import GeneratorScorer, StateStore, train_generators
+from condsim.contexts.corpus.vocabulary import learn_vocabulary
+from condsim.contexts.generator.model import StateStore
+from condsim.contexts.generator.scorer import GeneratorScorer
+from condsim.contexts.generator.training import train_generators
+from condsim.contexts.settings import GENERATOR_TASKS, SHAPES, GeneratorSettings, Shape
 from condsim.errors import InputError, ModelError
 
 SENTENCES = ["The baker sells warm bread.", "Coal.", "The baker sells warm bread.", ""]

@@ -7,14 +7,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from condsim.contexts import SHAPES, GeneratorSettings, Shape
-from condsim.contexts.corpus import CorpusTokens, learn_vocabulary
-from condsim.contexts.generator import (
-    GeneratorData,
-    GeneratorScorer,
-    GeneratorWork,
-    train_generators,
-)
+from condsim.contexts.corpus.vocabulary import CorpusTokens, learn_vocabulary
+from condsim.contexts.generator.scorer import GeneratorScorer
+from condsim.contexts.generator.training import GeneratorData, GeneratorWork, train_generators
+from condsim.contexts.settings import SHAPES, GeneratorSettings, Shape
 from condsim.errors import InputError, ModelError
 
 SETTINGS = {

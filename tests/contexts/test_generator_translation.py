@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from condsim.contexts import ContextsRecipe, GeneratorSettings
-from condsim.contexts.corpus import learn_vocabulary
-from condsim.contexts.generator import (
-    GeneratorScorer,
-    ItemBuilder,
-    TranslationGenerator,
-    train_generators,
-)
+from condsim.contexts.corpus.vocabulary import learn_vocabulary
+from condsim.contexts.generator.items import ItemBuilder
+from condsim.contexts.generator.scorer import GeneratorScorer
+from condsim.contexts.generator.training import train_generators
+from condsim.contexts.generator.translation import TranslationGenerator
+from condsim.contexts.recipe import ContextsRecipe
+from condsim.contexts.settings import GeneratorSettings
 from condsim.errors import InputError
 
 TRANSLATION = GeneratorSettings(

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from condsim.contexts.harvest import Harvest, HarvestSettings, PairMix, harvest
+from condsim.cache import sole_process
+from condsim.contexts.harvest.harvesting import harvest
+from condsim.contexts.harvest.stored import Harvest, HarvestSettings, PairMix
 from condsim.errors import InputError
-from condsim.kept import sole_process
 
 FAKE = Path(__file__).with_name("fake_origin.py")
 

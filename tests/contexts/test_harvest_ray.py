@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from condsim.contexts.harvest import Harvest, RayEngine, harvest
+from condsim.contexts.harvest.harvesting import RayEngine, harvest
+from condsim.contexts.harvest.stored import Harvest
 from condsim.errors import InputError
 
 ray = pytest.importorskip("ray")

@@ -8,18 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from condsim.contexts.corpus import Corpus, prepare_corpus
-from condsim.contexts.harvest import (
-    KINDS,
-    SPLITS,
+from condsim.contexts.corpus.preparing import prepare_corpus
+from condsim.contexts.corpus.stored import Corpus
+from condsim.contexts.harvest.harvesting import (
     PairDrawer,
-    PairMix,
     build_single_index,
     open_single_index,
     single_sentence_rows,
     splits_of,
 )
-from condsim.contexts.index import TfidfIndex
+from condsim.contexts.harvest.stored import KINDS, SPLITS, PairMix
+from condsim.contexts.index.retrieval import TfidfIndex
 from condsim.errors import InputError
 
 TRAIN, DEV, TEST = range(3)

@@ -17,19 +17,14 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from condsim.contexts import (
-    STAGES,
-    ContextsRecipe,
-    Pipeline,
-    load_contexts_recipe,
-    open_pipeline,
-    save_contexts_recipe,
-)
-from condsim.contexts.corpus import Corpus
-from condsim.contexts.harvest import Harvest
+from condsim.contexts.corpus.stored import Corpus
+from condsim.contexts.harvest.stored import Harvest
+from condsim.contexts.opened import open_pipeline
+from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe, save_contexts_recipe
+from condsim.contexts.run import STAGES, Pipeline
 from condsim.errors import InputError, ModelError
 from condsim.loading import load_scorer
-from condsim.training import finished_run
+from condsim.training.folder import finished_run
 
 pq = pytest.importorskip("pyarrow.parquet")
 
@@ -167,7 +162,7 @@ def test_opened_run_is_an_origin_model_that_needs_no_input(copy, tmp_path):
 
 _KILLED_AT_THE_THIRD_BATCH = """
 import itertools, os, signal, sys
-from condsim.kept import KeptScores
+from condsim.cache import KeptScores
 from condsim.cli.main import run
 add, calls = KeptScores.add, itertools.count(1)
 def add_and_die(*values):
@@ -317,7 +312,7 @@ def test_pipeline_documents_of_one_sentence_are_harvested_with_each_other(small_
 
 @pytest.mark.slow
 def test_pipeline_harvest_on_ray_has_the_same_pairs_and_scores(copy, cluster, one_thread):
-    from condsim.contexts.harvest import RayEngine
+    from condsim.contexts.harvest.harvesting import RayEngine
 
     folder, recipe = copy
     recipe = recipe.replaced(harvest=recipe.harvest.replaced(pairs=50))

@@ -6,12 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from condsim.contexts import (
-    ContextsRecipe,
-    load_contexts_recipe,
-    save_contexts_recipe,
-    surrogate_recipe,
-)
+from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe, save_contexts_recipe
+from condsim.contexts.surrogate import surrogate_recipe
 from condsim.errors import InputError
 
 PROJECT = Path(__file__).resolve().parents[2]

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from condsim.contexts import CorpusSettings
-from condsim.contexts.corpus import Corpus, prepare_corpus
-from condsim.contexts.index import TfidfIndex, best
+from condsim.contexts.corpus.preparing import prepare_corpus
+from condsim.contexts.corpus.stored import Corpus
+from condsim.contexts.index.retrieval import TfidfIndex, best
+from condsim.contexts.settings import CorpusSettings
 from condsim.errors import InputError
 
 pytest.importorskip("filelock")

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from condsim.contexts.scoring import OriginScorer, ScoringSettings, Selection, Weights, similarity
+from condsim.cache import KeptScores
+from condsim.contexts.scoring.equations import ScoringSettings, Weights, similarity
+from condsim.contexts.scoring.origin import OriginScorer
+from condsim.contexts.scoring.selection import Selection
 from condsim.errors import InputError
-from condsim.kept import KeptScores
 from condsim.types import Scorer
 
 ROWS = 40

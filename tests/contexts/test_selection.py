@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from condsim.contexts.scoring import ContextSelector, Selection, Weights, diverse
+from condsim.contexts.scoring.equations import Weights
+from condsim.contexts.scoring.selection import ContextSelector, Selection, diverse
 from condsim.errors import InputError
 
 ROWS, CHUNK = 60, 5

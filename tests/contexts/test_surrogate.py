@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from condsim.contexts import (
-    SurrogateSettings,
+from condsim.contexts.corpus.vocabulary import CorpusTokens, Vocabulary, learn_vocabulary
+from condsim.contexts.harvest.stored import Harvest, HarvestSettings
+from condsim.contexts.recipe import SurrogateSettings
+from condsim.contexts.surrogate import (
     new_backbone,
     surrogate_recipe,
     token_vectors,
     write_training_pairs,
 )
-from condsim.contexts.corpus import CorpusTokens, Vocabulary, learn_vocabulary
-from condsim.contexts.harvest import Harvest, HarvestSettings
+from condsim.data.load import load_task
 from condsim.errors import InputError
-from condsim.tasks import load_task
-from condsim.training import fit
+from condsim.training.run import fit
 
 PROJECT = Path(__file__).resolve().parents[2]
 FILES = {split: Path(f"{split}.parquet") for split in ("train", "dev", "test")}
@@ -211,8 +211,8 @@ def test_surrogate_is_searched_exported_and_trained_on_like_any_model(
     from sentence_transformers import SentenceTransformer, util
 
     from condsim.loading import load_scorer
-    from condsim.training import load_recipe
     from condsim.training.export import export_onnx
+    from condsim.training.recipe import load_recipe
 
     files = write_training_pairs(harvest_of(tmp_path), tmp_path / "pairs")
     folder = tmp_path / "surrogate"

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from condsim.contexts.scoring import ContextTerms
+from condsim.contexts.scoring.equations import ContextTerms
 from condsim.errors import InputError
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.contexts import token_vectors
-from condsim.contexts.corpus import CorpusTokens
+from condsim.contexts.corpus.vocabulary import CorpusTokens
+from condsim.contexts.surrogate import token_vectors
 
 pytest.importorskip("sklearn")
 

@@ -7,7 +7,12 @@ import json
 import numpy as np
 import pytest
 
-from condsim.contexts.corpus import SPECIAL_TOKENS, CorpusTokens, Vocabulary, learn_vocabulary
+from condsim.contexts.corpus.vocabulary import (
+    SPECIAL_TOKENS,
+    CorpusTokens,
+    Vocabulary,
+    learn_vocabulary,
+)
 from condsim.errors import InputError, ModelError
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from condsim.contexts.scoring import Weights, fit_weights
+from condsim.contexts.scoring.equations import Weights
+from condsim.contexts.scoring.weighing import fit_weights
 from condsim.errors import InputError
 
 WEIGHTS = Weights(coherence=0, right=0)  # of centre and left

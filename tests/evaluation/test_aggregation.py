@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from condsim.errors import InputError
-from condsim.evaluation.statistics import aggregate_spearman
+from condsim.evaluation.correlation import aggregate_spearman
 
 
 @pytest.fixture

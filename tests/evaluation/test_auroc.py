@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.evaluation.statistics import auroc
+from condsim.evaluation.metrics import auroc
 
 
 def naive(scores, positive):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.evaluation.statistics import (
+from condsim.evaluation.bootstrap import (
     BLOCK,
     bootstrap,
     p_value,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.evaluation import calibration_error
+from condsim.evaluation.metrics import calibration_error
 
 
 def test_two_bins_by_hand() -> None:

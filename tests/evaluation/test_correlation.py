@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from condsim.errors import InputError
-from condsim.evaluation.statistics import Metrics, average_ranks, pearson, spearman
+from condsim.evaluation.correlation import average_ranks, pearson, spearman
+from condsim.evaluation.metrics import Metrics
 
 
 def naive_ranks(values):

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from condsim.data.csts import load_csts
 from condsim.errors import InputError, ModelError
-from condsim.evaluation import evaluate
-from condsim.evaluation.statistics import METRICS
-from condsim.scorers.baselines import baseline
-from condsim.tasks import load_csts
+from condsim.evaluation.evaluate import evaluate
+from condsim.evaluation.metrics import METRICS
+from condsim.model.baselines import baseline
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data/csts-reannotated"
 

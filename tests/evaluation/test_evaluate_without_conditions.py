@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from condsim.data.load import load_task
 from condsim.errors import InputError
-from condsim.evaluation import Report, evaluate, to_markdown
-from condsim.scorers.baselines import baseline
-from condsim.tasks import load_task
+from condsim.evaluation.evaluate import evaluate
+from condsim.evaluation.report import Report
+from condsim.evaluation.tables import to_markdown
+from condsim.model.baselines import baseline
 from condsim.types import Task
 
 STSB = Path(__file__).resolve().parents[2] / "../shared/data/sts-b/sts-dev.csv"
@@ -67,8 +69,8 @@ def test_evaluate_without_conditions_report_is_written_read_and_shown(plain_task
 
 
 def test_evaluate_without_conditions_bi_and_cross_encoder(plain_task, tiny_backbone):
-    from condsim.encoders import build_bi_encoder, build_cross_encoder
-    from condsim.scorers import CrossEncoderScorer, EncoderScorer
+    from condsim.model.builders import build_bi_encoder, build_cross_encoder
+    from condsim.model.torch import CrossEncoderScorer, EncoderScorer
 
     bi = EncoderScorer(build_bi_encoder(str(tiny_backbone)), name="bi")
     cross = CrossEncoderScorer(build_cross_encoder(str(tiny_backbone)), name="cross")

@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.evaluation import Report, evaluate, over_estimation_table, to_markdown
-from condsim.evaluation.statistics import OverEstimation, over_estimation
-from condsim.scorers import Calibration, rescaled
+from condsim.evaluation.evaluate import evaluate
+from condsim.evaluation.metrics import OverEstimation, over_estimation
+from condsim.evaluation.report import Report
+from condsim.evaluation.tables import over_estimation_table, to_markdown
+from condsim.model.base import rescaled
+from condsim.model.calibration import Calibration
 
 CALIBRATION = Calibration(raw=(-1.0, 0.0, 1.0), score=(0.4, 0.5, 0.6))
 

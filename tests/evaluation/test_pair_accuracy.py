@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from condsim.evaluation.statistics import pair_accuracy, pair_wins
+from condsim.evaluation.metrics import pair_accuracy, pair_wins
 
 
 def test_pair_accuracy_ties_count_one_half():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.evaluation import predicted_against_gold, score_histogram
+from condsim.evaluation.tables import predicted_against_gold, score_histogram
 
 
 def test_score_histogram_two_models_writes_png(tmp_path):

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.evaluation import PromptReport, evaluate_prompt
-from condsim.prompting import PromptScorer, PromptSettings
-from condsim.prompting.backends import Answer
+from condsim.evaluation.evaluate import PromptReport, evaluate_prompt
+from condsim.prompting.backend import Answer
+from condsim.prompting.scorer import PromptScorer
+from condsim.prompting.settings import PromptSettings
 from condsim.types import Task
 
 

@@ -6,8 +6,9 @@ import math
 import pytest
 
 from condsim.errors import InputError
-from condsim.evaluation import Difference, Metric, ModelResult, Report
-from condsim.evaluation.statistics import METRICS
+from condsim.evaluation.bootstrap import Difference, Metric
+from condsim.evaluation.metrics import METRICS
+from condsim.evaluation.report import ModelResult, Report
 
 
 @pytest.fixture

@@ -3,17 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.evaluation.statistics import (
-    METRICS,
-    Metrics,
-    ResampledRanks,
-    average_ranks,
-    pair_accuracy,
-    pearson,
-    spearman,
-    weighted_correlation,
-    weighted_mean,
-)
+from condsim.evaluation.bootstrap import ResampledRanks, weighted_correlation, weighted_mean
+from condsim.evaluation.correlation import average_ranks, pearson, spearman
+from condsim.evaluation.metrics import METRICS, Metrics, pair_accuracy
 
 
 def drawn_rows(weights):

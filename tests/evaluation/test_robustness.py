@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from condsim.data.rewordings import load_rewordings
 from condsim.errors import InputError, ModelError
-from condsim.evaluation import robustness, write_json
-from condsim.tasks import load_rewordings
+from condsim.evaluation.report import write_json
+from condsim.evaluation.rewording import robustness
 
 ROWS = [
     ("a", "b", "people", "number of people", 0.2),

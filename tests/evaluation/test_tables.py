@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from condsim.evaluation import evaluate, to_markdown, to_table
+from condsim.evaluation.evaluate import evaluate
+from condsim.evaluation.tables import to_markdown, to_table
 
 
 @pytest.fixture

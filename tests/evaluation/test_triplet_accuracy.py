@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from condsim.data.triplets import Triplets
 from condsim.errors import InputError, ModelError
-from condsim.evaluation import triplet_accuracy
-from condsim.scorers.baselines import baseline
-from condsim.tasks import Triplets
+from condsim.evaluation.evaluate import triplet_accuracy
+from condsim.model.baselines import baseline
 
 TRIPLETS = Triplets(
     "x",

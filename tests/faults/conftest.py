@@ -30,8 +30,8 @@ def torch_zygote() -> Iterator[Zygote]:
 @pytest.fixture(scope="session")
 def trained_base(tiny_backbone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a bi-encoder as training leaves it, its backbone and rows to train on."""
-    from condsim.encoders import build_bi_encoder
-    from condsim.scorers import Settings
+    from condsim.model.builders import build_bi_encoder
+    from condsim.model.settings import Settings
 
     folder = tmp_path_factory.mktemp("trained")
     shutil.copytree(tiny_backbone, folder / "backbone")

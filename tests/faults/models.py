@@ -235,9 +235,9 @@ def python() -> Iterator[Case]:
         "load nothing": "condsim.load('')",
         "load a very long name": "condsim.load('x' * 100_000)",
         "load a name with NUL": "condsim.load('a\\0b')",
-        "threads of text": "from condsim.scorers import OnnxScorer, DEFAULT_FOLDER; "
+        "threads of text": "from condsim.model import OnnxScorer, DEFAULT_FOLDER; "
         "OnnxScorer(DEFAULT_FOLDER, threads='x')",
-        "rows of no path": "from condsim.tasks import iter_csts; list(iter_csts(5))",
+        "rows of no path": "from condsim.data.csts import iter_csts; list(iter_csts(5))",
         "a report of deep JSON": "import pathlib; pathlib.Path('r.json').write_text('[' * 100000); "
         "from condsim.evaluation import Report; Report.from_json('r.json')",
         "same without conditions": "model.same('a', 'b', [], at_least=0.5)",

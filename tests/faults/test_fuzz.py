@@ -7,10 +7,10 @@ from contextlib import suppress
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from condsim.config import override
+from condsim.data.csts import iter_csts
 from condsim.errors import CondSimError
-from condsim.settings import override
-from condsim.tasks import iter_csts
-from condsim.training import load_recipe
+from condsim.training.recipe import load_recipe
 
 pytestmark = pytest.mark.slow
 _FUZZ = settings(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.scorers import EmbeddingScorer, PairScorer
+from condsim.model.base import PairScorer
+from condsim.model.embedding import EmbeddingScorer
 
 WORDS = {"the colour": ("red", "black", "blue"), "the animal": ("cat", "dog")}
 ALL = [word for words in WORDS.values() for word in words]

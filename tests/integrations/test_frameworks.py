@@ -20,15 +20,13 @@ from pydantic import ValidationError
 
 import condsim
 from condsim.errors import InputError, ModelError
-from condsim.integrations import (
+from condsim.integrations.haystack import (
     HaystackDocumentEmbedder,
     HaystackRanker,
     HaystackTextEmbedder,
-    LangChainEmbeddings,
-    LangChainReranker,
-    LlamaIndexEmbedding,
-    LlamaIndexReranker,
 )
+from condsim.integrations.langchain import LangChainEmbeddings, LangChainReranker
+from condsim.integrations.llama_index import LlamaIndexEmbedding, LlamaIndexReranker
 
 TEXTS = ["a black dog", "a red cat", "a red dog"]
 QUERY = "a red dog"
@@ -229,7 +227,7 @@ def test_framework_class_unknown_model_is_one_line(kind):
 
 @pytest.mark.parametrize("top", [0, -1])
 def test_reranker_number_below_1_refused(scorer, top):
-    expected = f"must keep 1 text or more. Got {top} instead"
+    expected = f"must keep 1 text or more; got {top}"
     with pytest.raises(InputError, match=expected):
         LangChainReranker("the colour", model=scorer, top_n=top).compress_documents(
             [Document("a")], QUERY

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from condsim.errors import BackendError, BudgetError, InputError
-from condsim.prompting import Asker, Budget
-from condsim.prompting.backends import Answer
+from condsim.prompting.ask import Asker, Budget
+from condsim.prompting.backend import Answer
 
 PROMPTS = ["a", "b", "a", "c", "d", "e"]  # row 2 shares the prompt of row 0
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from condsim.errors import InputError
-from condsim.prompting import INSTRUCTIONS, instruction_text
+from condsim.prompting.prompt import INSTRUCTIONS, instruction_text
 
 
 def test_instruction_text_short_names_the_scale_of_the_task():

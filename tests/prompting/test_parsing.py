@@ -5,7 +5,7 @@ import math
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from condsim.prompting import parse_score
+from condsim.prompting.prompt import parse_score
 
 NOTHING = "the of and to in a is that it was for on are as with his they at be this"
 

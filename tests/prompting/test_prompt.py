@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from condsim.prompting import Example, instruction_text, render
+from condsim.prompting.prompt import Example, instruction_text, render
 
 # Figures 5 and 6 of the paper, compared with its text by eye. Their section titles are left out,
 # "added for clarity" there, and so is the hyphenation of its columns. The one line break that

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from condsim.errors import InputError
-from condsim.prompting import PromptSettings, load_settings, prompt_settings, save_settings
+from condsim.prompting.settings import PromptSettings, load_settings, prompt_settings, save_settings
 
 
 def test_prompt_settings_save_and_load_are_equal(tmp_path: Path):

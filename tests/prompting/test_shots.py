@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.prompting import Shots
+from condsim.prompting.prompt import Shots
 from condsim.types import Task
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from condsim.errors import InputError
-from condsim.prompting import AnswerStore, answer_key
-from condsim.prompting.backends import Answer
+from condsim.prompting.ask import AnswerStore, answer_key
+from condsim.prompting.backend import Answer
 
 IDENTITY = {"backend": "fake", "model": "m"}
 

@@ -5,7 +5,8 @@ import zlib
 import numpy as np
 import pytest
 
-from condsim.scorers import Calibration, EmbeddingScorer
+from condsim.model.calibration import Calibration
+from condsim.model.embedding import EmbeddingScorer
 
 pytest.importorskip("lancedb")
 

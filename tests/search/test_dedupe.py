@@ -3,10 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from condsim.console import silent
 from condsim.errors import InputError, ModelError
-from condsim.progress import silent
-from condsim.scorers import Calibration, EmbeddingScorer
-from condsim.search import find_duplicates
+from condsim.model.calibration import Calibration
+from condsim.model.embedding import EmbeddingScorer
+from condsim.search.dedupe import find_duplicates
+from condsim.search.neighbours import VectorFile, VectorSpace
 
 module = pytest.importorskip("condsim.search.dedupe")
 
@@ -29,41 +31,87 @@ class AngleScorer(EmbeddingScorer):
 NEAR = float(np.cos(np.radians(10.5)))
 
 
-def found(texts, at_least=NEAR, **options):
-    return find_duplicates(texts, AngleScorer(), "first", at_least=at_least, **options)
+def duplicates(texts, at_least=NEAR, condition="first", **options):
+    return find_duplicates(texts, AngleScorer(), condition, at_least=at_least, **options)
 
 
-def test_find_duplicates_joins_what_a_third_text_links():
-    groups = found(["0 0", "40 0", "20 0", "10 0"])
+def test_find_duplicates_members_are_near_the_kept_row():
+    groups = duplicates(["0 0", "40 0", "20 0", "10 0"])
+    assert groups.kept_row.tolist() == [0, 1, 2, 0]
+    assert groups.kept.tolist() == [True, True, True, False]
+    assert groups.sizes.tolist() == [2, 1, 1, 0]
+    np.testing.assert_allclose(groups.score, np.cos(np.radians([0, 0, 0, 10])), atol=1e-6)
+
+
+def test_find_duplicates_joins_the_nearest_kept_row():
+    assert duplicates(["0 0", "15 0", "9 0"]).kept_row.tolist() == [0, 1, 1]
+
+
+def test_find_duplicates_chain_joins_what_a_third_text_links():
+    groups = duplicates(["0 0", "40 0", "20 0", "10 0"], chain=True)
     assert groups.kept_row.tolist() == [0, 1, 0, 0]
-    assert groups.kept.tolist() == [True, True, False, False]
-    assert groups.sizes.tolist() == [3, 1, 0, 0]
     np.testing.assert_allclose(groups.score, np.cos(np.radians([0, 0, 20, 10])), atol=1e-6)
 
 
-def test_find_duplicates_keep_if_differs_parts_a_group():
-    assert found(["0 0", "5 90", "0 5"]).sizes.tolist() == [3, 0, 0]
-    groups = found(["0 0", "5 90", "0 5", "80 0"], keep_if_differs=["second"])
+@pytest.mark.parametrize("chain", [False, True])
+def test_find_duplicates_several_conditions_must_all_hold(chain):
+    texts = ["0 0", "5 90", "0 5", "80 0"]
+    groups = duplicates(texts, condition=["first", "second"], chain=chain)
     assert groups.kept_row.tolist() == [0, 1, 0, 3]
 
 
-def test_find_duplicates_keep_if_differs_reads_only_what_may_be_a_duplicate():
+def test_find_duplicates_each_condition_has_its_threshold():
+    texts = ["0 0", "5 30"]
+    loose = [NEAR, float(np.cos(np.radians(31)))]
+    assert duplicates(texts, condition=["first", "second"]).kept.all()
+    assert not duplicates(texts, loose, condition=["first", "second"]).kept[1]
+
+
+def test_find_duplicates_overall_is_one_more_test():
+    class Overall(AngleScorer):
+        def _embed(self, texts):
+            return super()._embed(
+                [item if isinstance(item, list) else ["second", item] for item in texts]
+            )
+
+    texts = ["0 0", "5 90", "0 5"]
+    groups = find_duplicates(texts, Overall(), "first", at_least=NEAR, overall=NEAR)
+    assert groups.kept_row.tolist() == [0, 1, 0]
+
+
+def test_find_duplicates_further_conditions_read_only_what_may_be_a_duplicate():
     scorer = AngleScorer()
     texts = ["0 0", "50 0", "5 90", "0 0"]
-    find_duplicates(texts, scorer, "first", at_least=0.9, keep_if_differs="second")
+    find_duplicates(texts, scorer, ["first", "second"], at_least=0.9)
     assert len(scorer.read) == 3 + 2
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_find_duplicates_to_keeps_that_many_rows_and_encodes_once(number):
+    scorer = AngleScorer()
+    groups = find_duplicates(["0 0", "40 0", "20 0", "12 0"], scorer, "first", to=number)
+    assert groups.kept.sum() == number
+    assert len(scorer.read) == 4
+
+
+def test_find_duplicates_review_pairs_are_kept_rows_between_two_thresholds():
+    low = float(np.cos(np.radians(16)))
+    groups = duplicates(["0 0", "15 0", "90 0", "1 0"], review_from=low)
+    (pair,) = groups.review
+    assert pair[:2] == (1, 0)
+    assert pair.score == pytest.approx(np.cos(np.radians(15)))
 
 
 @pytest.mark.parametrize(
     ("keep", "kept"), [("first", 0), ("longest", 1), ([3.0, 1.0, 7.0], 2), ([-np.inf, 2, 2], 1)]
 )
 def test_find_duplicates_keep_rule_chooses_the_row(keep, kept):
-    assert set(found(["0 0", "0 0 long", "1 0"], keep=keep).kept_row) == {kept}
+    assert set(duplicates(["0 0", "0 0 long", "1 0"], keep=keep).kept_row) == {kept}
 
 
 def test_find_duplicates_keep_that_is_no_number_refused():
     with pytest.raises(InputError, match="'keep' must have a number for each text"):
-        found(["0 0", "1 0"], keep=["2026-01-01", "2026-01-02"])
+        duplicates(["0 0", "1 0"], keep=["2026-01-01", "2026-01-02"])
 
 
 def test_find_duplicates_threshold_is_that_of_the_score():
@@ -77,21 +125,33 @@ def test_find_duplicates_threshold_is_that_of_the_score():
 
 
 @pytest.mark.parametrize("exact", [10_000, 100])
-def test_components_are_those_of_all_pairs_with_and_without_cells(tmp_path, monkeypatch, exact):
+@pytest.mark.parametrize("chain", [False, True])
+def test_group_positions_with_and_without_cells_are_those_of_all_pairs(
+    tmp_path, monkeypatch, exact, chain
+):
     csgraph = pytest.importorskip("scipy.sparse.csgraph")
-    monkeypatch.setattr(module, "EXACT_UP_TO", exact)
-    monkeypatch.setattr(module, "_TILE", 64)
+    monkeypatch.setattr("condsim.search.neighbours.EXACT_UP_TO", exact)
+    monkeypatch.setattr(module, "_TEXTS_PER_STEP", 64)
     rng = np.random.default_rng(3)
     centres = rng.normal(size=(300, 24))
     vectors = np.repeat(centres, 4, axis=0) + 0.15 * rng.normal(size=(1200, 24))
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype("f4")
     vectors.tofile(tmp_path / "vectors")
-    stored = module.StoredVectors(tmp_path / "vectors", 24)
-    roots = module.components([stored], 1200, cosine=0.97, progress=silent)
-    labels = csgraph.connected_components(vectors @ vectors.T >= 0.97, directed=False)[1]
-    expected = np.unique(labels, return_index=True)[1][labels]
-    np.testing.assert_array_equal(roots, expected)
-    assert 300 < len(np.unique(roots)) < 1100
+    rows = np.arange(1200, dtype=np.int32)
+    file = VectorFile(tmp_path / "vectors", 24)
+    space = VectorSpace(file, rows, np.float32(0.97))
+    group, near = module.group_positions([space], chain=chain, progress=silent)
+    close = vectors @ vectors.T >= 0.97
+    np.testing.assert_array_equal(near, close.sum(axis=1) > 1)
+    if chain:
+        labels = csgraph.connected_components(close, directed=False)[1]
+        expected = np.unique(labels, return_index=True)[1][labels]
+        np.testing.assert_array_equal(group, expected)
+    else:
+        assert close[rows, group].all()
+        leaders = np.unique(group)
+        assert (close[np.ix_(leaders, leaders)].sum(axis=1) == 1).all()
+    assert 300 < len(np.unique(group)) < 1100
 
 
 @pytest.mark.parametrize(
@@ -101,13 +161,17 @@ def test_components_are_those_of_all_pairs_with_and_without_cells(tmp_path, monk
         (["0 0", " "], {}, "Text 2 must be a str with text"),
         (iter(["0 0"]), {}, "not an iterator"),
         (["0 0"], {"at_least": 70}, "from 0 to 1"),
+        (["0 0"], {"at_least": None}, "or 'to', the rows to keep"),
+        (["0 0"], {"at_least": [0.5, 0.6]}, "one for each of the 1 conditions"),
+        (["0 0"], {"to": 2, "at_least": None}, "at most 1, the number of distinct texts"),
+        (["0 0"], {"to": 1}, "give no other test"),
         (["0 0"], {"keep": "last"}, "'first', 'longest' or a number"),
         (["0 0"], {"keep": [1.0, 2.0]}, "a number for each of the 1 texts"),
     ],
 )
 def test_find_duplicates_bad_input_is_refused(texts, options, message):
     with pytest.raises(InputError, match=message):
-        found(texts, **options)
+        duplicates(texts, **options)
 
 
 def test_find_duplicates_texts_that_change_are_refused():
@@ -119,12 +183,12 @@ def test_find_duplicates_texts_that_change_are_refused():
             return iter(["0 0", "9 0"] if self.times < 3 else ["0 0"])
 
     with pytest.raises(InputError, match="changed while they were read"):
-        found(Changing())
+        duplicates(Changing())
 
 
 def test_find_duplicates_full_disk_says_what_is_needed(tmp_path):
     with pytest.raises(InputError, match=r"Up to 1 MiB are needed there"):
-        found(["0 0"], folder=tmp_path / "missing")
+        duplicates(["0 0"], folder=tmp_path / "missing")
 
 
 def test_find_duplicates_scorer_without_embeddings_is_refused():

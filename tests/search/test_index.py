@@ -11,9 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from condsim.cache import locked
 from condsim.errors import InputError
-from condsim.kept import locked
-from condsim.search import Added, Index, index as module, rows as rows_module
+from condsim.search import index as module, records as rows_module
+from condsim.search.index import Index
+from condsim.search.store import AddResult
 
 
 @pytest.fixture
@@ -74,8 +76,8 @@ def test_build_killed_goes_on_with_nothing_twice(scorer, tmp_path):
 import sys, time
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from conftest import WordsScorer
-from condsim.search import Index, index, rows
-rows.BATCH = 10
+from condsim.search import Index, records
+records.ROWS_PER_BATCH = 10
 def progress(stage, done, total):
     if stage == "encoding":
         print(done, flush=True)
@@ -109,9 +111,9 @@ def test_build_of_other_rows_or_options_raises(made, rows, scorer, tmp_path):
     ("row", "message"),
     [
         ({"id": "z"}, r"rows, row 2, column 'text': must not be empty"),
-        ({"id": "z", "text": "x", "a.b": 1}, r"without a dot .* Got 'a\.b'"),
-        ({"id": "z", "text": "x", "condsim_key": 1}, r"Got 'condsim_key'; rename"),
-        ({"id": "a", "text": "x"}, r"each key must occur once\. Got 'a' again"),
+        ({"id": "z", "text": "x", "a.b": 1}, r"a dot .* got 'a\.b'"),
+        ({"id": "z", "text": "x", "condsim_key": 1}, r"got 'condsim_key'"),
+        ({"id": "a", "text": "x"}, r"key 'a' occurs twice"),
         ({"text": "x"}, r"row 2, column 'id': must not be empty"),
     ],
 )
@@ -137,32 +139,32 @@ def test_open_missing_or_other_model_raises(made, scorer, tmp_path):
 
 def test_open_other_format_raises(made, scorer, tmp_path):
     made._change(format=2)
-    with pytest.raises(InputError, match=r"has format 2; this condsim reads 1\. Build it anew"):
+    with pytest.raises(InputError, match=r"has format 2; this condsim reads 1"):
         Index.open(tmp_path / "made", model=scorer)
 
 
 def test_open_damaged_raises_one_line(made, scorer, tmp_path):
     for path in (tmp_path / "made" / "rows.lance" / "data").iterdir():
         path.write_bytes(b"damaged")
-    with pytest.raises(InputError, match=r"cannot be read .*build it anew") as error:
+    with pytest.raises(InputError, match=r"cannot be read") as error:
         Index.open(tmp_path / "made", model=scorer).search("A boat", "r")
     assert "\n" not in str(error.value)
     shutil.rmtree(tmp_path / "made" / "rows.lance")
-    with pytest.raises(InputError, match=r"cannot be read .*build it anew"):
+    with pytest.raises(InputError, match=r"cannot be read"):
         Index.open(tmp_path / "made", model=scorer)
 
 
 def test_add_leaves_out_known_keys_and_extends_conditions(made, rows):
     made.prepare("r")
     new = {"id": "f", "text": "A yellow boat", "year": 2023}
-    assert made.add([new, rows[0]]) == Added(added=1, present=1)
+    assert made.add([new, rows[0]]) == AddResult(added=1, present=1)
     assert made.prepared() == {"r": 6}
     assert keys(made.search("A yellow boat", "r", top=1)) == ["f"]
 
 
 def test_update_replaces_text_columns_and_vectors(made):
     made.prepare("r")
-    assert made.update([{"id": "a", "text": "Many birds sing", "year": 1}]) == Added(replaced=1)
+    assert made.update([{"id": "a", "text": "Many birds sing", "year": 1}]) == AddResult(replaced=1)
     (hit,) = made.search("Many birds sing", "r", top=1)
     assert (hit.key, hit.columns["year"], len(made)) == ("a", 1, 5)
     assert hit.score == pytest.approx(1, abs=1e-3)
@@ -171,7 +173,7 @@ def test_update_replaces_text_columns_and_vectors(made):
 
 def test_add_without_keys_numbers_the_rows_on(rows, scorer, tmp_path):
     index = Index.build(rows, tmp_path / "made", model=scorer)
-    assert index.add([{"id": "z", "text": "Many birds sing"}]) == Added(added=1)
+    assert index.add([{"id": "z", "text": "Many birds sing"}]) == AddResult(added=1)
     assert keys(index.search("Many birds sing", "x", top=1)) == ["6"]
     with pytest.raises(InputError, match=r"has no keys, so rows cannot be updated"):
         index.update(rows)
@@ -181,7 +183,7 @@ def test_add_without_keys_numbers_the_rows_on(rows, scorer, tmp_path):
     ("row", "message"),
     [
         ({"id": "z", "text": "x", "yeer": 1}, r"Unknown column 'yeer'\. Did you mean 'year'"),
-        ({"id": "z", "text": "x", "year": "soon"}, r"'year' must hold values of kind int.*text"),
+        ({"id": "z", "text": "x", "year": "soon"}, r"'year' .* type int; got text"),
     ],
 )
 def test_add_column_that_does_not_fit_raises(row, message, made):
@@ -203,13 +205,13 @@ def test_delete_by_key_and_filter(made):
 def test_two_writers_at_once_raises(made, tmp_path):
     with (
         locked(tmp_path / "made.lock"),
-        pytest.raises(InputError, match="Another process writes the index"),
+        pytest.raises(InputError, match="Another process is writing"),
     ):
         made.delete(["a"])
 
 
 def test_full_disk_says_so_and_keeps_what_was_written(rows, scorer, tmp_path, monkeypatch):
-    monkeypatch.setattr(rows_module, "BATCH", 2)
+    monkeypatch.setattr(rows_module, "ROWS_PER_BATCH", 2)
     index = Index.build(rows[:1], tmp_path / "made", key="id", model=scorer)
     table, calls = index._store.table("rows"), []
 
@@ -227,12 +229,12 @@ def test_full_disk_says_so_and_keeps_what_was_written(rows, scorer, tmp_path, mo
     with pytest.raises(InputError, match=r"No space is left .*run the same command again"):
         index.add(rows)
     index = Index.open(tmp_path / "made", model=scorer)
-    assert index.add(rows) == Added(added=3, present=2)
+    assert index.add(rows) == AddResult(added=3, present=2)
     assert len(index) == 5
 
 
 def test_prepare_stopped_goes_on(made, scorer, monkeypatch):
-    monkeypatch.setattr(module, "BATCH", 2)
+    monkeypatch.setattr(module, "ROWS_PER_BATCH", 2)
 
     class StoppedError(Exception):
         pass

@@ -16,14 +16,10 @@ from types import ModuleType
 import pytest
 from typer.testing import CliRunner, Result
 
-from condsim.construction import Condition, Rating, read_rows
-from condsim.construction.annotation import (
-    TOKEN,
-    AnnotationStore,
-    Answer,
-    LabelStudioServer,
-    result_of,
-)
+from condsim.annotation.label_studio import TOKEN, LabelStudioServer, result_of
+from condsim.annotation.stages import Answer
+from condsim.annotation.store import AnnotationStore
+from condsim.rows.records import Condition, Rating, read_rows
 
 PROGRAM = os.environ.get("CONDSIM_LABEL_STUDIO", "")
 pytestmark = pytest.mark.skipif(
@@ -208,7 +204,8 @@ def _rate(url, token, people, condsim, folder):
 
 def _train(folder, tmp_path, tiny_backbone):
     from condsim.cli.build import app
-    from condsim.training import Recipe, fit
+    from condsim.training.recipe import Recipe
+    from condsim.training.run import fit
 
     made = tmp_path / "dataset"
     words = ["dataset", str(folder / "ratings.parquet"), "--output", str(made)]

@@ -69,7 +69,8 @@ def model() -> Any:
 def client(model: Any) -> Iterator[Any]:
     """Asks an app in this process, as `ask(app)` makes it."""
     testclient = pytest.importorskip("starlette.testclient")
-    from condsim.serving import ServingSettings, create_app
+    from condsim.serving.app import create_app
+    from condsim.serving.settings import ServingSettings
 
     opened = []
 

@@ -9,10 +9,10 @@ import pytest
 pytest.importorskip("fastapi")
 
 from condsim.errors import InputError
-from condsim.serving import ServingSettings
 from condsim.serving.batching import Batcher
+from condsim.serving.errors import RequestError
 from condsim.serving.metrics import Metrics
-from condsim.serving.problems import RequestError
+from condsim.serving.settings import ServingSettings
 
 
 class Lengths:

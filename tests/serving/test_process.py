@@ -16,7 +16,7 @@ from http.client import HTTPException
 import numpy as np
 import pytest
 
-from condsim.cli import run
+from condsim.cli.main import run
 
 pytest.importorskip("fastapi")
 
@@ -163,7 +163,7 @@ def test_port_in_use_and_wrong_limits_are_one_line(capsys):
 def test_missing_extra_is_one_line():
     code = (
         "import sys; sys.modules['fastapi'] = None\n"
-        "from condsim.cli import run\nrun(['serve', '--port', '0'])"
+        "from condsim.cli.main import run\nrun(['serve', '--port', '0'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2

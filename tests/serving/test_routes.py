@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError, MissingExtraError, ModelError
-from condsim.scorers import PairScorer
+from condsim.model.base import PairScorer
 
 PAIRS = [["A man throws a ball.", "A girl kicks a ball."], ["Two dogs run.", "A dog sleeps."]]
 CONDITIONS = ["the sport", "the number of animals", "the weather"]
@@ -168,7 +168,7 @@ QUERY = {"query": "I waited two months.", "conditions": ["the complaint", "the p
 @pytest.fixture(scope="module")
 def index(model, tmp_path_factory):
     pytest.importorskip("lancedb")
-    from condsim.search import Index
+    from condsim.search.index import Index
 
     return Index.build(ROWS, tmp_path_factory.mktemp("index") / "made", key="id", model=model)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from condsim.training import Recipe
+from condsim.training.recipe import Recipe
 
 SUBJECTS = ("man", "woman", "girl", "boy", "dog", "cat", "bird", "child")
 ACTIONS = ("throws a red ball", "kicks a blue ball", "sits on a table", "runs in the street")
@@ -72,7 +72,8 @@ def fit_interrupted() -> Callable[..., None]:
     """Trains by a recipe, with Ctrl-C after a step."""
 
     def interrupted(recipe: Recipe, output: Path, *, step: int) -> None:
-        from condsim.training import ProgressCallback, fit
+        from condsim.training.callbacks import ProgressCallback
+        from condsim.training.run import fit
 
         original = ProgressCallback.on_step_end
 

@@ -11,20 +11,21 @@ import numpy as np
 import pytest
 from tests.training.conftest import write_rows
 
-from condsim.encoders import build_bi_encoder
+from condsim.data.written import iter_written
 from condsim.errors import InputError, ModelError
-from condsim.scorers import OnnxScorer, Settings, head_of
-from condsim.tasks import iter_written
-from condsim.training import (
-    AdaptSettings,
+from condsim.model.applicability import head_of
+from condsim.model.builders import build_bi_encoder
+from condsim.model.onnx import OnnxScorer
+from condsim.model.settings import Settings
+from condsim.training.adapt import AdaptSettings, adapt
+from condsim.training.adapt_rows import (
     LabelledRow,
     Rehearsal,
-    adapt,
-    export_onnx,
     load_rehearsal,
     read_labelled,
     split_labelled,
 )
+from condsim.training.export import export_onnx
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 HEAD = "sentence1,sentence2,condition,label\n"
@@ -181,7 +182,7 @@ def little_rehearsal() -> Iterator[None]:
     whole = load_rehearsal()
     few = Rehearsal(whole.inputs[:300], whole.rehearsed[:60], whole.measured[:30])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("condsim.training.adapting.running.load_rehearsal", lambda: few)
+        patch.setattr("condsim.training.adapt.load_rehearsal", lambda: few)
         yield
 
 
@@ -193,7 +194,7 @@ def float32() -> Iterator[None]:
     """The number format is chosen by time, so that under load two calls may choose differently."""
     with pytest.MonkeyPatch.context() as patch:
         speeds = {"float32": 1e3, "bfloat16": 1e2}
-        patch.setattr("condsim.training.adapting.running.measure", lambda *_: speeds)
+        patch.setattr("condsim.training.adapt.measure", lambda *_: speeds)
         yield
 
 
@@ -245,7 +246,7 @@ def test_adapt_never_writes_over_a_folder(adapted, labelled, exported) -> None:
 def test_adapt_that_does_not_help_writes_nothing_until_forced(
     exported, labelled, tmp_path, monkeypatch
 ) -> None:
-    monkeypatch.setattr("condsim.training.Adaptation.helped", False)
+    monkeypatch.setattr("condsim.training.adapt_result.Adaptation.helped", False)
     result = adapt(labelled, tmp_path / "model", model=exported, settings=FAST)
     assert result.output is None
     assert not (tmp_path / "model").exists()

@@ -9,7 +9,9 @@ import pytest
 import torch
 
 from condsim.errors import InputError
-from condsim.training import Arithmetic, build_model, choose_arithmetic, fit, measure
+from condsim.training.arithmetic import Arithmetic, choose_arithmetic, measure
+from condsim.training.run import fit
+from condsim.training.trainer import build_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 

@@ -6,8 +6,9 @@ from sentence_transformers import SentenceTransformer
 
 import condsim
 from condsim.errors import InputError
-from condsim.evaluation import Report
-from condsim.training import average_models, average_weights, fit
+from condsim.evaluation.report import Report
+from condsim.training.run import fit
+from condsim.training.saving import average_models, average_weights
 from condsim.training.trainer import build_model
 
 

@@ -6,10 +6,14 @@ import onnxruntime
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from condsim.encoders import build_bi_encoder, build_cross_encoder, build_tri_encoder
 from condsim.errors import InputError, ModelError
-from condsim.scorers import Calibration, OnnxScorer, Settings
-from condsim.training.export import SAMPLES, export_onnx, quantize_static
+from condsim.model.builders import build_bi_encoder, build_cross_encoder
+from condsim.model.calibration import Calibration
+from condsim.model.onnx import OnnxScorer
+from condsim.model.settings import Settings
+from condsim.model.tri_encoder import build_tri_encoder
+from condsim.training.export import SAMPLES, export_onnx
+from condsim.training.quantize import quantize_static
 
 SENTENCES = ["a man kicks a ball", "two birds", "the dog runs on a table in the street", "a cat"]
 CONDITIONS = ["the sport", "the number of people", "the animal", "color"]

@@ -12,11 +12,13 @@ from sentence_transformers import CrossEncoder, SentenceTransformer
 
 import condsim
 from condsim.cli.main import run
+from condsim.data.csts import load_csts
 from condsim.errors import InputError, ModelError
-from condsim.evaluation import Report
-from condsim.losses import ProjectionHead
-from condsim.tasks import load_csts
-from condsim.training import build_model, build_run, close_process_group, fit, save_recipe
+from condsim.evaluation.report import Report
+from condsim.training.losses.contrastive import ProjectionHead
+from condsim.training.recipe import save_recipe
+from condsim.training.run import close_process_group, fit
+from condsim.training.trainer import build_model, build_run
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*pin_memory.*:UserWarning",

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 import condsim
+from condsim.data.triplets import load_triplets
 from condsim.errors import InputError
-from condsim.evaluation import triplet_wins
-from condsim.tasks import load_triplets
-from condsim.training import Recipe, fit, load_train, save_recipe, used_rows
+from condsim.evaluation.metrics import triplet_wins
+from condsim.training.data import load_train, used_rows
+from condsim.training.recipe import Recipe, save_recipe
+from condsim.training.run import fit
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*pin_memory.*:UserWarning",
@@ -178,8 +180,9 @@ def test_fit_softmax_two_processes_keep_one_classifier(tmp_path, recipes, two_pr
     code = (
         "import sys, torch\n"
         "from pathlib import Path\n"
-        "from condsim.losses import SoftmaxLoss\n"
-        "from condsim.training import close_process_group, fit, load_recipe\n"
+        "from condsim.training.losses.similarity import SoftmaxLoss\n"
+        "from condsim.training.run import close_process_group\n"
+        "from condsim.training import fit, load_recipe\n"
         "made, init = [], SoftmaxLoss.__init__\n"
         "def remember(self, *a, **k):\n    init(self, *a, **k)\n    made.append(self)\n"
         "SoftmaxLoss.__init__ = remember\n"

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import condsim
-from condsim.training import Recipe, finished_run, load_recipe
+from condsim.training.folder import finished_run
+from condsim.training.recipe import Recipe, load_recipe
 
 OLD = Path(__file__).parents[1] / "data" / "old-run"
 
@@ -39,7 +40,7 @@ def test_old_run_is_read_back():
 
 
 def test_old_tri_encoder_scores_as_it_did():
-    assert "condsim.encoders.tri_encoder.TriEncoder" in (OLD / "modules.json").read_text()
+    assert "condsim.model.tri_encoder.TriEncoder" in (OLD / "modules.json").read_text()
     row = ("The dog runs in the street 3.", "A cat sits on a table 4.", "the animal")
     model = condsim.load(str(OLD))
     assert model.score(*row) == pytest.approx(0.195, abs=1e-4)

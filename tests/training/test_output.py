@@ -3,14 +3,8 @@ import json
 import pytest
 
 from condsim.errors import InputError
-from condsim.training import (
-    CHECKPOINTS,
-    REPORT,
-    Recipe,
-    check_data,
-    last_checkpoint,
-    prepare_output,
-)
+from condsim.training.folder import CHECKPOINTS, REPORT, check_data, last_checkpoint, prepare_output
+from condsim.training.recipe import Recipe
 
 RECIPE = Recipe(name="a", train="t.csv", dev="d.csv")
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from condsim.errors import InputError
-from condsim.training import Recipe, load_recipe, save_recipe
+from condsim.training.recipe import Recipe, load_recipe, save_recipe
 
 RECIPES = sorted(
     path

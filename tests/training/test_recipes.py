@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from condsim.training import load_recipe
+from condsim.training.recipe import load_recipe
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 

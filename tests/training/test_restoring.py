@@ -7,11 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from condsim.encoders import build_bi_encoder
+from condsim.data.rewordings import load_rewordings
 from condsim.errors import ModelError
-from condsim.scorers import DEFAULT_FOLDER, OnnxScorer, Settings, load_trained
-from condsim.tasks import load_rewordings
-from condsim.training import Recipe, build_model, export_onnx, restore_onnx
+from condsim.model.builders import build_bi_encoder
+from condsim.model.onnx import OnnxScorer
+from condsim.model.settings import DEFAULT_FOLDER, Settings
+from condsim.model.trained import load_trained
+from condsim.training.export import export_onnx
+from condsim.training.recipe import Recipe
+from condsim.training.restore import restore_onnx
+from condsim.training.trainer import build_model
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.training import PairBatchSampler, group_rows
+from condsim.training.batches import PairBatchSampler, group_rows
 
 
 def sampler(pair_ids, *, batch_size=6, lengths=None, seed=0, length_grouped=True):

@@ -13,20 +13,14 @@ import torch
 import torch.nn.functional as F
 
 import condsim
+from condsim.data.load import load_task
 from condsim.errors import InputError
-from condsim.losses import MixedLoss
-from condsim.tasks import load_task
-from condsim.training import (
-    Recipe,
-    SourceBatchSampler,
-    SourceCollator,
-    batches_of,
-    build_model,
-    fit,
-    load_recipe,
-    read_mixture,
-    save_recipe,
-)
+from condsim.training.batches import SourceBatchSampler, SourceCollator, batches_of
+from condsim.training.losses.weighted import MixedLoss
+from condsim.training.mixture import read_mixture
+from condsim.training.recipe import Recipe, load_recipe, save_recipe
+from condsim.training.run import fit
+from condsim.training.trainer import build_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from condsim.tasks import load_task
-from condsim.training import load_recipe
+from condsim.data.load import load_task
+from condsim.training.recipe import load_recipe
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 

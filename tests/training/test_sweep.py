@@ -15,15 +15,18 @@ import pytest
 import yaml
 
 from condsim.errors import InputError, ModelError
-from condsim.evaluation import Metric, ModelResult, Report
-from condsim.training import load_recipe, save_recipe
+from condsim.evaluation.bootstrap import Metric
+from condsim.evaluation.report import ModelResult, Report
+from condsim.training.recipe import load_recipe, save_recipe
 from condsim.training.sweep import run_sweep
 
 pytest.importorskip("optuna")
 pytest.importorskip("torch")
 
-from condsim.training import FinishedRun
-from condsim.training.sweep import load_sweep, running as module, study as sweep_study, to_markdown
+from condsim.training import sweep as module, sweep_study as sweep_study
+from condsim.training.folder import FinishedRun
+from condsim.training.sweep import to_markdown
+from condsim.training.sweep_spec import load_sweep
 
 PROJECT = Path(__file__).parents[2]
 GRID = {"learning_rate": {"grid": [1e-5, 3e-5, 1e-4]}, "transform": {"grid": [False, True]}}
@@ -446,7 +449,8 @@ KILLED = """
 import sys, time
 from pathlib import Path
 
-from condsim.training.sweep import load_sweep, running as module
+import condsim.training.sweep as module
+from condsim.training.sweep_spec import load_sweep
 
 def run_or_resume(recipe, folder, *, wait=True):
     folder.mkdir(parents=True)

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from condsim.errors import InputError
-from condsim.training import Recipe
-from condsim.training.sweep import Range, Values, load_sweep, point_name
+from condsim.training.recipe import Recipe
+from condsim.training.sweep_spec import Range, Values, load_sweep, point_name
 
 PROJECT = Path(__file__).parents[2]
 SWEEPS = sorted((PROJECT / "recipes" / "sweeps").glob("*.yaml"))

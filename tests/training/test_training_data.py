@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from condsim.encoders import load_backbone
-from condsim.tasks import load_task
-from condsim.training import build_run, warn_of_cuts
+from condsim.data.load import load_task
+from condsim.model.backbone import load_backbone
+from condsim.training.data import warn_of_cuts
+from condsim.training.trainer import build_run
 
 LONG = "The man throws a red ball and runs in the street. " * 8
 

@@ -14,8 +14,9 @@ from condsim.cli.running import long_work
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
-    from condsim.progress import Progress
-    from condsim.training import Adaptation, AdaptSettings
+    from condsim.console import Progress
+    from condsim.training.adapt import AdaptSettings
+    from condsim.training.adapt_result import Adaptation
 
 
 def adapt(
@@ -77,8 +78,8 @@ def adapt(
     `condsim score --model model "The room was cold." "It was freezing." "the temperature"`
     """
     require("sentence_transformers", extra="train")
-    from condsim.tasks import column_names
-    from condsim.training import AdaptSettings, adapt as adapt_model
+    from condsim.data.reading import column_names
+    from condsim.training.adapt import AdaptSettings, adapt as adapt_model
 
     given: dict[str, Any] = {
         "epochs": epochs,
@@ -120,9 +121,11 @@ def draw_rows(
     """Draws pairs from a table: some texts for training, the others, if asked, to measure on."""
     import numpy as np
 
-    from condsim.construction import CriteriaSettings, build_criteria
-    from condsim.files import write_text
-    from condsim.tasks import iter_rows, stem_of, text_digest
+    from condsim.data.held_out import text_digest
+    from condsim.data.reading import iter_rows, stem_of
+    from condsim.io import write_text
+    from condsim.rows.criteria.build import build_criteria
+    from condsim.rows.criteria.settings import CriteriaSettings
 
     found = [
         (text_digest(row.text(text)), row.record)

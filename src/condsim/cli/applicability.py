@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from condsim.applicability import SAMPLE, STRENGTH, load_extra
 from condsim.cli.options import JsonFile, Model, Resamples, show_table, write_report
 from condsim.cli.running import check_outputs
 from condsim.errors import InputError
+from condsim.training.applicability import SAMPLE, STRENGTH, load_extra
 
 if TYPE_CHECKING:
-    from condsim.applicability import ApplicabilityReport
-    from condsim.scorers import EmbeddingScorer
+    from condsim.model.embedding import EmbeddingScorer
+    from condsim.training.applicability import ApplicabilityReport
     from condsim.types import Task
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
@@ -54,7 +54,7 @@ def fit(
 
     `condsim applicability fit --data dev.csv --extra weak.csv --output head.json`
     """
-    from condsim.applicability import fit_head
+    from condsim.training.applicability import fit_head
 
     check_outputs(output=output)
     rows, more, scorer = _load(data, extra, model, sample=sample, seed=seed)
@@ -87,7 +87,7 @@ def evaluate(
 
     `condsim applicability evaluate --data dev.csv --extra weak.csv --json report.json`
     """
-    from condsim.applicability import measure_applicability
+    from condsim.training.applicability import measure_applicability
 
     check_outputs(json=json)
     rows, more, scorer = _load(data, extra, model, sample=sample, seed=seed)
@@ -101,9 +101,9 @@ def evaluate(
 def _load(
     data: Path, extra: list[Path] | None, model: str | None, *, sample: int, seed: int
 ) -> tuple[Task, Task | None, EmbeddingScorer]:
+    from condsim.data.csts import load_applicability
     from condsim.loading import load_scorer
-    from condsim.scorers import EmbeddingScorer
-    from condsim.tasks import load_applicability
+    from condsim.model.embedding import EmbeddingScorer
 
     rows = load_applicability(data)
     more = load_extra(extra, sample=sample, seed=seed, exclude=rows) if extra else None

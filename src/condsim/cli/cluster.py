@@ -11,19 +11,12 @@ import typer
 from condsim import __version__
 from condsim.cli.options import Model, check_column, show_table
 from condsim.cli.running import check_outputs, long_work
+from condsim.data.reading import check_file, iter_rows, suffix_of
+from condsim.data.writing import aligned_records, is_table, kept_record, write_records
 from condsim.errors import InputError, require
-from condsim.tasks import (
-    aligned_records,
-    check_file,
-    is_table,
-    iter_rows,
-    kept_record,
-    suffix_of,
-    write_records,
-)
 
 if TYPE_CHECKING:
-    from condsim.search import Clusters
+    from condsim.search.cluster import Clusters
 
 _SHOWN = 30  # clusters of a table; nobody reads more than that
 _ACROSS = 8  # clusters beside each other
@@ -77,9 +70,10 @@ def cluster(
         raise InputError("--condition: each condition must be given once; remove the second one.")
     texts = _texts(file, column, table=table)
 
-    from condsim.evaluation import write_json
+    from condsim.evaluation.report import write_json
     from condsim.loading import load_encoder
-    from condsim.search import cluster as grouped, plot_clusters
+    from condsim.search.cluster import cluster as grouped
+    from condsim.search.picture import plot_clusters
 
     if plot is not None:
         require("matplotlib", extra="search")
@@ -144,7 +138,7 @@ def _records(
 
 
 def _summary(found: Sequence[Clusters], model: str) -> dict[str, object]:
-    from condsim.search import cross_table
+    from condsim.search.cluster import cross_table
 
     summary: dict[str, object] = {
         "condsim": __version__,
@@ -168,7 +162,7 @@ def _show_clusters(one: Clusters) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from condsim.terminal import Terminal
+    from condsim.console import Terminal
 
     title = Text(f"Clusters by {one.condition}")
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
@@ -195,7 +189,7 @@ def _show_clusters(one: Clusters) -> None:
 
 def _show_cross_table(first: Clusters, second: Clusters) -> None:
     """Prints how many texts are in each cluster of both; the last row and column: in none."""
-    from condsim.search import cross_table
+    from condsim.search.cluster import cross_table
 
     counts = cross_table(first, second)
     columns = [column for column in range(counts.shape[1]) if counts[:, column].any()][:_ACROSS]

@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from condsim.cli.options import show_table
-from condsim.tasks import TaskStatistics, describe, load_task
+from condsim.data.load import load_task
+from condsim.data.statistics import TaskStatistics, describe
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 

@@ -23,11 +23,11 @@ from condsim.cli.options import (
     check_engine,
     revision_of,
 )
+from condsim.data.reading import check_file, iter_rows
 from condsim.errors import InputError
-from condsim.files import replacing
+from condsim.io import replacing
 from condsim.loading import load_encoder
-from condsim.scorers import EmbeddingScorer
-from condsim.tasks import check_file, iter_rows
+from condsim.model.embedding import EmbeddingScorer
 
 ROWS = 4096  # encoded and written at once: what bounds the memory
 

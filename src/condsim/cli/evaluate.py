@@ -15,7 +15,8 @@ from condsim.errors import InputError, require, unknown_name
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from condsim.evaluation import Report, SuiteReport
+    from condsim.evaluation.report import Report
+    from condsim.evaluation.suite.result import SuiteReport
     from condsim.types import Scorer
 
 _OFF = Path("off")
@@ -46,17 +47,14 @@ def _run_suite(
     precision: str,
 ) -> SuiteReport:
     """Measures scorers on the data sets of a suite."""
-    from condsim.evaluation import (
-        BY_SET,
-        Aggregation,
-        Suite,
-        default_cache,
-        evaluate_suite,
-        load_suite,
-        mark_trained,
-    )
+    from condsim.evaluation.correlation import Aggregation
+    from condsim.evaluation.suite.data import BY_SET, Suite, load_suite
+    from condsim.evaluation.suite.running import evaluate_suite
+    from condsim.evaluation.suite.sets import mark_trained
+    from condsim.evaluation.suite.work import default_cache
     from condsim.loading import named_scorer
-    from condsim.scorers import BASELINES, UNFITTED_BASELINES, Precision, check_precision
+    from condsim.model.baselines import BASELINES, UNFITTED_BASELINES
+    from condsim.model.torch import Precision, check_precision
 
     by_set = suite in BY_SET
     if not by_set:
@@ -98,7 +96,7 @@ def _run_suite(
 
 def _check(aggregation: str, condition: str | None, against: str | None, resamples: int) -> None:
     """Finds the cheap mistakes before any data are read."""
-    from condsim.evaluation import Aggregation
+    from condsim.evaluation.correlation import Aggregation
 
     if aggregation not in get_args(Aggregation):
         raise unknown_name("aggregation", aggregation, get_args(Aggregation))
@@ -119,8 +117,8 @@ def _show_suite(
     report: SuiteReport, *, json: Path | None, csv: Path | None, markdown: bool, plot: Path | None
 ) -> None:
     """Writes the files of a suite, and prints its tables."""
-    from condsim.evaluation import heat_map, suite_markdown, suite_tables
-    from condsim.terminal import Terminal
+    from condsim.console import Terminal
+    from condsim.evaluation.suite.tables import heat_map, suite_markdown, suite_tables
 
     if json is not None:
         report.to_json(json)
@@ -133,7 +131,7 @@ def _show_suite(
 
 def _show(tables: str | Iterable[Table | None]) -> None:
     """Prints Markdown, or tables for a terminal."""
-    from condsim.terminal import Terminal
+    from condsim.console import Terminal
 
     if isinstance(tables, str):
         typer.echo(tables, nl=False)
@@ -335,7 +333,7 @@ def evaluate(
         )
     if json is not None:
         report.to_json(json)
-    from condsim.evaluation import over_estimation_table, to_markdown, to_table
+    from condsim.evaluation.tables import over_estimation_table, to_markdown, to_table
 
     tables = (to_table(report), over_estimation_table(report))
     _show(to_markdown(report) if markdown else tables)
@@ -354,15 +352,11 @@ def _evaluated(
     plot: Path | None,
 ) -> Report:
     """Loads data and models, the cheap and likely mistakes first, measures and plots."""
-    from condsim.evaluation import (
-        evaluate as measure,
-        labelled_rows,
-        predicted_against_gold,
-        score_rows,
-    )
+    from condsim.data.load import load_task
+    from condsim.evaluation.evaluate import evaluate as measure, labelled_rows, score_rows
+    from condsim.evaluation.tables import predicted_against_gold
     from condsim.loading import open_scorer
-    from condsim.scorers import baseline as make_baseline
-    from condsim.tasks import load_task
+    from condsim.model.baselines import baseline as make_baseline
 
     for name in baselines:
         make_baseline(name)

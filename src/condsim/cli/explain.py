@@ -11,15 +11,17 @@ import typer
 
 from condsim.cli.options import Model, whole_pair
 from condsim.cli.running import long_work
+from condsim.data.reading import iter_rows
+from condsim.data.writing import kept_record, write_records
 from condsim.errors import InputError
-from condsim.files import write_text
+from condsim.io import write_text
 from condsim.loading import load_scorer
-from condsim.scorers import PICTURES, SAMPLES, PairScorer, Scale, check_explained
-from condsim.tasks import iter_rows, kept_record, write_records
+from condsim.model.base import SAMPLES, PairScorer, Scale
+from condsim.model.explanation import PICTURES, check_explained
 
 if TYPE_CHECKING:
-    from condsim.progress import Progress
-    from condsim.scorers import Explanation
+    from condsim.console import Progress
+    from condsim.model.explanation import Explanation
 
 _COLUMNS = ("sentence1", "sentence2", "condition")
 _ROWS = (".jsonl", ".ndjson")
@@ -30,7 +32,7 @@ def _explained(
     scorer: PairScorer, texts: tuple[str, str, str], *, scale: Scale, samples: int, seed: int
 ) -> Explanation:
     """Explains a pair, with what the labelling functions read from it."""
-    from condsim.construction import function_answers
+    from condsim.rows.teach import function_answers
 
     return scorer.explain(*texts, scale=scale, samples=samples, seed=seed, read=function_answers)
 
@@ -136,7 +138,7 @@ def explain(
         _check_suffix(output, _ONE)
     found = _explained(load_scorer(model), texts, **options)
     if output is None:
-        from condsim.terminal import Terminal
+        from condsim.console import Terminal
 
         console = Terminal(highlight=False)
         console.print(found, "")

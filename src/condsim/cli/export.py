@@ -32,7 +32,7 @@ def export(
     `condsim score --model runs/bi-onnx "A man runs." "A dog runs." "the animal"`
     """
     require("sentence_transformers", extra="train")
-    from condsim.training import SAMPLES, export_onnx, samples_of
+    from condsim.training.export import SAMPLES, export_onnx, samples_of
 
     texts = SAMPLES if samples is None else samples_of(samples)
     result = export_onnx(

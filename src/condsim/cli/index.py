@@ -12,7 +12,7 @@ from condsim.cli.options import Model, RayAddress, RayWorkers, check_column, che
 from condsim.cli.running import long_work
 
 if TYPE_CHECKING:
-    from condsim.search import Added
+    from condsim.search.store import AddResult
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -53,7 +53,7 @@ def build(
 
     `condsim index build tickets.csv --output tickets.index --key id --condition "the complaint"`
     """
-    from condsim.search import Index
+    from condsim.search.index import Index
 
     check_column(file, column)
     with long_work(log=None) as progress:
@@ -86,7 +86,7 @@ def add(
 
     `condsim index add tickets.index corrected.csv --update`
     """
-    from condsim.search import Index
+    from condsim.search.index import Index
 
     opened = Index.open(folder, model=model)
     resume = "The same command goes on from here."
@@ -101,7 +101,7 @@ def add(
     typer.echo(f"{folder}: {_counted(found)}; {len(opened):,} texts", err=True)
 
 
-def _counted(found: Added) -> str:
+def _counted(found: AddResult) -> str:
     text = f"{found.added:,} rows added"
     if found.replaced:
         text += f", {found.replaced:,} replaced"
@@ -120,7 +120,7 @@ def delete(
 
     `condsim index delete tickets.index --where "year < 2015"`
     """
-    from condsim.search import Index
+    from condsim.search.index import Index
 
     opened = Index.open(folder)
     found = opened.delete(key or (), where=where)
@@ -135,7 +135,7 @@ def info(folder: Folder) -> None:
 
     `condsim index info tickets.index`
     """
-    from condsim.search import Index
+    from condsim.search.index import Index
 
     opened = Index.open(folder)
     about = opened.about
@@ -175,14 +175,14 @@ def prepare(
 
     `condsim index prepare tickets.index --condition "the complaint" --engine ray --address auto`
     """
-    from condsim.search import Index
+    from condsim.search.index import Index
 
     check_engine(engine, address, workers)
     with long_work(log=None) as progress:
         opened = Index.open(folder, model=model)
         encoding = None
         if engine == "ray":
-            from condsim.search import RayEncoding
+            from condsim.integrations.ray import RayEncoding
 
             encoding = RayEncoding(model or opened.about.model, address=address, workers=workers)
         for one in condition:
@@ -200,7 +200,7 @@ def approximate(folder: Folder) -> None:
 
     `condsim index approximate tickets.index`
     """
-    from condsim.search import Index
+    from condsim.search.index import Index
 
     with long_work(log=None) as progress:
         opened = Index.open(folder)

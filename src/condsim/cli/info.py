@@ -40,7 +40,7 @@ def info() -> None:
 
 def _model_lines() -> list[tuple[str, str]]:
     """Name and value of each fact about the bundled model."""
-    from condsim.scorers import DEFAULT_FOLDER, Settings
+    from condsim.model.settings import DEFAULT_FOLDER, Settings
 
     try:
         settings = Settings.load(DEFAULT_FOLDER)

@@ -27,6 +27,9 @@ _GROUPS = {
     "index": "Keep texts to search them under any condition.",
 }
 
+# The packages beside the core bring their own commands, imported by name only.
+_MODULES = {"contexts": "condsim.contexts.cli"}
+
 
 def __getattr__(name: str) -> typer.Typer:
     """Makes ``app``, the command line with all commands, on first use."""
@@ -48,7 +51,7 @@ def _app_of(names: Iterable[str]) -> typer.Typer:
     )
     app.callback()(_start)  # makes a group of one command a group
     for name in names:
-        module = importlib.import_module(f"condsim.cli.{name}")
+        module = importlib.import_module(_MODULES.get(name, f"condsim.cli.{name}"))
         if name in _GROUPS:
             app.add_typer(module.app, name=name, help=_GROUPS[name])
         else:

@@ -8,8 +8,8 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
+from condsim.data.reading import column_names
 from condsim.errors import InputError
-from condsim.tasks import column_names
 
 Model: TypeAlias = Annotated[
     str | None, typer.Option(help="Model folder or Hub name.", show_default="the model that ships")
@@ -86,7 +86,7 @@ def revision_of(model: str | None) -> str:
 def write_report(path: Path | None, report: object) -> None:
     """Writes the report of a command as JSON, if it is wanted."""
     if path is not None:
-        from condsim.evaluation import write_json
+        from condsim.evaluation.report import write_json
 
         write_json(report, path)
 
@@ -103,7 +103,7 @@ def show_table(
     from rich.table import Table
     from rich.text import Text
 
-    from condsim.terminal import Terminal
+    from condsim.console import Terminal
 
     table = Table(
         title=title and Text(title, style="table.title"),

@@ -10,13 +10,13 @@ import numpy as np
 import typer
 
 from condsim.cli.options import Model
+from condsim.data.load import iter_conditional
 from condsim.errors import ModelError
-from condsim.files import replacing
+from condsim.io import replacing
 from condsim.loading import load_scorer
-from condsim.tasks import iter_conditional
 
 if TYPE_CHECKING:
-    from condsim.tasks import CstsRow
+    from condsim.data.csts import CstsRow
     from condsim.types import FloatArray, Scorer
 
 ROWS = 4096  # scored and written at once: what bounds the memory

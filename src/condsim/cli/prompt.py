@@ -12,11 +12,11 @@ import typer
 
 from condsim.cli.options import Resamples, show_table
 from condsim.cli.running import check_outputs, long_work
-from condsim.files import replacing
+from condsim.io import replacing
 
 if TYPE_CHECKING:
-    from condsim.evaluation import PromptReport
-    from condsim.prompting import PromptScorer
+    from condsim.evaluation.evaluate import PromptReport
+    from condsim.prompting.scorer import PromptScorer
     from condsim.types import Task
 
 
@@ -40,8 +40,8 @@ def _kept_answers(scorer: PromptScorer) -> str:
 
 def _print_report(report: PromptReport) -> None:
     """Prints the metrics, those of the valid answers alone and what was spent."""
-    from condsim.evaluation import to_table
-    from condsim.terminal import Terminal
+    from condsim.console import Terminal
+    from condsim.evaluation.tables import to_table
 
     Terminal().print(to_table(report.report))
     figures = ["-", "-"]
@@ -93,7 +93,7 @@ def _show_examples(answered: list[_Answered], count: int) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from condsim.terminal import Terminal
+    from condsim.console import Terminal
 
     ordered = sorted(answered, key=lambda one: abs(one.score - one.label))
     places = np.linspace(0, len(ordered) - 1, num=min(count, len(ordered))).round().astype(int)
@@ -217,9 +217,10 @@ def prompt(
     --scoring expected --max-requests 500 --json report.json`
     """
     check_outputs(json=json, predictions=predictions, save=save)
-    from condsim.evaluation import evaluate_prompt
-    from condsim.prompting import open_prompt_scorer, prompt_settings, save_settings
-    from condsim.tasks import load_task
+    from condsim.data.load import load_task
+    from condsim.evaluation.evaluate import evaluate_prompt
+    from condsim.prompting.scorer import open_prompt_scorer
+    from condsim.prompting.settings import prompt_settings, save_settings
 
     settings = prompt_settings(
         {

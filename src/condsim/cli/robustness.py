@@ -11,7 +11,7 @@ from condsim.cli.options import JsonFile, Model, Resamples, show_table, write_re
 from condsim.cli.running import check_outputs
 
 if TYPE_CHECKING:
-    from condsim.evaluation import Robustness
+    from condsim.evaluation.rewording import Robustness
 
 
 def robustness(
@@ -41,9 +41,9 @@ def robustness(
 
     `condsim robustness my-rewordings.csv --model runs/new --json robustness.json`
     """
-    from condsim.evaluation import robustness as measure
+    from condsim.data.rewordings import BUNDLED_REWORDINGS, load_rewordings
+    from condsim.evaluation.rewording import robustness as measure
     from condsim.loading import load_scorer
-    from condsim.tasks import BUNDLED_REWORDINGS, load_rewordings
 
     check_outputs(json=json)
     rewordings = load_rewordings(file or BUNDLED_REWORDINGS)
@@ -53,7 +53,7 @@ def robustness(
 
 
 def _show(result: Robustness, *, top: int) -> None:
-    from condsim.evaluation import BAR
+    from condsim.evaluation.rewording import BAR
 
     kinds = sorted(result.kinds.items(), key=lambda item: -item[1].value)
     figures = [*kinds, ("mean", result.mean), ("95th percentile", result.p95)]

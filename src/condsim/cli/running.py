@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
-from condsim.cutting import one_warning
 from condsim.errors import CondSimError, InputError
-from condsim.files import printable
+from condsim.io import printable
+from condsim.model.truncation import one_warning
 
 if TYPE_CHECKING:
-    from condsim.progress import ProgressDisplay
+    from condsim.console import ProgressDisplay
 
 
 # Parameters that name a file to write.
@@ -163,7 +163,7 @@ def long_work(
     resume: str | Callable[[], str] = "The same command goes on from here.",
 ) -> Iterator[ProgressDisplay]:
     """Shows log lines and progress on stderr; Ctrl-C ends the command with status 130."""
-    from condsim.progress import ProgressDisplay, log_beside
+    from condsim.console import ProgressDisplay, log_beside
 
     with ProgressDisplay() as progress:
         log_beside(progress)

@@ -25,25 +25,16 @@ from condsim.cli.options import (
     whole_pair,
 )
 from condsim.cli.running import check_outputs, long_work
+from condsim.data.reading import iter_rows, iter_stream, suffix_of
+from condsim.data.row import unique_names
+from condsim.data.writing import aligned_records, is_table, kept_record, write_records, write_tsv
 from condsim.errors import InputError, require
-from condsim.files import replacing
+from condsim.io import replacing
 from condsim.loading import load_scorer
-from condsim.tasks import (
-    aligned_records,
-    is_table,
-    iter_rows,
-    iter_stream,
-    kept_record,
-    suffix_of,
-    unique_names,
-    write_records,
-    write_tsv,
-)
 
 if TYPE_CHECKING:
-    from condsim.progress import ProgressDisplay
-    from condsim.scorers import PairScorer
-    from condsim.terminal import Terminal
+    from condsim.console import ProgressDisplay, Terminal
+    from condsim.model.base import PairScorer
 
 ROWS = 4096  # scored and written at once: what bounds the memory
 _KEPT = 16_384  # vectors of texts that may come again in a later block
@@ -121,7 +112,7 @@ def _score_parquet(file: Path, output: Path, load: _Load, *, scale: Scale) -> in
 
 def _show_table(file: Path, load: _Load, *, scale: Scale) -> None:
     """Prints each sentence pair once, and below it its conditions with their scores as bars."""
-    from condsim.terminal import Terminal
+    from condsim.console import Terminal
 
     records = _scored(file, load, scale=scale, block=SHOWN + 1)
     rows = list(islice(records, SHOWN + 1))
@@ -178,7 +169,7 @@ def _scored(
 def _with_scores(
     records: Iterator[dict[str, object]], load: _Load, *, scale: Scale, block: int
 ) -> Iterator[Record]:
-    from condsim.scorers import EmbeddingScorer
+    from condsim.model.embedding import EmbeddingScorer
 
     first = next(records)
     scorer = load()

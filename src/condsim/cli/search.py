@@ -12,7 +12,7 @@ import typer
 from condsim.errors import InputError
 
 if TYPE_CHECKING:
-    from condsim.search import Hit
+    from condsim.search.query import Hit
 
 
 def search(
@@ -53,7 +53,7 @@ def search(
     `condsim search tickets.index "It came late." --condition "the complaint" --condition "the
     product" --weight 0.7 --weight 0.3 --where "year > 2020" --at-least 0.7 --json`
     """
-    from condsim.search import Index
+    from condsim.search.index import Index
 
     chosen: Sequence[str] | dict[str, float] | None = condition
     if weight:

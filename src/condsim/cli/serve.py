@@ -56,9 +56,10 @@ def serve(
 
     `condsim serve --host 0.0.0.0 --port 8080 --api-key-file keys.txt --model runs/mine`
     """
-    from condsim import serving
+    from condsim.serving.app import create_app, serve as run_server
+    from condsim.serving.settings import ServingSettings, check_address, read_keys
 
-    settings = serving.ServingSettings(
+    settings = ServingSettings(
         max_bytes=max_bytes,
         max_rows=max_rows,
         max_characters=max_characters,
@@ -66,11 +67,11 @@ def serve(
         batch_rows=batch_rows,
         time_limit=time_limit,
     )
-    keys = () if api_key_file is None else serving.read_keys(api_key_file)
-    serving.check_address(host, has_key=bool(keys))
+    keys = () if api_key_file is None else read_keys(api_key_file)
+    check_address(host, has_key=bool(keys))
     opened = None
     if index is not None:
-        from condsim.search import Index
+        from condsim.search.index import Index
 
         opened = Index.open(index, model=model)
         model = model or opened.about.model
@@ -81,8 +82,8 @@ def serve(
         typer.echo(f"{scorer.name} at {address} (Ctrl-C stops)", err=True)
 
     try:
-        serving.serve(
-            serving.create_app(scorer, settings=settings, keys=keys, index=opened),
+        run_server(
+            create_app(scorer, settings=settings, keys=keys, index=opened),
             host=host,
             port=port,
             announce=announce,

@@ -10,7 +10,7 @@ import typer
 from condsim.cli.running import long_work
 
 if TYPE_CHECKING:
-    from condsim.training import SweepSpec
+    from condsim.training.sweep_spec import SweepSpec
 
 
 def sweep(
@@ -32,14 +32,14 @@ def sweep(
 
     `condsim sweep recipes/sweeps/csts-table7.yaml --output runs/table7 --dry-run`
     """
-    from condsim.training import load_sweep
+    from condsim.training.sweep_spec import load_sweep
 
     spec = load_sweep(sweep_file)
     if dry_run:
         for line in _plan(spec):
             typer.echo(line)
         return
-    from condsim.training import run_sweep, to_markdown
+    from condsim.training.sweep import run_sweep, to_markdown
 
     with long_work():
         result = run_sweep(spec, output)
@@ -48,7 +48,7 @@ def sweep(
 
 def _plan(spec: SweepSpec) -> list[str]:
     """What would be run, one line a trial where the trials are known."""
-    from condsim.training import Range, point_text
+    from condsim.training.sweep_spec import Range, point_text
 
     points = spec.planned()
     if points is None:

@@ -11,10 +11,10 @@ import numpy as np
 import typer
 
 from condsim.cli.options import Model
+from condsim.data.reading import iter_rows
 from condsim.errors import InputError
+from condsim.evaluation.threshold import find_threshold
 from condsim.loading import load_scorer
-from condsim.search import find_threshold
-from condsim.tasks import iter_rows
 
 _BLOCK = 4096  # rows scored at once
 _COLUMNS = ("sentence1", "sentence2", "condition")

@@ -36,11 +36,11 @@ def train(
 
     `accelerate launch -m condsim train recipes/csts/simcse-large-bi.yaml --output runs/large`
     """
-    from condsim.training import load_recipe
+    from condsim.training.recipe import load_recipe
 
     chosen = load_recipe(recipe, overrides=set_ or ())
     require("sentence_transformers", extra="train")
-    from condsim.training import close_process_group, fit
+    from condsim.training.run import close_process_group, fit
 
     with long_work(resume="The same command with --resume goes on from here."):
         try:

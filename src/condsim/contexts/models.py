@@ -18,12 +18,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from condsim.contexts.corpus import Vocabulary
+from condsim.config import Settings, validated, validated_json
+from condsim.contexts.corpus.vocabulary import Vocabulary
 from condsim.contexts.settings import CoherenceSettings, GeneratorSettings
 from condsim.errors import InputError, ModelError
-from condsim.files import check_folder, replacing, write_text
-from condsim.precision import uses_bfloat16
-from condsim.settings import Settings, validated, validated_json
+from condsim.io import check_folder, replacing, write_text
+from condsim.model.precision import uses_bfloat16
 from condsim.types import IntArray
 
 RECORD = "settings.json"  # written first

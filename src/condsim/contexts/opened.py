@@ -10,21 +10,24 @@ from typing import Any
 import numpy as np
 
 from condsim import __version__
-from condsim.contexts.coherence import CoherenceScorer
-from condsim.contexts.corpus import Corpus, document_starts, held_out_documents
-from condsim.contexts.generator import GeneratorScorer
-from condsim.contexts.harvest import FORMAT, open_single_index
-from condsim.contexts.index import TfidfIndex
+from condsim.cache import KeptScores, digest
+from condsim.console import Progress, silent
+from condsim.contexts.coherence.model import CoherenceScorer
+from condsim.contexts.corpus.stored import Corpus, document_starts, held_out_documents
+from condsim.contexts.generator.scorer import GeneratorScorer
+from condsim.contexts.harvest.harvesting import open_single_index
+from condsim.contexts.harvest.stored import FORMAT
+from condsim.contexts.index.retrieval import TfidfIndex
 from condsim.contexts.models import MODEL, REPORT
 from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe
-from condsim.contexts.scoring import ContextTerms, FittedWeights, OriginScorer, fit_weights
+from condsim.contexts.scoring.equations import ContextTerms
+from condsim.contexts.scoring.origin import OriginScorer
+from condsim.contexts.scoring.weighing import FittedWeights, fit_weights
 from condsim.contexts.settings import CoherenceSettings, GeneratorSettings
 from condsim.errors import InputError, ModelError
-from condsim.files import sha256_of
-from condsim.kept import KeptScores, digest
-from condsim.precision import uses_bfloat16
-from condsim.progress import Progress, silent
-from condsim.scorers import CONTEXTS_FILE
+from condsim.io import sha256_of
+from condsim.model.precision import uses_bfloat16
+from condsim.model.settings import CONTEXTS_FILE
 
 # Files and folders of a run; each stage has one.
 RECIPE = CONTEXTS_FILE

@@ -8,12 +8,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from condsim.contexts.corpus import SPECIAL_TOKENS
-from condsim.contexts.harvest import HarvestSettings
-from condsim.contexts.scoring import ScoringSettings, Selection
+from condsim.config import Settings, override, read_mapping, validated, write_mapping
+from condsim.contexts.corpus.vocabulary import SPECIAL_TOKENS
+from condsim.contexts.harvest.stored import HarvestSettings
+from condsim.contexts.scoring.equations import ScoringSettings
+from condsim.contexts.scoring.selection import Selection
 from condsim.contexts.settings import CoherenceSettings, CorpusSettings, GeneratorSettings
 from condsim.errors import InputError
-from condsim.settings import Settings, override, read_mapping, validated, write_mapping
 
 _HEAD = 64  # units of an attention head
 _SCORED_BY = ("vocabulary", "index", "coherence", "generators", "selection", "scoring")
@@ -54,7 +55,7 @@ class SurrogateSettings(Settings):
     # What token embeddings start as when from scratch; of the corpus, tokens of similar company
     # have similar vectors.
     embeddings: Literal["corpus", "random"] = "corpus"
-    # Keys of the training recipe to set (`condsim.training.Recipe`), such as `epochs`.
+    # Keys of the training recipe to set (`condsim.training.recipe.Recipe`), such as `epochs`.
     train: dict[str, Any] = Field(default_factory=dict)
 
     @property

@@ -9,27 +9,17 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal, get_args
 
-from condsim.contexts.coherence import CoherenceReport, train_coherence
-from condsim.contexts.corpus import (
-    Corpus,
-    CorpusTokens,
-    Vocabulary,
-    document_starts,
-    find_inputs,
-    held_out_documents,
-    learn_vocabulary,
-    prepare_corpus,
-)
-from condsim.contexts.generator import GeneratorReport, train_generators
-from condsim.contexts.harvest import (
-    MANIFEST as HARVEST_MANIFEST,
-    Engine,
-    Harvest,
-    build_single_index,
-    harvest,
-    splits_of,
-)
-from condsim.contexts.index import TfidfIndex
+from condsim.cache import sole_process
+from condsim.console import Progress, silent
+from condsim.contexts.coherence.training import CoherenceReport, train_coherence
+from condsim.contexts.corpus.preparing import prepare_corpus
+from condsim.contexts.corpus.reading import find_inputs
+from condsim.contexts.corpus.stored import Corpus, document_starts, held_out_documents
+from condsim.contexts.corpus.vocabulary import CorpusTokens, Vocabulary, learn_vocabulary
+from condsim.contexts.generator.training import GeneratorReport, train_generators
+from condsim.contexts.harvest.harvesting import Engine, build_single_index, harvest, splits_of
+from condsim.contexts.harvest.stored import MANIFEST as HARVEST_MANIFEST, Harvest
+from condsim.contexts.index.retrieval import TfidfIndex
 from condsim.contexts.opened import (
     COHERENCE,
     CORPUS,
@@ -43,14 +33,13 @@ from condsim.contexts.opened import (
     open_pipeline,
 )
 from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe, save_contexts_recipe
-from condsim.contexts.scoring import Cost, expected_distinct
+from condsim.contexts.scoring.selection import Cost, expected_distinct
 from condsim.contexts.surrogate import new_backbone, surrogate_recipe, write_training_pairs
-from condsim.encoders import resolve_backbone
 from condsim.errors import InputError
-from condsim.files import check_folder, sha256_of, write_text
-from condsim.kept import sole_process
-from condsim.progress import Progress, silent
-from condsim.training import FinishedRun, run_or_resume
+from condsim.io import check_folder, sha256_of, write_text
+from condsim.model.backbone import resolve_backbone
+from condsim.training.folder import FinishedRun
+from condsim.training.run import run_or_resume
 
 Stage = Literal["corpus", "index", "coherence", "generators", "origin", "harvest", "surrogate"]
 STAGES: tuple[Stage, ...] = get_args(Stage)

@@ -10,8 +10,8 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
+from condsim.config import Settings
 from condsim.errors import InputError
-from condsim.settings import Settings
 
 REASONS = ("too_short", "too_long", "near_duplicate", "not_text")  # to drop a sentence
 HOW_TO_SPLIT = (  # a text into documents, for errors

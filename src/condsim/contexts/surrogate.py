@@ -15,14 +15,14 @@ from scipy import sparse
 from sklearn.utils.extmath import randomized_svd
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-from condsim.contexts.corpus import CorpusTokens, Vocabulary
-from condsim.contexts.harvest import SPLITS, Harvest
+from condsim.config import validated
+from condsim.contexts.corpus.vocabulary import CorpusTokens, Vocabulary
+from condsim.contexts.harvest.stored import SPLITS, Harvest
 from condsim.contexts.recipe import SurrogateSettings
-from condsim.encoders import without_progress_bars
 from condsim.errors import InputError
-from condsim.files import replacing
-from condsim.settings import validated
-from condsim.training import Recipe
+from condsim.io import replacing
+from condsim.model.backbone import without_progress_bars
+from condsim.training.recipe import Recipe
 from condsim.types import FloatArray
 
 MAX_TOKENS = 128

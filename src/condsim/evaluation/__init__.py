@@ -1,14 +1,26 @@
-"""Evaluation: measures scorers on tasks, with intervals, baselines and provenance.
+"""Measure scorers: metrics, intervals, reports, tables and thresholds."""
 
-```python
-from condsim.evaluation import evaluate, to_markdown
+from condsim.evaluation.correlation import aggregate_spearman
+from condsim.evaluation.evaluate import evaluate, triplet_accuracy
+from condsim.evaluation.metrics import over_estimation
+from condsim.evaluation.report import Report
+from condsim.evaluation.rewording import robustness
+from condsim.evaluation.suite.data import load_suite
+from condsim.evaluation.suite.running import evaluate_suite
+from condsim.evaluation.suite.tables import suite_markdown
+from condsim.evaluation.tables import to_markdown
+from condsim.evaluation.threshold import find_threshold
 
-report = evaluate(scorer, task, baselines=["word-overlap"])
-report.model.metrics["spearman"].value
-print(to_markdown(report))
-```
-"""
-
-from condsim.lazy import face
-
-__getattr__, __dir__, __all__ = face(__name__, extra="train")
+__all__ = [
+    "Report",
+    "aggregate_spearman",
+    "evaluate",
+    "evaluate_suite",
+    "find_threshold",
+    "load_suite",
+    "over_estimation",
+    "robustness",
+    "suite_markdown",
+    "to_markdown",
+    "triplet_accuracy",
+]

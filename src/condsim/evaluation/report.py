@@ -12,10 +12,11 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import SerializerFunctionWrapHandler, ValidationError, model_serializer
 
+from condsim.config import Settings
 from condsim.errors import InputError
-from condsim.evaluation.statistics import Difference, Metric, OverEstimation
-from condsim.files import write_text
-from condsim.settings import Settings
+from condsim.evaluation.bootstrap import Difference, Metric
+from condsim.evaluation.metrics import OverEstimation
+from condsim.io import write_text
 
 _ONLY_IF_GIVEN = ("over_estimation", "scored_by")  # older versions of condsim read the rest
 

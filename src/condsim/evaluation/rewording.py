@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from condsim.evaluation.measuring import check_scores
-from condsim.evaluation.statistics import Metric, weighted_mean
-from condsim.tasks import Rewordings
+from condsim.data.rewordings import Rewordings
+from condsim.evaluation.bootstrap import Metric, weighted_mean
+from condsim.evaluation.evaluate import check_scores
 from condsim.types import Float64Array, IntArray, Scorer
 
 BAR = 0.05

@@ -14,11 +14,12 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from condsim.data.statistics import pair_rows
 from condsim.errors import InputError, require
+from condsim.evaluation.bootstrap import Difference, Metric
+from condsim.evaluation.metrics import MARGIN, METRICS, over_estimation
 from condsim.evaluation.report import ModelResult, Report
-from condsim.evaluation.statistics import MARGIN, METRICS, Difference, Metric, over_estimation
-from condsim.files import replacing
-from condsim.tasks import pair_rows
+from condsim.io import replacing
 from condsim.types import FloatArray, Task
 
 if TYPE_CHECKING:
@@ -251,7 +252,7 @@ def predicted_against_gold(scores: Mapping[str, FloatArray], task: Task, path: P
 
     Raises:
         InputError: If there is no model, the file cannot be written there, or
-            `condsim.evaluation.statistics.metrics` refuses the scores.
+            `condsim.evaluation.metrics` refuses the scores.
         MissingExtraError: If matplotlib is not installed.
     """
     if not scores:

@@ -1,5 +1,1 @@
-"""condsim where the data already are: tables, databases and the frameworks of search."""
-
-from condsim.lazy import face
-
-__getattr__, __dir__, __all__ = face(__name__, extra="{module}")
+"""condsim in other libraries, one module for each."""

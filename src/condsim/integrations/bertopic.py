@@ -7,12 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from condsim.errors import requires_extra
 from condsim.integrations.models import Model
 from condsim.loading import load_encoder
 from condsim.types import FloatArray
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", ImportWarning)  # of UMAP, about TensorFlow
+with requires_extra("bertopic"), warnings.catch_warnings():
+    # UMAP warns that TensorFlow is missing.
+    warnings.simplefilter("ignore", ImportWarning)
     from bertopic.backend import BaseEmbedder
 
 
@@ -28,11 +30,11 @@ class BertopicBackend(BaseEmbedder):  # type: ignore[misc]  # BERTopic has no ty
     """
 
     def __init__(self, condition: str | None, *, model: Model = None) -> None:
-        """Loads the model.
+        """Load the model.
 
         Args:
             condition: See the attribute.
-            model: A bi- or tri-encoder; None is the one that ships.
+            model: A bi- or tri-encoder; None is the default model.
 
         Raises:
             ModelError: If there is no such model, or it has no embeddings.
@@ -41,7 +43,7 @@ class BertopicBackend(BaseEmbedder):  # type: ignore[misc]  # BERTopic has no ty
         self.condition = condition
 
     def embed(self, documents: Sequence[str], verbose: bool = False) -> FloatArray:
-        """Encodes documents, or the words of topics, under the condition.
+        """Encode documents, or the words of topics, under the condition.
 
         Args:
             documents: Texts, length n. BERTopic fills short topics up with empty words: their

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
-import duckdb
-import pyarrow as pa
-
+from condsim.errors import requires_extra
 from condsim.integrations.models import Model, scorer_of
+
+with requires_extra("duckdb"):
+    from contextlib import suppress
+
+    import duckdb
+    import pyarrow as pa
 
 _NAME = "condsim_score"
 
 
 def register_duckdb(connection: duckdb.DuckDBPyConnection, *, model: Model = None) -> None:
-    """Adds the SQL function ``condsim_score(a, b, condition)`` to a DuckDB connection.
+    """Add the SQL function ``condsim_score(a, b, condition)`` to a DuckDB connection.
 
     It takes three VARCHAR and returns a FLOAT in [0, 1]; NULL where one of them is NULL. DuckDB
     passes up to 2,048 rows at a time, and within these each distinct text is encoded once. A text
@@ -21,7 +23,7 @@ def register_duckdb(connection: duckdb.DuckDBPyConnection, *, model: Model = Non
     again on a connection, `register_duckdb` changes the model.
 
     Args:
-        model: The model that scores; None is the one that ships.
+        model: The model that scores; None is the default model.
 
     Raises:
         ModelError: If there is no such model.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from haystack import Document, component
-
+from condsim.errors import requires_extra
 from condsim.integrations.models import Model, ranked, scorer_of
 from condsim.loading import load_encoder
+
+with requires_extra("haystack"):
+    from dataclasses import replace
+
+    from haystack import Document, component
 
 
 class _Embedder:
@@ -25,7 +27,7 @@ class HaystackTextEmbedder(_Embedder):
 
     Attributes:
         condition: The condition, the same as that of the documents; None: texts as a whole.
-        model: A bi- or tri-encoder; None is the one that ships. A pipeline can be written to a
+        model: A bi- or tri-encoder; None is the default model. A pipeline can be written to a
             file if the model is given by name.
 
     Raises:
@@ -34,7 +36,7 @@ class HaystackTextEmbedder(_Embedder):
 
     @component.output_types(embedding=list[float])
     def run(self, text: str) -> dict[str, list[float]]:
-        """Encodes a text; ``embedding`` is a list of ``dimension`` numbers."""
+        """Encode a text; ``embedding`` is a list of ``dimension`` numbers."""
         return {"embedding": self._encoder.encode([text], self.condition)[0].tolist()}
 
 
@@ -53,7 +55,7 @@ class HaystackDocumentEmbedder(_Embedder):
 
     @component.output_types(documents=list[Document])
     def run(self, documents: list[Document]) -> dict[str, list[Document]]:
-        """Encodes documents; ``documents`` are copies with embeddings."""
+        """Encode documents; ``documents`` are copies with embeddings."""
         vectors = self._encoder.encode([one.content for one in documents], self.condition).tolist()
         pairs = zip(documents, vectors, strict=True)
         return {"documents": [replace(one, embedding=vector) for one, vector in pairs]}
@@ -65,7 +67,7 @@ class HaystackRanker:
 
     Attributes:
         condition: The respect in which documents are compared with the query; None: as a whole.
-        model: The model; None is the one that ships. A pipeline can be written to a file if the
+        model: The model; None is the default model. A pipeline can be written to a file if the
             model is given by name.
         top_k: How many documents to keep, 1 or more; all if None.
         at_least: The lowest score to keep, 0 to 1; any if None.
@@ -83,7 +85,7 @@ class HaystackRanker:
         top_k: int | None = None,
         at_least: float | None = None,
     ) -> None:
-        """Loads the model."""
+        """Load the model."""
         self.condition = condition
         self.model = model
         self.top_k = top_k
@@ -98,7 +100,7 @@ class HaystackRanker:
         condition: str | None = None,
         top_k: int | None = None,
     ) -> dict[str, list[Document]]:
-        """Ranks documents, for this query under another condition or to another number if given.
+        """Rank documents, for this query under another condition or to another number if given.
 
         Returns:
             ``documents``: copies of those that are kept, with their scores, the best first.

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from langchain_core.callbacks import Callbacks
-from langchain_core.documents import BaseDocumentCompressor, Document
-from langchain_core.embeddings import Embeddings
-from pydantic import ConfigDict, PrivateAttr
-
+from condsim.errors import requires_extra
 from condsim.integrations.models import Model, ranked, scorer_of
 from condsim.loading import load_encoder
-from condsim.scorers import PairScorer
+from condsim.model.base import PairScorer
+
+with requires_extra("langchain"):
+    from langchain_core.callbacks import Callbacks
+    from langchain_core.documents import BaseDocumentCompressor, Document
+    from langchain_core.embeddings import Embeddings
+    from pydantic import ConfigDict, PrivateAttr
 
 
 class LangChainEmbeddings(Embeddings):
@@ -28,17 +30,17 @@ class LangChainEmbeddings(Embeddings):
     """
 
     def __init__(self, condition: str | None, *, model: Model = None) -> None:
-        """Loads the model, a bi- or tri-encoder; None is the one that ships."""
+        """Load the model, a bi- or tri-encoder; None is the default model."""
         self.condition = condition
         self._encoder = load_encoder(model)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Encodes texts, length n; returns n lists of ``dimension`` numbers."""
+        """Encode texts, length n; return n lists of ``dimension`` numbers."""
         vectors: list[list[float]] = self._encoder.encode(texts, self.condition).tolist()
         return vectors
 
     def embed_query(self, text: str) -> list[float]:
-        """Encodes one text; returns ``dimension`` numbers."""
+        """Encode one text; return ``dimension`` numbers."""
         return self.embed_documents([text])[0]
 
 
@@ -49,7 +51,7 @@ class LangChainReranker(BaseDocumentCompressor):
 
     Attributes:
         condition: The respect in which documents are compared with the query; None: as a whole.
-        model: The model; None is the one that ships.
+        model: The model; None is the default model.
         top_n: How many documents to keep, 1 or more; all if None.
         at_least: The lowest score to keep, 0 to 1; any if None.
 
@@ -74,7 +76,7 @@ class LangChainReranker(BaseDocumentCompressor):
         top_n: int | None = None,
         at_least: float | None = None,
     ) -> None:
-        """Loads the model, outside pydantic, which would wrap the error."""
+        """Load the model, outside pydantic, which would wrap the error."""
         scorer = scorer_of(model)
         values = {"condition": condition, "model": model, "top_n": top_n, "at_least": at_least}
         super().__init__(**values)
@@ -83,7 +85,7 @@ class LangChainReranker(BaseDocumentCompressor):
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> Sequence[Document]:
-        """Gives the documents to keep, the best first."""
+        """Return the documents to keep, the best first."""
         texts = [document.page_content for document in documents]
         found = ranked(
             self._scorer, query, texts, self.condition, top=self.top_n, at_least=self.at_least

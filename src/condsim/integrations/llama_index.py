@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
-from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
-
-from condsim.errors import InputError
+from condsim.errors import InputError, requires_extra
 from condsim.integrations.models import Model, ranked, scorer_of
 from condsim.loading import load_encoder
-from condsim.scorers import EmbeddingScorer, PairScorer
+from condsim.model.base import PairScorer
+from condsim.model.embedding import EmbeddingScorer
+
+with requires_extra("llama-index"):
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+    from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
+    from llama_index.core.postprocessor.types import BaseNodePostprocessor
+    from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
 
 class LlamaIndexEmbedding(BaseEmbedding):
@@ -25,7 +27,7 @@ class LlamaIndexEmbedding(BaseEmbedding):
 
     Attributes:
         condition: The respect in which texts are near to each other; None: as a whole.
-        model: A bi- or tri-encoder; None is the one that ships.
+        model: A bi- or tri-encoder; None is the default model.
         embed_batch_size: Texts encoded at once, 1 to 2048.
 
     Raises:
@@ -46,7 +48,7 @@ class LlamaIndexEmbedding(BaseEmbedding):
         model: Model = None,
         **fields: Any,  # noqa: ANN401  (the other attributes, and those of LlamaIndex)
     ) -> None:
-        """Loads the model, outside pydantic, which would wrap the error."""
+        """Load the model, outside pydantic, which would wrap the error."""
         encoder = load_encoder(model)
         fields |= {"condition": condition, "model": model, "model_name": encoder.name}
         super().__init__(**fields)
@@ -82,7 +84,7 @@ class LlamaIndexReranker(BaseNodePostprocessor):
 
     Attributes:
         condition: The respect in which nodes are compared with the query; None: as a whole.
-        model: The model; None is the one that ships.
+        model: The model; None is the default model.
         top_n: How many nodes to keep, 1 or more; all if None.
         at_least: The lowest score to keep, 0 to 1; any if None.
 
@@ -106,7 +108,7 @@ class LlamaIndexReranker(BaseNodePostprocessor):
         model: Model = None,
         **fields: Any,  # noqa: ANN401  (the other attributes, and those of LlamaIndex)
     ) -> None:
-        """Loads the model, outside pydantic, which would wrap the error."""
+        """Load the model, outside pydantic, which would wrap the error."""
         scorer = scorer_of(model)
         super().__init__(**{**fields, "condition": condition, "model": model})
         self._scorer = scorer

@@ -1,4 +1,4 @@
-"""What the integrations share: models by name or loaded, rows with nulls, and ranked texts."""
+"""Models by name or loaded, rows with nulls, and ranked texts, for all integrations."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 
 from condsim.errors import InputError
 from condsim.loading import load_scorer
-from condsim.scorers import PairScorer, Scale, Texts, check_rows
+from condsim.model.base import PairScorer, Scale, Texts, check_rows
 from condsim.types import FloatArray
 
 Model = str | Path | PairScorer | None
-"""A model: what `condsim.load` takes, or what it returned; None is the model that ships."""
+"""A model: what `condsim.load` takes, or what it returned; None is the default model."""
 
 Column = Sequence[str | None]
 
 
 def scorer_of(model: Model) -> PairScorer:
-    """Loads a model unless it is loaded."""
+    """Load a model unless it is loaded."""
     return model if isinstance(model, PairScorer) else load_scorer(model)
 
 
@@ -32,18 +32,17 @@ def score_present(
     *,
     scale: Scale,
 ) -> FloatArray:
-    """Scores the rows in which nothing is None; others are NaN, ``(n,)``. Errors count all rows."""
+    """Score the rows in which nothing is None; others are NaN, ``(n,)``. Errors count all rows."""
     columns = [first, second]
     if condition is not None and not isinstance(condition, str):
         columns.append(condition)
     filled = [["none" if text is None else text for text in column] for column in columns]
-    given = filled[2] if len(filled) > 2 else None
-    check_rows(given, sentences1=filled[0], sentences2=filled[1])
+    check_rows(filled[2] if len(filled) > 2 else None, sentences1=filled[0], sentences2=filled[1])
     present = [None not in texts for texts in zip(*columns, strict=True)]
-    kept = [list(compress(column, present)) for column in filled]
+    complete = [list(compress(column, present)) for column in filled]
     scores = np.full(len(present), np.nan, dtype=np.float32)
-    conditions = kept[2] if len(kept) > 2 else condition
-    scores[present] = scorer.score(kept[0], kept[1], conditions, scale=scale)
+    conditions = complete[2] if len(complete) > 2 else condition
+    scores[present] = scorer.score(complete[0], complete[1], conditions, scale=scale)
     return scores
 
 
@@ -56,9 +55,9 @@ def ranked(
     top: int | None,
     at_least: float | None,
 ) -> list[tuple[int, float]]:
-    """Index and score of the ``top`` texts with a score of ``at_least``, the best first."""
+    """Return index and score of the ``top`` texts with a score of ``at_least``, the best first."""
     if top is not None and top < 1:
-        raise InputError(f"A re-ranker must keep 1 text or more. Got {top} instead.")
+        raise InputError(f"A re-ranker must keep 1 text or more; got {top}.")
     scores = scorer.score(query, texts, condition)
     best = np.argsort(-scores, kind="stable")[:top]
     return [

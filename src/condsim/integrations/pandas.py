@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import pandas as pd
-
-from condsim.errors import InputError, unknown_name
+from condsim.errors import InputError, requires_extra, unknown_name
 from condsim.integrations.models import Model, score_present, scorer_of
-from condsim.scorers import PairScorer, Scale
+from condsim.model.base import PairScorer, Scale
+
+with requires_extra("pandas"):
+    import pandas as pd
 
 
 class _Accessor:
-    """What ``frame.condsim`` offers."""
+    """The accessor ``frame.condsim``."""
 
     scorer: ClassVar[PairScorer]
 
@@ -27,7 +28,7 @@ class _Accessor:
         condition: str | pd.Series | None = None,
         scale: Scale = "unit",
     ) -> pd.Series:
-        """Scores two columns of texts, row by row.
+        """Score two columns of texts, row by row.
 
         Args:
             first: Name of the column of the first texts.
@@ -40,7 +41,7 @@ class _Accessor:
             Scores, float32, with the frame's index; NaN where a text or condition is missing.
 
         Raises:
-            InputError: If there is no such column, or a text is empty or no text.
+            InputError: If there is no such column, or a text is empty or not a string.
         """
         for name in (first, second):
             if name not in self._frame.columns:
@@ -52,24 +53,24 @@ class _Accessor:
                     "itself, such as frame['condition']."
                 )
             condition = _texts(condition)
-        one, two = (_texts(self._frame[name]) for name in (first, second))
-        scores = score_present(self.scorer, one, two, condition, scale=scale)
+        texts1, texts2 = (_texts(self._frame[name]) for name in (first, second))
+        scores = score_present(self.scorer, texts1, texts2, condition, scale=scale)
         return pd.Series(scores, index=self._frame.index, name="score")
 
 
 def _texts(column: pd.Series) -> list[str | None]:
-    """The values of a column, None for any of the marks that pandas has for a missing one."""
+    """Return the values of a column, with None for any missing value of pandas."""
     texts: list[str | None] = column.astype(object).where(column.notna(), None).tolist()
     return texts
 
 
 def register_pandas(model: Model = None) -> None:
-    """Adds ``condsim`` to pandas frames: ``frame.condsim.score("a", "b", condition="…")``.
+    """Add ``condsim`` to pandas frames: ``frame.condsim.score("a", "b", condition="…")``.
 
     Called again, it changes the model.
 
     Args:
-        model: The model that scores; None is the one that ships.
+        model: The model that scores; None is the default model.
 
     Raises:
         ModelError: If there is no such model.

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-import polars as pl
-
+from condsim.errors import requires_extra
 from condsim.integrations.models import Model, score_present, scorer_of
-from condsim.scorers import PairScorer, Scale
+from condsim.model.base import PairScorer, Scale
+
+with requires_extra("polars"):
+    import polars as pl
 
 
 class _Namespace:
-    """What ``expression.condsim`` offers."""
+    """The namespace ``expression.condsim``."""
 
     scorer: ClassVar[PairScorer]
 
@@ -26,7 +28,7 @@ class _Namespace:
         condition: str | pl.Expr | None = None,
         scale: Scale = "unit",
     ) -> pl.Expr:
-        """Scores the texts of this expression against others, row by row.
+        """Score the texts of this expression against others, row by row.
 
         Args:
             other: Name of the column of the second texts, or an expression.
@@ -38,24 +40,30 @@ class _Namespace:
             An expression of Float32 with the name of this one; null where a text or condition is.
 
         Raises:
-            InputError: When the query runs, if a text is empty or no text.
+            InputError: When the query runs, if a text is empty or not a string.
         """
-        scorer = self.scorer  # of now, whatever is registered when the query runs
+        # The scorer registered now, not the one registered when the query runs.
+        scorer = self.scorer
         expressions = [self._expression, pl.col(other) if isinstance(other, str) else other]
         if isinstance(condition, pl.Expr):
             expressions.append(condition)
 
         def scores(columns: Sequence[pl.Series]) -> pl.Series:
             first, second, *conditions = _aligned(columns)
-            given = conditions[0] if conditions else condition
-            found = score_present(scorer, first, second, given, scale=scale)  # type: ignore[arg-type]
-            return pl.Series(columns[0].name, found).fill_nan(None)
+            values = score_present(
+                scorer,
+                first,
+                second,
+                conditions[0] if conditions else condition,  # type: ignore[arg-type]
+                scale=scale,
+            )
+            return pl.Series(columns[0].name, values).fill_nan(None)
 
         return pl.map_batches(expressions, scores, pl.Float32, is_elementwise=True)
 
 
 def _aligned(columns: Sequence[pl.Series]) -> list[list[str | None]]:
-    """Lists of equal length: a literal comes as one row."""
+    """Return lists of equal length: a literal comes as one row."""
     lengths = [len(column) for column in columns]
     rows = 0 if 0 in lengths else max(lengths)
     return [
@@ -65,13 +73,13 @@ def _aligned(columns: Sequence[pl.Series]) -> list[list[str | None]]:
 
 
 def register_polars(model: Model = None) -> None:
-    """Adds ``condsim`` to Polars expressions: ``pl.col("a").condsim.score("b", condition="…")``.
+    """Add ``condsim`` to Polars expressions: ``pl.col("a").condsim.score("b", condition="…")``.
 
     Expressions and lazy frames score when their query runs, also in the streaming engine. Called
     again, it changes the model of the expressions that are made from then on.
 
     Args:
-        model: The model that scores; None is the one that ships.
+        model: The model that scores; None is the default model.
 
     Raises:
         ModelError: If there is no such model.

@@ -1,8 +1,8 @@
-"""Language models as scorers: prompts, examples, answers and the back ends that give them.
+"""Language models as scorers."""
 
-Source: Deshpande et al. (2023), C-STS, §4.2, A.3 and Appendix B.
-"""
+from condsim.errors import requires_extra
 
-from condsim.lazy import face
+with requires_extra("llm"):
+    from condsim.prompting.prompt import Example, instruction_text, render
 
-__getattr__, __dir__, __all__ = face(__name__, extra="llm")
+__all__ = ["Example", "instruction_text", "render"]

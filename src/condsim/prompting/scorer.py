@@ -8,14 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.errors import InputError
-from condsim.prompting import backends
-from condsim.prompting.asking import Asker, Budget
-from condsim.prompting.backends import Answer, Backend
+from condsim.data.load import load_task
+from condsim.errors import InputError, requires_extra
+from condsim.model.base import PairScorer, Rows, Scale, Texts, check_rows, rescaled
+from condsim.prompting.ask import Asker, Budget
+from condsim.prompting.backend import Answer, Backend
 from condsim.prompting.prompt import Shots, instruction_text, parse_score, render, seeded
 from condsim.prompting.settings import PromptSettings, load_settings
-from condsim.scorers import PairScorer, Rows, Scale, Texts, check_rows, rescaled
-from condsim.tasks import load_task
 from condsim.types import BoolArray, FloatArray
 
 
@@ -170,8 +169,12 @@ class PromptScorer(PairScorer):
 def open_backend(settings: PromptSettings) -> Backend:
     """Makes the back end that settings name; nothing is sent."""
     if settings.backend == "server":
-        return backends.ServerBackend(settings)
-    return backends.LocalBackend(settings)  # imports torch
+        from condsim.prompting.server import ServerBackend
+
+        return ServerBackend(settings)
+    with requires_extra("llm"):
+        from condsim.prompting.local import LocalBackend
+    return LocalBackend(settings)
 
 
 def open_asker(

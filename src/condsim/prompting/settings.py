@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, model_validator
 
+from condsim.config import Settings, read_mapping, validated, write_mapping
 from condsim.errors import InputError
 from condsim.prompting.prompt import Instruction, Parsing
-from condsim.settings import Settings, read_mapping, validated, write_mapping
 
 ANSWERS = "runs/answers.sqlite"
 """Where answers are stored by default, relative to the working directory."""

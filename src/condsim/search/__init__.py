@@ -1,5 +1,10 @@
-"""Search, cluster and deduplicate a collection under a condition."""
+"""Collections: index, search, clusters and duplicates."""
 
-from condsim.lazy import face
+from condsim.errors import requires_extra
 
-__getattr__, __dir__, __all__ = face(__name__, extra="search")
+with requires_extra("search"):
+    from condsim.search.cluster import cluster, cross_table
+    from condsim.search.dedupe import find_duplicates
+    from condsim.search.index import Index
+
+__all__ = ["Index", "cluster", "cross_table", "find_duplicates"]

@@ -1,7 +1,9 @@
-"""Duplicates under a condition: near texts are found, grouped, and one of each group is kept."""
+"""Duplicates under one or more conditions: near texts are grouped, and one of each group is kept.
 
-# Vectors lie in files. Up to `EXACT_UP_TO` of them, every pair is compared. More are put into the
-# cells of a few nearest centroids each (FAISS), and two are compared where they share a cell.
+Texts are read in order of preference. A text that is near enough to a text kept before joins its
+group; otherwise it is kept itself. So each member of a group is a duplicate of the kept text, not
+only of another member. Vectors are stored in files.
+"""
 
 from __future__ import annotations
 
@@ -10,137 +12,41 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import combinations_with_replacement, compress, islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from condsim.console import Progress, silent
 from condsim.errors import InputError, ModelError, require
-from condsim.progress import Progress, silent
-from condsim.scorers import EmbeddingScorer, check_threshold, rescaled
+from condsim.model.base import check_threshold, rescaled
+from condsim.model.embedding import EmbeddingScorer
+from condsim.search.neighbours import (
+    Edges,
+    Numbers,
+    VectorFile,
+    VectorSpace,
+    find_neighbours,
+    float32_limit,
+)
 from condsim.types import BoolArray, FloatArray, IntArray, Scorer
 
-EXACT_UP_TO = 8_192
-_CELLS_OF_ONE = 3  # cells that a vector is put into
-_CELL = 512  # vectors of a cell, on average
-_MOST_CELLS = 2_048
-_SAMPLE = 32_768  # vectors that the centroids are made of
-_CELL_BLOCK = 8_192  # vectors put into cells at a time
-_TILE = 1_024  # vectors compared with as many others at a time
-
-_Numbers = NDArray[np.int32]
-"""Numbers of texts or of their rows; half as large as others, as there is one for each text."""
-
-
-class StoredVectors(NamedTuple):
-    """Vectors of length 1 in a file of float32, and which of them are meant (None: all)."""
-
-    path: Path
-    width: int
-    rows: _Numbers | None = None
-
-    def take(self, rows: _Numbers) -> FloatArray:
-        """Reads some of those meant, ``(len(rows), width)``; a map would stay in memory."""
-        size = 4 * self.width
-        wanted = (rows if self.rows is None else self.rows[rows]).tolist()
-        read = bytearray()
-        with self.path.open("rb", buffering=0) as stream:
-            for row in wanted:
-                stream.seek(row * size)
-                read += stream.read(size)
-        return np.frombuffer(read, np.float32).reshape(-1, self.width)
-
-
-def components(
-    vectors: Sequence[StoredVectors], count: int, *, cosine: float, progress: Progress
-) -> _Numbers:
-    """Lowest number in the component of each of n things, ``(n,)``: near ones are joined."""
-    # Near in all sets of vectors, at a cosine of ``cosine`` or more; the first makes the cells.
-    parents = array("i", range(count))
-    limit = np.float32(cosine)
-    if limit < cosine:  # rounded up, a float32 reaches it if and only if it reaches the cosine
-        limit = np.nextafter(limit, np.float32(2))
-    few = count <= EXACT_UP_TO
-    cells = [[np.arange(count, dtype=np.int32)]] if few else _cells(vectors[0], count)
-    for number, parts in enumerate(cells, start=1):
-        cell = np.concatenate(parts)
-        tiles = [cell[start : start + _TILE] for start in range(0, len(cell), _TILE)]
-        for one, two in combinations_with_replacement(range(len(tiles)), 2):
-            near = _near(vectors, tiles[one], tiles[two], limit)
-            if one == two:
-                near = np.triu(near, 1)
-            _join(parents, tiles[one], tiles[two], near)
-        progress("compared", number, len(cells))
-    roots = np.array(parents, np.int32)
-    while (roots != roots[roots]).any():
-        roots = roots[roots]
-    return roots
-
-
-def _cells(vectors: StoredVectors, count: int) -> list[tuple[_Numbers, ...]]:
-    """The numbers of the vectors in each cell, in parts that are ascending."""
-    faiss: Any = require("faiss", extra="search")
-    number = min(_MOST_CELLS, _CELLS_OF_ONE * count // _CELL)
-    drawn = np.random.default_rng(0).choice(count, min(count, _SAMPLE), replace=False)
-    means = faiss.Kmeans(
-        vectors.width, number, niter=8, spherical=True, seed=1, min_points_per_centroid=1
-    )
-    means.train(vectors.take(np.sort(drawn)))
-    cell_of = np.empty((count, _CELLS_OF_ONE), np.uint16)
-    for start in range(0, count, _CELL_BLOCK):
-        part = np.arange(start, min(start + _CELL_BLOCK, count), dtype=np.int32)
-        cell_of[part] = means.index.search(vectors.take(part), _CELLS_OF_ONE)[1]
-    parts = []
-    for cells in cell_of.T:
-        order = np.argsort(cells, kind="stable").astype(np.int32)
-        parts.append(np.split(order, np.cumsum(np.bincount(cells, minlength=number))[:-1]))
-    return list(zip(*parts, strict=True))
-
-
-def _near(
-    vectors: Sequence[StoredVectors], one: _Numbers, two: _Numbers, limit: np.float32
-) -> BoolArray:
-    """Which of two tiles are near in every set, ``(len(one), len(two))``."""
-    near = np.ones((len(one), len(two)), np.bool_)
-    for stored in vectors:
-        left = stored.take(one)
-        near &= left @ (left if one is two else stored.take(two)).T >= limit
-        if not near.any():
-            break
-    return near
-
-
-def _join(parents: array[int], one: _Numbers, two: _Numbers, near: BoolArray) -> None:
-    """Joins the components of near vectors; the parent of each is never a higher number."""
-    rows, columns = np.nonzero(near)
-    if not rows.size:
-        return
-    graph: Any = require("scipy.sparse.csgraph", extra="search")
-    sparse: Any = require("scipy.sparse", extra="search")
-    size = len(one) + len(two)  # a vector may be in both; then it has two places
-    edges = sparse.coo_array(
-        (np.ones(rows.size, np.bool_), (rows, columns + len(one))), shape=(size, size)
-    )
-    labels: NDArray[np.int32] = graph.connected_components(edges, directed=False)[1]
-    members = np.concatenate([one, two]).tolist()
-    _, first = np.unique(labels, return_index=True)
-    for place in np.unique([*rows, *(columns + len(one))]).tolist():
-        left, right = _root(parents, members[place]), _root(parents, members[first[labels[place]]])
-        parents[max(left, right)] = min(left, right)
-
-
-def _root(parents: array[int], number: int) -> int:
-    while parents[number] != number:
-        parents[number] = number = parents[parents[number]]
-    return number
-
+_TEXTS_PER_STEP = 1_024
+_TEXTS_PER_BLOCK = 4_096
+_BISECTION_STEPS = 14
 
 Keep = Literal["first", "longest"] | Sequence[float]
 """Which text of a group is kept: the first, the longest, or that of the highest number."""
 
-_BLOCK = 4096  # texts encoded, or pairs scored, at once: what bounds the memory
+
+class ReviewPair(NamedTuple):
+    """Two kept rows that may be duplicates, with their score under the first condition."""
+
+    row: int
+    other_row: int
+    score: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,14 +55,16 @@ class Duplicates:
 
     Attributes:
         kept_row: Row of the text that is kept in place of each, ``(n,)``; its own if it is kept.
-        score: Score of each text against the one that is kept, ``(n,)``; 1 for the same text. It
-            may be below the threshold where a third text links the two.
-        cosine: The raw similarity that the threshold on the score stands for.
+        score: Score of each text against the kept one under the first condition, ``(n,)``; 1 for
+            the same text. Below the threshold only in a group made with ``chain``.
+        cosine: The raw similarity that the first threshold stands for.
+        review: Pairs of kept rows for a person to decide, the highest score first.
     """
 
     kept_row: NDArray[np.int32]
     score: FloatArray
     cosine: float
+    review: tuple[ReviewPair, ...] = ()
 
     @property
     def kept(self) -> BoolArray:
@@ -173,33 +81,40 @@ class Duplicates:
 def find_duplicates(
     texts: Iterable[str],
     scorer: Scorer,
-    condition: str,
+    condition: str | Sequence[str],
     *,
-    at_least: float,
-    keep_if_differs: Sequence[str] = (),
+    at_least: float | Sequence[float] | None = None,
+    overall: float | None = None,
     keep: Keep = "first",
+    chain: bool = False,
+    to: int | None = None,
+    review_from: float | None = None,
     folder: Path | None = None,
     progress: Progress = silent,
 ) -> Duplicates:
-    """Finds texts that say the same with respect to a condition.
+    """Find texts that say the same with respect to one or more conditions.
 
-    Two texts are duplicates if their score reaches the threshold, under the condition and under
-    each one of ``keep_if_differs``. Groups are connected components: what is a duplicate of a
-    duplicate is in the group as well. Among more than 8,192 distinct texts, only near neighbours
-    are compared (FAISS), which may miss a pair with a cosine far below 0.9.
+    A text is a duplicate of a kept one if their scores reach the threshold of every condition. A
+    text that is near to several kept ones joins the nearest. With more than 8,192 distinct texts,
+    near neighbours are found with FAISS, which may miss a pair with a cosine far below 0.9.
 
-    Each distinct text is encoded once, and its vector kept on disk (float32, 1.5 kB for the model
-    that ships); in memory are about 30 bytes a text.
+    Each distinct text is encoded once under the first condition. Its vector is stored on disk
+    (float32, 1.5 kB for the default model); the memory holds about 0.4 kB for each.
 
     Args:
-        texts: The texts, n; iterated over twice or more, so that they need not be in memory.
+        texts: The texts, n; read twice or more, so that they need not be in memory.
         scorer: A bi- or tri-encoder.
-        condition: What duplicates have in common.
-        at_least: The calibrated score from which two texts are the same, in [0, 1].
-        keep_if_differs: Conditions under which duplicates must be the same as well.
+        condition: What duplicates have in common: one condition, or several that must all hold.
+        at_least: Calibrated score that duplicates reach, in [0, 1]: one for all conditions, or one
+            for each. Left out with ``to``.
+        overall: Score without a condition that duplicates must reach as well, in [0, 1].
         keep: Which text of a group is kept: ``"first"``, ``"longest"`` (in characters), or the one
             with the highest of n numbers, such as dates. Of equal ones, the first.
-        folder: Where vectors lie during the work; the system's temporary folder if None.
+        chain: Whether the duplicate of a duplicate is in the group as well.
+        to: Number of rows to keep; the threshold of the condition is chosen to match.
+        review_from: Lowest score under the first condition of the pairs of kept texts to return
+            for review: for each kept text, its nearest kept text before it.
+        folder: Where vectors are stored during the work; the system's temporary folder if None.
         progress: Called with the stage, what is done and what there is.
 
     Returns:
@@ -216,166 +131,390 @@ def find_duplicates(
         >>> find_duplicates(texts, condsim.load(), "the animal", at_least=0.9).kept.tolist()
         [True, True, False]
     """
-    check_threshold(at_least)
     if not isinstance(scorer, EmbeddingScorer):
         raise ModelError(f"{scorer.name} gives scores only; this needs a bi- or tri-encoder.")
     if iter(texts) is texts:
-        raise InputError("The 'texts' are iterated over twice; give a list, not an iterator.")
-    cosine = at_least if scorer.calibration is None else scorer.calibration.lowest_raw(at_least)
-    if cosine > 1:
-        highest = float(scorer.calibration.apply(1.0)) if scorer.calibration else 1.0
-        raise InputError(
-            f"No pair reaches a score of {at_least}: {scorer.name!r} gives {highest:.4f} at most. "
-            "Lower 'at_least'."
-        )
-    others = (keep_if_differs,) if isinstance(keep_if_differs, str) else tuple(keep_if_differs)
-    read = _Texts(texts, progress)
-    ranks = _ranks(keep, read)
+        raise InputError("The 'texts' are read twice; give a list, not an iterator.")
+    tests = _threshold_tests(condition, at_least, overall, to)
+    limits = [_raw_threshold(scorer, threshold) for _, threshold in tests]
+    review = None if review_from is None else _raw_threshold(scorer, review_from)
+    distinct = _DistinctTexts(texts, progress)
+    preferred = distinct.preferred(keep)
     try:
         with tempfile.TemporaryDirectory(prefix="condsim-", dir=folder) as temporary:
-            work = _Work(read, scorer, Path(temporary), progress)
-            group = work.groups(condition, others, cosine=cosine)[read.text_of]  # (n,)
-            kept_row = _kept_rows(group, ranks)
-            score = work.scores(kept_row)
+            work = _Deduplication(distinct, scorer, Path(temporary), preferred.order, progress)
+            if to is None:
+                leader = work.groups([name for name, _ in tests], limits, chain=chain)
+            else:
+                leader, limits[0] = work.groups_of_number(tests[0][0], to)
+            kept_row = preferred.row[leader[distinct.text_of]]
+            score = work.scores(distinct.text_of, leader[distinct.text_of])
+            pairs = () if review is None else work.review_pairs(leader, review, preferred.row)
     except OSError as error:
-        size = (1 + len(others)) * len(read.first) * scorer.dimension * 4 >> 20
+        size = len(tests) * len(distinct.first) * scorer.dimension * 4 >> 20
         raise InputError(
-            f"Cannot keep the vectors in {folder or tempfile.gettempdir()}: "
+            f"Cannot store the vectors in {folder or tempfile.gettempdir()}: "
             f"{error.strerror or error}. Up to {size + 1:,} MiB are needed there."
         ) from error
-    return Duplicates(kept_row, score, cosine)
+    return Duplicates(kept_row, score, limits[0], pairs)
 
 
-class _Texts:
-    """Which texts are the same, by 64 bits of hash: two of a million collide once in 4e7 files."""
+def _threshold_tests(
+    condition: str | Sequence[str],
+    at_least: float | Sequence[float] | None,
+    overall: float | None,
+    to: int | None,
+) -> list[tuple[str | None, float]]:
+    """Return the conditions with their thresholds; None stands for no condition."""
+    conditions = [condition] if isinstance(condition, str) else list(condition)
+    if not conditions:
+        raise InputError("Duplicates need at least one condition; got none.")
+    if to is not None:
+        if at_least is not None or overall is not None or len(conditions) > 1:
+            raise InputError("'to' chooses the threshold of one condition; give no other test.")
+        if to < 1:
+            raise InputError(f"'to' must be 1 row or more; got {to}.")
+        return [(conditions[0], 0.0)]
+    if at_least is None:
+        raise InputError("Give 'at_least', the score of duplicates, or 'to', the rows to keep.")
+    thresholds = [at_least] if isinstance(at_least, int | float) else list(at_least)
+    if len(thresholds) == 1:
+        thresholds *= len(conditions)
+    if len(thresholds) != len(conditions):
+        raise InputError(
+            f"'at_least' must be one score, or one for each of the {len(conditions)} conditions; "
+            f"got {len(thresholds)}."
+        )
+    tests: list[tuple[str | None, float]] = list(zip(conditions, thresholds, strict=True))
+    return tests if overall is None else [*tests, (None, overall)]
+
+
+def _raw_threshold(scorer: EmbeddingScorer, threshold: float) -> float:
+    """Return the raw similarity that a calibrated score stands for."""
+    check_threshold(threshold)
+    calibration = scorer.calibration
+    raw = threshold if calibration is None else calibration.lowest_raw(threshold)
+    if raw > 1:
+        highest = float(calibration.apply(1.0)) if calibration else 1.0
+        raise InputError(
+            f"No pair reaches a score of {threshold}: {scorer.name!r} gives {highest:.4f} at most. "
+            "Lower 'at_least'."
+        )
+    return raw
+
+
+class _Preferred(NamedTuple):
+    """The preferred row of each of m distinct texts, and the texts with the preferred first."""
+
+    row: Numbers
+    order: Numbers
+
+
+class _DistinctTexts:
+    """Distinct texts by 64 bits of hash: two of a million collide once in 4e7 files."""
 
     def __init__(self, texts: Iterable[str], progress: Progress) -> None:
         self.texts = texts
         digests, lengths = array("Q"), array("i")
         for row, text in enumerate(texts, start=1):
             if not isinstance(text, str) or not text.strip():
-                raise InputError(f"Text {row} must be a str with text. Got {text!r} instead.")
-            hashed = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-            digests.append(int.from_bytes(hashed))
+                raise InputError(f"Text {row} must be a str with text; got {text!r}.")
+            digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+            digests.append(int.from_bytes(digest))
             lengths.append(len(text))
-            if row % _BLOCK == 0:
+            if row % _TEXTS_PER_BLOCK == 0:
                 progress("read", row, 0)
         if not lengths:
             raise InputError("There are no texts. Give one or more.")
-        self.lengths: _Numbers = np.frombuffer(lengths, np.int32)  # in characters, (n,)
-        # (m,): the row in which each distinct text is first; (n,): the distinct text of each row
+        self.lengths: Numbers = np.frombuffer(lengths, np.int32)  # (n,)
+        # The first row of each of m distinct texts, (m,), and the text of each row, (n,).
         self.first, self.text_of = _distinct(np.frombuffer(digests, np.uint64))
 
-    def read(self, rows: _Numbers) -> Iterator[list[str]]:
-        """Reads the texts of some rows in their order, block by block."""
-        wanted = np.zeros(len(self.lengths), np.bool_)
-        wanted[rows] = True
-        texts = compress(self.texts, wanted)
-        read = 0
-        while block := list(islice(texts, _BLOCK)):
-            read += len(block)
+    def read(self, texts: Numbers) -> Iterator[list[str]]:
+        """Yield some distinct texts in the order of their rows, block by block."""
+        selected = np.zeros(len(self.lengths), np.bool_)
+        selected[self.first[texts]] = True
+        stream = compress(self.texts, selected)
+        count = 0
+        while block := list(islice(stream, _TEXTS_PER_BLOCK)):
+            count += len(block)
             yield block
-        if read != len(rows):
-            raise InputError(f"The texts changed while they were read: {len(rows)}, then {read}.")
+        if count != len(texts):
+            raise InputError(f"The texts changed while they were read: {len(texts)}, then {count}.")
+
+    def preferred(self, keep: Keep) -> _Preferred:
+        """Apply the rule that decides which row of a group is kept."""
+        ranks = self._ranks(keep)
+        if ranks is None:
+            return _Preferred(self.first, np.arange(len(self.first), dtype=np.int32))
+        by_rank = np.argsort(-ranks, kind="stable").astype(np.int32)
+        order, position = np.unique(self.text_of[by_rank], return_index=True)
+        row = by_rank[position]
+        return _Preferred(row, order[np.argsort(position)].astype(np.int32))
+
+    def _ranks(self, keep: Keep) -> NDArray[np.float64] | None:
+        """Return a number for each row, the highest preferred; None prefers the first row."""
+        if isinstance(keep, str):
+            if keep not in ("first", "longest"):
+                raise InputError(
+                    f"'keep' must be 'first', 'longest' or a number for each text; got {keep!r}."
+                )
+            return self.lengths.astype(np.float64) if keep == "longest" else None
+        try:
+            ranks = np.asarray(keep, np.float64)
+        except (TypeError, ValueError):
+            raise InputError("'keep' must have a number for each text.") from None
+        if ranks.shape != self.lengths.shape or np.isnan(ranks).any():
+            raise InputError(
+                f"'keep' must have a number for each of the {len(self.lengths)} texts; got the "
+                f"shape {ranks.shape} with {int(np.isnan(ranks).sum())} missing."
+            )
+        return ranks
 
 
-def _distinct(digests: NDArray[np.uint64]) -> tuple[_Numbers, _Numbers]:
-    """First rows of m distinct values, ascending, and which of them each row has."""
-    # This is `numpy.unique` in a third of its memory.
+def _distinct(digests: NDArray[np.uint64]) -> tuple[Numbers, Numbers]:
+    """Return the first rows of m distinct values, ascending, and the value of each row.
+
+    This is `numpy.unique` in a third of its memory.
+    """
     order = np.argsort(digests, kind="stable").astype(np.int32)
     new = np.ones(len(order), np.bool_)
-    for start in range(1, len(order), _BLOCK):
-        part = digests[order[start - 1 : start + _BLOCK]]
-        new[start : start + _BLOCK] = part[1:] != part[:-1]
-    first = order[new]  # in the order of the values
+    for start in range(1, len(order), _TEXTS_PER_BLOCK):
+        part = digests[order[start - 1 : start + _TEXTS_PER_BLOCK]]
+        new[start : start + _TEXTS_PER_BLOCK] = part[1:] != part[:-1]
+    first = order[new]
     text_of = np.empty_like(order)
     text_of[order] = np.repeat(first, np.diff(np.flatnonzero(new), append=len(order)))
     first.sort()
-    for start in range(0, len(order), _BLOCK):
-        rows = text_of[start : start + _BLOCK]
+    for start in range(0, len(order), _TEXTS_PER_BLOCK):
+        rows = text_of[start : start + _TEXTS_PER_BLOCK]
         rows[:] = np.searchsorted(first, rows)
     return first, text_of
 
 
-class _Work:
-    """Vectors of the distinct texts in a folder."""
+def _verified(
+    spaces: Sequence[VectorSpace], vectors: Sequence[FloatArray], edges: Edges
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return the edges whose cosines reach every limit, and the cosines in the first space."""
+    queries, positions = edges
+    cosines = np.empty(0, np.float32)
+    for number, (space, queried) in enumerate(zip(spaces, vectors, strict=True)):
+        stored, index = np.unique(positions, return_inverse=True)
+        cosine = np.einsum("nd,nd->n", queried[queries], space.take(stored)[index])
+        near = cosine >= space.limit
+        queries, positions = queries[near], positions[near]
+        cosines = cosine[near] if number == 0 else cosines[near]
+    return queries, positions, cosines
+
+
+def group_positions(
+    spaces: Sequence[VectorSpace], *, chain: bool, all_pairs: bool = True, progress: Progress
+) -> tuple[Numbers, BoolArray]:
+    """Group m texts, given with the preferred first.
+
+    Args:
+        spaces: The vectors under each condition; texts are near if all of them say so.
+        chain: Whether the groups are connected components.
+        all_pairs: Whether to compare with texts that were not kept too; groups without ``chain``
+            do not need it.
+
+    Returns:
+        Position of the text that leads the group of each, ``(m,)``, and which texts are near to
+        another, ``(m,)``.
+    """
+    count = len(spaces[0].rows)
+    group = np.arange(count, dtype=np.int32)
+    touched = np.zeros(count, np.bool_)
+    neighbours = find_neighbours(spaces[0])
+    for start in range(0, count, _TEXTS_PER_STEP):
+        positions = np.arange(start, min(start + _TEXTS_PER_STEP, count))
+        vectors = [space.take(positions) for space in spaces]
+        edges = neighbours.search(vectors[0], spaces[0].limit)
+        queries, earlier, cosines = _verified(spaces, vectors, edges)
+        near = np.ones((len(positions), len(positions)), np.bool_)
+        for space, block in zip(spaces, vectors, strict=True):
+            near &= block @ block.T >= space.limit
+        np.fill_diagonal(near, val=False)
+        rows, columns = np.nonzero(np.tril(near))
+        touched[earlier] = touched[positions[queries]] = True
+        touched[positions[near.any(axis=1)]] = True
+        queries, earlier = np.append(queries, rows), np.append(earlier, positions[columns])
+        if chain:
+            _join(group, positions[queries], earlier)
+        else:
+            block = vectors[0]
+            inner = np.einsum("nd,nd->n", block[rows], block[columns])
+            _follow(group, positions, (queries, earlier), np.append(cosines, inner))
+        added = chain | all_pairs | (group[positions] == positions)
+        neighbours.add(np.ascontiguousarray(vectors[0][added]), positions[added])
+        progress("compared", int(positions[-1]) + 1, count)
+    return group, touched
+
+
+def _follow(group: Numbers, positions: IntArray, edges: Edges, cosines: FloatArray) -> None:
+    """Let each text of a block join its nearest leader before it, or lead a group.
+
+    Args:
+        edges: Indices in the block, and positions of near texts before them.
+        cosines: The cosine of each edge.
+    """
+    queries, earlier = edges
+    by_query = np.argsort(queries, kind="stable")
+    ends = np.searchsorted(queries[by_query], np.arange(len(positions) + 1))
+    for index, position in enumerate(positions.tolist()):
+        own = by_query[ends[index] : ends[index + 1]]
+        own = own[group[earlier[own]] == earlier[own]]
+        if len(own):
+            # Of equally near leaders, the preferred one.
+            group[position] = earlier[own[np.lexsort((earlier[own], -cosines[own]))[0]]]
+
+
+def _join(group: Numbers, left: IntArray, right: IntArray) -> None:
+    """Join the components of near texts; each is named by its lowest position."""
+    if not len(left):
+        return
+    graph: Any = require("scipy.sparse.csgraph", extra="search")
+    sparse: Any = require("scipy.sparse", extra="search")
+    names, ends = np.unique(np.stack([group[left], group[right]]), return_inverse=True)
+    ends = ends.reshape(2, -1)
+    edges = sparse.coo_array(
+        (np.ones(ends.shape[1], np.bool_), (ends[0], ends[1])), shape=(len(names), len(names))
+    )
+    component = graph.connected_components(edges, directed=False)[1]
+    lowest = np.full(component.max() + 1, len(group), np.int32)
+    np.minimum.at(lowest, component, names)
+    renamed = np.arange(len(group), dtype=np.int32)
+    renamed[names] = lowest[component]
+    group[:] = renamed[group]
+
+
+class _Deduplication:
+    """Vectors of the distinct texts in a folder, and the groups made from them."""
 
     def __init__(
-        self, texts: _Texts, scorer: EmbeddingScorer, folder: Path, progress: Progress
+        self,
+        texts: _DistinctTexts,
+        scorer: EmbeddingScorer,
+        folder: Path,
+        order: Numbers,
+        progress: Progress,
     ) -> None:
         self._texts, self._scorer, self._folder = texts, scorer, folder
+        self._order = order
         self._progress = progress
-        self._vectors = StoredVectors(folder / "0", scorer.dimension)
+        self._first = VectorFile(folder / "0", scorer.dimension)
 
-    def groups(self, condition: str, others: Sequence[str], *, cosine: float) -> _Numbers:
-        """The lowest number in the group of each distinct text, (m,)."""
-        count = len(self._texts.first)
-        self._encode(self._vectors, condition, self._texts.first)
-        group = components([self._vectors], count, cosine=cosine, progress=self._progress)
-        near = np.flatnonzero(np.bincount(group, minlength=count)[group] > 1).astype(np.int32)
-        if not others or not near.size:
-            return group
-        sets = [self._vectors._replace(rows=near)]  # what is alone stays alone
-        for number, other in enumerate(others, start=1):
-            sets.append(StoredVectors(self._folder / str(number), self._scorer.dimension))
-            self._encode(sets[-1], other, self._texts.first[near])
-        group = np.arange(count, dtype=np.int32)
-        found = components(sets, len(near), cosine=cosine, progress=self._progress)
-        group[near] = near[found]
-        return group
+    def groups(
+        self, conditions: Sequence[str | None], limits: Sequence[float], *, chain: bool
+    ) -> Numbers:
+        """Return the distinct text that leads the group of each, ``(m,)``."""
+        self._encode(self._first, conditions[0], np.arange(len(self._order), dtype=np.int32))
+        space = VectorSpace(self._first, self._order, float32_limit(limits[0]))
+        several = len(conditions) > 1
+        group, near = group_positions(
+            [space], chain=chain, all_pairs=several, progress=self._progress
+        )
+        if several and near.any():
+            # Only texts with a neighbour under the first condition are read under the others.
+            order = self._order[near]
+            spaces = [space._replace(rows=order)]
+            ascending = np.sort(order)
+            for number, condition in enumerate(conditions[1:], start=1):
+                file = VectorFile(self._folder / str(number), self._scorer.dimension)
+                self._encode(file, condition, ascending)
+                rows = np.searchsorted(ascending, order).astype(np.int32)
+                spaces.append(VectorSpace(file, rows, float32_limit(limits[number])))
+            inner, _ = group_positions(
+                spaces, chain=chain, all_pairs=False, progress=self._progress
+            )
+            positions = np.flatnonzero(near)
+            group = np.arange(len(self._order), dtype=np.int32)
+            group[positions] = positions[inner]
+        return self._by_text(group)
 
-    def _encode(self, stored: StoredVectors, condition: str, rows: _Numbers) -> None:
-        """Writes the vectors of the texts of some rows under a condition."""
+    def groups_of_number(self, condition: str | None, number: int) -> tuple[Numbers, float]:
+        """Return groups of which exactly ``number`` texts are kept, and the cosine used."""
+        count = len(self._order)
+        if number > count:
+            raise InputError(
+                f"'to' must be at most {count}, the number of distinct texts; got {number}."
+            )
+        self._encode(self._first, condition, np.arange(count, dtype=np.int32))
+        space = VectorSpace(self._first, self._order, np.float32(0))
+        low, high = -1.0, 1.0
+        group = np.zeros(count, np.int32)
+        for _ in range(_BISECTION_STEPS):
+            middle = (low + high) / 2
+            candidate, _ = group_positions(
+                [space._replace(limit=float32_limit(middle))],
+                chain=False,
+                all_pairs=False,
+                progress=self._progress,
+            )
+            if len(np.unique(candidate)) > number:
+                high = middle
+            else:
+                low, group = middle, candidate
+        # The texts least like the one that stands for them make up the number.
+        positions = np.arange(count)
+        cosine = np.einsum("nd,nd->n", space.take(positions), space.take(group))
+        cosine[group == positions] = 2
+        lacking = number - len(np.unique(group))
+        promoted = np.argsort(cosine, kind="stable")[:lacking]
+        group[promoted] = promoted
+        return self._by_text(group), low
+
+    def scores(self, texts: Numbers, leaders: Numbers) -> FloatArray:
+        """Score each row against the one kept in its place, ``(n,)``, under the first condition."""
+        scores = np.ones(len(texts), np.float32)
+        differ = np.flatnonzero(texts != leaders)
+        for start in range(0, len(differ), _TEXTS_PER_BLOCK):
+            part = differ[start : start + _TEXTS_PER_BLOCK]
+            left, right = self._first.take(texts[part]), self._first.take(leaders[part])
+            scores[part] = self._calibrated(np.einsum("nd,nd->n", left, right))
+        return scores
+
+    def review_pairs(
+        self, leader: Numbers, cosine: float, row_of: Numbers
+    ) -> tuple[ReviewPair, ...]:
+        """Return each kept text with its nearest kept text before it, from a cosine on."""
+        order = self._order[leader[self._order] == self._order]
+        space = VectorSpace(self._first, order, float32_limit(cosine))
+        neighbours = find_neighbours(space)
+        pairs = []
+        for start in range(0, len(order), _TEXTS_PER_STEP):
+            positions = np.arange(start, min(start + _TEXTS_PER_STEP, len(order)))
+            vectors = space.take(positions)
+            neighbours.add(np.ascontiguousarray(vectors), positions)
+            queries, nearest = neighbours.search(vectors, space.limit)
+            before = nearest < positions[queries]
+            queries, nearest, cosines = _verified(
+                [space], [vectors], (queries[before], nearest[before])
+            )
+            best = np.lexsort((nearest, -cosines, queries))
+            paired, index = np.unique(queries[best], return_index=True)
+            scores = self._calibrated(cosines[best[index]])
+            for query, other, score in zip(paired, nearest[best[index]], scores, strict=True):
+                row, other_row = row_of[order[positions[query]]], row_of[order[other]]
+                pairs.append(ReviewPair(int(row), int(other_row), float(score)))
+        return tuple(sorted(pairs, key=lambda pair: (-pair.score, pair.row)))
+
+    def _encode(self, file: VectorFile, condition: str | None, texts: Numbers) -> None:
+        """Write the vectors of some texts, ascending, under a condition."""
         done = 0
-        with stored.path.open("wb") as stream:
-            for block in self._texts.read(rows):
+        stage = "encoded without a condition" if condition is None else f"encoded: {condition!r}"
+        with file.path.open("wb") as stream:
+            for block in self._texts.read(texts):
                 vectors = self._scorer.encode(block, condition)
                 stream.write(np.ascontiguousarray(vectors, np.float32).tobytes())
                 done += len(block)
-                self._progress(f"encoded under {condition!r}", done, len(rows))
+                self._progress(stage, done, len(texts))
 
-    def scores(self, kept_row: _Numbers) -> FloatArray:
-        """Scores of each row against the one kept in its place, (n,)."""
-        ones, twos = self._texts.text_of, self._texts.text_of[kept_row]
-        scores = np.ones(len(kept_row), np.float32)
-        differ = np.flatnonzero(ones != twos)
-        for start in range(0, len(differ), _BLOCK):
-            part = differ[start : start + _BLOCK]
-            left, right = self._vectors.take(ones[part]), self._vectors.take(twos[part])
-            raw = np.clip(np.einsum("nd,nd->n", left, right), -1, 1)
-            scores[part] = rescaled(raw, self._scorer.calibration, "unit")
-        return scores
+    def _by_text(self, group: Numbers) -> Numbers:
+        """Turn positions in the order of preference into numbers of distinct texts."""
+        leader = np.empty(len(group), np.int32)
+        leader[self._order] = self._order[group]
+        return leader
 
-
-def _ranks(keep: Keep, texts: _Texts) -> NDArray[np.float64] | _Numbers | None:
-    """What decides which row of a group is kept, ``(n,)``: the highest; None: the first row."""
-    if isinstance(keep, str):
-        if keep not in ("first", "longest"):
-            raise InputError(
-                f"'keep' must be 'first', 'longest' or a number for each text. Got {keep!r} "
-                "instead."
-            )
-        return texts.lengths if keep == "longest" else None
-    try:
-        ranks = np.asarray(keep, np.float64)
-    except (TypeError, ValueError):
-        raise InputError("'keep' must have a number for each text. Got others.") from None
-    if ranks.shape != texts.lengths.shape or np.isnan(ranks).any():
-        raise InputError(
-            f"'keep' must have a number for each of the {len(texts.lengths)} texts. Got the shape "
-            f"{ranks.shape} and {int(np.isnan(ranks).sum())} that are no numbers."
-        )
-    return ranks
-
-
-def _kept_rows(group: _Numbers, ranks: NDArray[np.float64] | _Numbers | None) -> _Numbers:
-    """The row kept of the group of each row, ``(n,)``: of several that could be, the first."""
-    rows = np.arange(len(group), dtype=np.int32)
-    if ranks is not None:
-        best = np.full(group.max() + 1, ranks.min())
-        np.maximum.at(best, group, ranks)
-        rows = rows[ranks == best[group]]
-    kept = np.full(group.max() + 1, len(group), np.int32)
-    np.minimum.at(kept, group[rows], rows)
-    kept_row: _Numbers = kept[group]
-    return kept_row
+    def _calibrated(self, cosines: FloatArray) -> FloatArray:
+        return rescaled(np.clip(cosines, -1, 1), self._scorer.calibration, "unit")

@@ -1,4 +1,4 @@
-"""An index: texts with all their columns and vectors, searched under any condition."""
+"""An index of texts with all their columns and vectors, searched under any condition."""
 
 from __future__ import annotations
 
@@ -10,39 +10,48 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from condsim.cache import changed_values
+from condsim.console import Progress, silent
+from condsim.data.row import Row
 from condsim.errors import InputError, require
-from condsim.kept import changed_values
 from condsim.loading import load_encoder
-from condsim.progress import Progress, silent
-from condsim.scorers import EmbeddingScorer, check_rows
-from condsim.search.first_stage import FirstStage, Vectors
-from condsim.search.rows import (
-    BATCH,
+from condsim.model.base import check_rows
+from condsim.model.embedding import EmbeddingScorer
+from condsim.search.prefilter import Prefilter, VectorTable
+from condsim.search.query import Conditions, Hit, Searcher, parse_query, prepared_table
+from condsim.search.records import (
     KEY,
     NUMBER,
+    ROWS_PER_BATCH,
     VECTOR,
-    Given,
-    Source,
+    RowInput,
+    RowReader,
     check_columns,
-    digest_of,
-    key_of,
+    key_digest,
+    row_key,
+    row_schema,
     row_table,
-    schema_of,
     vector_schema,
     vector_table,
 )
-from condsim.search.searching import Conditions, Hit, Searcher, check_query, prepared_table
-from condsim.search.store import ROWS, About, Added, Model, Store, check_model, named
-from condsim.tasks import Row
+from condsim.search.store import (
+    ROWS,
+    AddResult,
+    IndexMetadata,
+    Model,
+    Store,
+    check_model,
+    model_name,
+)
 from condsim.types import FloatArray, IntArray
 
-_LOGGER = logging.getLogger("condsim")
+_LOGGER = logging.getLogger(__name__)
 
-Part = tuple[IntArray, list[str]]
-Encoding = Callable[[Iterable[Part], str], Iterable[tuple[IntArray, FloatArray]]]
-"""Encodes parts of the rows, numbers and texts, under a condition; in any order of the parts."""
+TextBatch = tuple[IntArray, list[str]]
+Encoding = Callable[[Iterable[TextBatch], str], Iterable[tuple[IntArray, FloatArray]]]
+"""Encode batches of row numbers and texts under a condition, in any order of the batches."""
 
-_FEWEST = 10_000  # rows for an approximate index
+_MIN_APPROXIMATE_ROWS = 10_000
 
 
 class Index:
@@ -54,16 +63,16 @@ class Index:
         ...     print(f"{hit.score:.2f} {hit.text}")
     """
 
-    def __init__(self, store: Store, about: About, model: Model) -> None:
+    def __init__(self, store: Store, metadata: IndexMetadata, model: Model) -> None:
         """Used by `build` and `open`."""
         self._store = store
-        self._about = about
+        self._metadata = metadata
         self._model = model
 
     @classmethod
     def build(
         cls,
-        given: Given,
+        rows: RowInput,
         output: Path | str,
         *,
         text: str = "text",
@@ -72,15 +81,15 @@ class Index:
         model: Model = None,
         progress: Progress = silent,
     ) -> Index:
-        """Makes an index, or goes on with one that was stopped: a row that is there stays.
+        """Build an index, or continue one that was stopped: rows already there stay.
 
         Args:
-            given: A file as `condsim.tasks.iter_rows` reads it, or a sequence of mappings.
+            rows: A data file, or a sequence of mappings.
             output: A folder, or an address that LanceDB takes, such as ``s3://bucket/name``.
-            text: The column of the texts; all others are kept beside them.
+            text: The column of the texts; all others are stored with them.
             key: A column that tells rows apart, needed to update them.
             conditions: Conditions to prepare; see `prepare`.
-            model: The model; the one that ships by default.
+            model: The model; the default model by default.
             progress: Called with the stage, the rows done and their number.
 
         Returns:
@@ -88,101 +97,101 @@ class Index:
 
         Raises:
             InputError: If a row breaks a rule, ``output`` holds anything else, another process
-                writes it, or no space is left; what was written is kept.
+                is writing it, or no space is left; what was written stays.
             ModelError: If the model cannot be loaded or gives scores only.
         """
-        source = Source(given, text, key)
+        reader = RowReader(rows, text, key)
         progress("reading the rows", 0, 0)
-        found = source.survey()
-        name, revision = named(model)
+        summary = reader.summary()
+        name, revision = model_name(model)
         encoder = load_encoder(model)
-        about = About(
+        metadata = IndexMetadata(
             model=name,
             revision=revision,
-            first_stage=FirstStage.name,
+            first_stage=Prefilter.name,
             dimension=encoder.dimension,
             text=text,
             key=key,
-            columns={column: kind or "text" for column, kind in found.kinds.items()},
-            source=found.digest,
+            columns={column: kind or "text" for column, kind in summary.kinds.items()},
+            source=summary.digest,
         )
-        index = cls(Store(output), about, encoder)
+        index = cls(Store(output), metadata, encoder)
         with index._store.writing():
             index._begin()
-            if index._about.complete and len(index) != found.rows:  # rows were added or deleted
+            if not index._metadata.complete:
+                index._fill(reader, summary.rows, progress)
+                index._change(complete=True)
+            elif len(index) != summary.rows:
                 _LOGGER.warning(
                     "%s is built already (%d texts now); 'condsim index add' adds rows.",
                     output,
                     len(index),
                 )
-            if not index._about.complete:
-                index._fill(source, found.rows, progress)
-                index._change(complete=True)
         for condition in conditions:
             index.prepare(condition, progress=progress)
         return index
 
     @classmethod
     def open(cls, uri: Path | str, *, model: Model = None) -> Index:
-        """Opens an index.
+        """Open an index.
 
         Args:
             uri: Its folder or address.
-            model: The model it was built with; loaded by the name that the index keeps if None.
+            model: The model it was built with; by default loaded by the name stored in the index.
 
         Returns:
             The index.
 
         Raises:
-            InputError: If there is none, it is damaged, not built to the end, of another format or
-                of another model.
+            InputError: If there is none, or it is damaged, not built to the end, of another format
+                or of another model.
         """
         store = Store(uri)
-        about = store.about()
-        if not about.complete:
+        metadata = store.metadata()
+        if not metadata.complete:
             raise InputError(
-                f"The index {uri} was not built to the end. Run the command that built it again; "
-                "it goes on where it stopped."
+                f"The index {uri} was not built to the end. Run the command that built it again to "
+                "continue."
             )
-        model = about.model if model is None else model
-        check_model(store, about, *named(model))
+        model = metadata.model if model is None else model
+        check_model(store, metadata, *model_name(model))
         store.table(ROWS)
-        return cls(store, about, model)
+        return cls(store, metadata, model)
 
     def using(self, scorer: EmbeddingScorer) -> Index:
-        """Gives the same index with its model, loaded."""
-        return Index(self._store, self._about, scorer)
+        """Return the same index with its model, loaded."""
+        return Index(self._store, self._metadata, scorer)
 
     def __len__(self) -> int:
         """Number of rows."""
-        with self._store.told("read"):
+        with self._store.errors("read"):
             return int(self._store.table(ROWS).count_rows())
 
     @property
-    def about(self) -> About:
-        """What the index keeps of its model, columns and conditions."""
-        return self._about
+    def about(self) -> IndexMetadata:
+        """The model, columns and conditions of the index."""
+        return self._metadata
 
     @property
     def is_approximate(self) -> bool:
-        """Whether the first stage looks at a part of the vectors only; see `approximate`."""
+        """Whether the first stage compares a part of the vectors only; see `approximate`."""
         return self._store.is_approximate()
 
     def prepared(self) -> dict[str, int]:
-        """The prepared conditions, and how many rows have a vector under each."""
+        """Return the number of rows that have a vector under each prepared condition."""
         rows = len(self)
         return {
             condition: rows - len(self._store.unprepared(table))
-            for condition, table in self._about.prepared.items()
+            for condition, table in self._metadata.prepared.items()
         }
 
-    def add(self, given: Given, *, progress: Progress = silent) -> Added:
-        """Adds rows. A row whose key is there is left out, so that a stopped call can be repeated.
+    def add(self, rows: RowInput, *, progress: Progress = silent) -> AddResult:
+        """Add rows. Rows whose keys exist are left out, so a stopped call can be repeated.
 
         Without a key column, all rows are added in one step. Prepared conditions are extended.
 
         Args:
-            given: As `build` takes it, with columns of the index.
+            rows: As `build` takes it, with columns of the index.
             progress: As `build` takes it.
 
         Returns:
@@ -191,13 +200,13 @@ class Index:
         Raises:
             InputError: As `build`, or if a column is not one of the index.
         """
-        return self._add(given, replace=False, progress=progress)
+        return self._add(rows, replace=False, progress=progress)
 
-    def update(self, given: Given, *, progress: Progress = silent) -> Added:
-        """Adds rows; one whose key is there replaces the old one.
+    def update(self, rows: RowInput, *, progress: Progress = silent) -> AddResult:
+        """Add rows; a row whose key exists replaces the old one.
 
         Args:
-            given: As `add` takes it.
+            rows: As `add` takes it.
             progress: As `build` takes it.
 
         Returns:
@@ -206,22 +215,22 @@ class Index:
         Raises:
             InputError: As `add`, or if the index has no key column.
         """
-        if self._about.key is None:
+        if self._metadata.key is None:
             raise InputError(
                 f"The index {self._store.uri} has no keys, so rows cannot be updated. Build it "
                 "with --key and the name of a column that tells rows apart."
             )
-        return self._add(given, replace=True, progress=progress)
+        return self._add(rows, replace=True, progress=progress)
 
     def delete(self, keys: Sequence[str] = (), *, where: str | None = None) -> int:
-        """Deletes rows by their keys, or those that a filter names.
+        """Delete rows by their keys, or those that match a filter.
 
         Args:
             keys: Keys; without a key column, numbers of rows as text.
             where: A filter in SQL on the columns.
 
         Returns:
-            How many rows were deleted; keys that are not there do not count.
+            How many rows were deleted; keys that do not exist do not count.
 
         Raises:
             InputError: If neither or both are given, or the filter cannot be used.
@@ -229,14 +238,16 @@ class Index:
         if bool(keys) == (where is not None):
             raise InputError("Give either keys or a filter of the rows to delete.")
         if where is not None:
-            self._store.check_filter(where, self._about.columns)
+            self._store.check_filter(where, self._metadata.columns)
         with self._store.writing():
             self._refresh()
-            found = self._store.column(ROWS, [NUMBER, KEY], where)
-            numbers = found[NUMBER].to_numpy()
+            rows = self._store.columns(ROWS, [NUMBER, KEY], where)
+            numbers = rows[NUMBER].to_numpy()
             if keys:
-                numbers = numbers[np.isin(_digests(found), [digest_of(str(one)) for one in keys])]
-            for table in (*self._about.prepared.values(), ROWS):  # rows last: no vector without one
+                digests = [key_digest(str(key)) for key in keys]
+                numbers = numbers[np.isin(_key_digests(rows), digests)]
+            # Rows last, so that no vector is ever without its row.
+            for table in (*self._metadata.prepared.values(), ROWS):
                 self._store.remove(table, numbers)
         return len(numbers)
 
@@ -250,7 +261,7 @@ class Index:
         at_least: float | None = None,
         rescore: int = 200,
     ) -> list[Hit]:
-        """Finds the texts most similar to a query with respect to a condition.
+        """Find the texts most similar to a query with respect to a condition.
 
         The ``rescore`` best by stored vectors are scored by the model under the condition. Under
         prepared conditions, all rows are compared instead.
@@ -268,23 +279,23 @@ class Index:
         Raises:
             InputError: If an argument breaks a rule or the index is damaged.
         """
-        asked = check_query(
+        parsed = parse_query(
             query,
             condition,
             where=where,
             top=top,
             at_least=at_least,
             rescore=rescore,
-            prepared=list(self._about.prepared),
+            prepared=list(self._metadata.prepared),
         )
-        return self._searcher.search(asked, self._about.prepared)
+        return self._searcher.search(parsed, self._metadata.prepared)
 
     def prepare(
         self, condition: str, *, encoding: Encoding | None = None, progress: Progress = silent
     ) -> int:
-        """Encodes all rows under a condition; searches under it are exact from then on.
+        """Encode all rows under a condition; searches under it are exact from then on.
 
-        A stopped call goes on where it was; only rows that are new since the last one are encoded.
+        A stopped call can be repeated; only rows that have no vector yet are encoded.
 
         Args:
             encoding: Encodes the texts, such as a `RayEncoding`; this process by default.
@@ -294,8 +305,8 @@ class Index:
             How many rows were encoded.
 
         Raises:
-            InputError: If the condition is empty, another process writes the index, or no space is
-                left; what was encoded is kept.
+            InputError: If the condition is empty, another process is writing the index, or no
+                space is left; what was encoded stays.
         """
         check_rows(condition)
         with self._store.writing():
@@ -303,46 +314,46 @@ class Index:
             return self._prepare(condition, encoding or self._encode, progress)
 
     def vectors(self, condition: str) -> Iterator[tuple[list[str], FloatArray]]:
-        """Gives the vectors under a prepared condition, in blocks.
+        """Yield the vectors under a prepared condition, in blocks.
 
         Args:
             condition: A prepared condition.
 
         Yields:
-            Keys of some rows and their vectors of length 1, ``(m, dimension)``.
+            Keys of some rows and their unit vectors, ``(m, dimension)``.
 
         Raises:
             InputError: If the condition is not prepared for all rows.
         """
-        table = self._about.prepared.get(condition)
+        table = self._metadata.prepared.get(condition)
         if table is None or len(self._store.unprepared(table)):
             raise InputError(
                 f"The index {self._store.uri} is not prepared for {condition!r}. Run condsim index "
                 f"prepare {self._store.uri} --condition {condition!r} first."
             )
-        alive = self._store.places()[0]
-        for numbers, vectors in Vectors(self._store, table, exact=True).read():
-            kept = np.isin(numbers, alive)
-            records = self._store.rows(numbers[kept], [KEY])
-            yield [record[KEY] for record in records], vectors[kept].astype(np.float32)
+        existing = self._store.row_ids()[0]
+        for numbers, vectors in VectorTable(self._store, table, exact=True).read():
+            present = np.isin(numbers, existing)
+            records = self._store.rows(numbers[present], [KEY])
+            yield [record[KEY] for record in records], vectors[present].astype(np.float32)
 
     def approximate(self) -> None:
-        """Lets LanceDB index the stored vectors, for collections too large for the memory.
+        """Let LanceDB index the stored vectors, for collections too large for the memory.
 
-        The first stage then looks at a part of the vectors. Rows added later are compared one by
+        The first stage then compares a part of the vectors. Rows added later are compared one by
         one until this is called again.
 
         Raises:
             InputError: If there are fewer than 10,000 rows.
         """
-        if len(self) < _FEWEST:
+        if len(self) < _MIN_APPROXIMATE_ROWS:
             raise InputError(
-                f"An approximate index needs at least {_FEWEST:,} rows. {self._store.uri} has "
-                f"{len(self):,}; searching all of them is fast."
+                f"An approximate index needs at least {_MIN_APPROXIMATE_ROWS:,} rows; "
+                f"{self._store.uri} has {len(self):,}, and searching all of them is fast."
             )
-        kind = require("lancedb.index", extra="search").IvfRq
-        with self._store.writing(), self._store.told("written"):
-            config = kind(distance_type="dot", num_bits=4)
+        quantized_index = require("lancedb.index", extra="search").IvfRq
+        with self._store.writing(), self._store.errors("written"):
+            config = quantized_index(distance_type="dot", num_bits=4)
             self._store.table(ROWS).create_index(VECTOR, config=config, replace=True)
 
     @cached_property
@@ -351,144 +362,147 @@ class Index:
 
     @cached_property
     def _searcher(self) -> Searcher:
-        return Searcher(self._store, self._about, self._scorer)
+        return Searcher(self._store, self._metadata, self._scorer)
 
     def _begin(self) -> None:
-        """Writes what the index says of itself, or checks that it is the same as wanted."""
-        wanted = self._about
-        if self._store.find() is None:
-            self._store.keep(wanted)
+        """Write the metadata, or check that the stored one is the same."""
+        expected = self._metadata
+        stored = self._store.find_metadata()
+        if stored is None:
+            self._store.save_metadata(expected)
             return
-        self._about = found = self._store.about()
-        check_model(self._store, found, wanted.model, wanted.revision)
-        if found.source != wanted.source:
-            do = "Add to it with condsim index add" if found.complete else "Remove that folder"
+        self._metadata = stored = self._store.metadata()
+        check_model(self._store, stored, expected.model, expected.revision)
+        if stored.source != expected.source:
+            advice = "Add to it with condsim index add" if stored.complete else "Remove that folder"
             raise InputError(
-                f"{self._store.uri} holds an index of other rows. {do}, or give another folder."
+                f"{self._store.uri} holds an index of other rows. {advice}, or give another folder."
             )
-        same = {name: getattr(wanted, name) for name in ("text", "key", "dimension")}
-        if changed := changed_values(same, found.model_dump()):
+        options = {name: getattr(expected, name) for name in ("text", "key", "dimension")}
+        if changed := changed_values(options, stored.model_dump()):
             raise InputError(
-                f"{self._store.uri} holds an index made otherwise: {', '.join(changed)}. Give "
-                "another folder, or the same options."
+                f"{self._store.uri} holds an index made with other options: {', '.join(changed)}. "
+                "Give another folder, or the same options."
             )
 
     def _change(self, **values: object) -> None:
-        self._about = self._about.replaced(**values)
-        self._store.keep(self._about)
+        self._metadata = self._metadata.replaced(**values)
+        self._store.save_metadata(self._metadata)
 
     def _refresh(self) -> None:
-        """Goes on to what other processes have written."""
-        self._about = self._store.about()
+        """Move to the latest version that other processes have written."""
+        self._metadata = self._store.metadata()
         self._store.refresh()
 
-    def _fill(self, source: Source, rows: int, progress: Progress) -> None:
-        """Encodes and commits batch by batch, from the first row that is not there."""
-        about = self._about
-        self._store.table(ROWS, schema_of(about.columns, about.dimension))
+    def _fill(self, reader: RowReader, rows: int, progress: Progress) -> None:
+        """Encode and commit batch by batch, from the first row that is missing."""
+        metadata = self._metadata
+        self._store.table(ROWS, row_schema(metadata.columns, metadata.dimension))
         done = len(self)
         progress("encoding", done, rows)
-        for batch in source.batches(after=done):
+        for batch in reader.batches(skip=done):
             self._store.add(ROWS, self._encoded(batch, done + 1))
             done += len(batch)
             progress("encoding", done, rows)
-        self._store.tidy(ROWS)
+        self._store.compact(ROWS)
 
     def _encoded(self, rows: Sequence[Row], first: int) -> pa.Table:
-        """Rows as the table holds them, numbered from ``first``."""
-        about = self._about
+        """Return rows as the table holds them, numbered from ``first``."""
+        metadata = self._metadata
         numbers = np.arange(first, first + len(rows), dtype=np.int64)
-        vectors = self._scorer.encode([row.text(about.text) for row in rows])
-        keys = (
-            [str(number) for number in numbers.tolist()]
-            if about.key is None
-            else [key_of(row, about.key) for row in rows]
-        )
-        return row_table(rows, about.columns, keys, numbers, vectors)
+        vectors = self._scorer.encode([row.text(metadata.text) for row in rows])
+        if metadata.key is None:
+            keys = [str(number) for number in numbers.tolist()]
+        else:
+            keys = [row_key(row, metadata.key) for row in rows]
+        return row_table(rows, metadata.columns, keys, numbers, vectors)
 
-    def _add(self, given: Given, *, replace: bool, progress: Progress) -> Added:
-        source = Source(given, self._about.text, self._about.key)
+    def _add(self, rows: RowInput, *, replace: bool, progress: Progress) -> AddResult:
+        reader = RowReader(rows, self._metadata.text, self._metadata.key)
         progress("reading the rows", 0, 0)
-        found = source.survey()
-        check_columns(found, self._about.columns)
+        summary = reader.summary()
+        check_columns(summary, self._metadata.columns)
         with self._store.writing():
             self._refresh()
-            if self._about.key is None:
-                added = self._append(source, found.rows, progress)
+            if self._metadata.key is None:
+                result = self._append(reader, summary.rows, progress)
             else:
-                added = self._merge(source, found.rows, replace=replace, progress=progress)
-            for condition in self._about.prepared:
+                result = self._merge(reader, summary.rows, replace=replace, progress=progress)
+            for condition in self._metadata.prepared:
                 self._prepare(condition, self._encode, progress)
-        return added
+        return result
 
-    def _append(self, source: Source, rows: int, progress: Progress) -> Added:
-        """Adds rows without keys in one step, for half of them could not be told from new ones."""
-        start, about = self._next(), self._about
+    def _append(self, reader: RowReader, rows: int, progress: Progress) -> AddResult:
+        """Add rows without keys in one step, as half of them could not be told from new ones."""
+        first, metadata = self._next_number(), self._metadata
 
         def batches() -> Iterator[pa.RecordBatch]:
             done = 0
-            for batch in source.batches():
-                yield from self._encoded(batch, start + done).to_batches()
+            for batch in reader.batches():
+                yield from self._encoded(batch, first + done).to_batches()
                 done += len(batch)
                 progress("encoding", done, rows)
 
-        schema = schema_of(about.columns, about.dimension)
+        schema = row_schema(metadata.columns, metadata.dimension)
         self._store.add(ROWS, pa.RecordBatchReader.from_batches(schema, batches()))
-        return Added(added=rows)
+        return AddResult(added=rows)
 
-    def _merge(self, source: Source, rows: int, *, replace: bool, progress: Progress) -> Added:
-        """Adds rows with keys batch by batch."""
-        key = str(source.key)
-        known = _digests(self._store.column(ROWS, [KEY]))
-        start, done, there = self._next(), 0, 0
-        for batch in source.batches():
-            found = np.isin([digest_of(key_of(row, key)) for row in batch], known)
-            done, there = done + len(batch), there + int(found.sum())
-            new = [row for row, old in zip(batch, found, strict=True) if replace or not old]
+    def _merge(
+        self, reader: RowReader, rows: int, *, replace: bool, progress: Progress
+    ) -> AddResult:
+        """Add rows with keys batch by batch."""
+        key = str(reader.key)
+        stored_digests = _key_digests(self._store.columns(ROWS, [KEY]))
+        first, done, present = self._next_number(), 0, 0
+        for batch in reader.batches():
+            digests = [key_digest(row_key(row, key)) for row in batch]
+            exists = np.isin(digests, stored_digests)
+            done, present = done + len(batch), present + int(exists.sum())
+            new = [row for row, old in zip(batch, exists, strict=True) if replace or not old]
             if new:
-                encoded = self._encoded(new, start)
-                start += len(new)
+                encoded = self._encoded(new, first)
+                first += len(new)
                 self._store.add(ROWS, encoded, replace=replace)
             progress("encoding", done, rows)
-        counts = {"replaced" if replace else "present": there}
-        return Added(added=rows - there, **counts)
+        counts = {"replaced" if replace else "present": present}
+        return AddResult(added=rows - present, **counts)
 
-    def _next(self) -> int:
-        """The first number that no row has."""
-        numbers = self._store.places()[0]
+    def _next_number(self) -> int:
+        """Return the first number that no row has."""
+        numbers = self._store.row_ids()[0]
         return int(numbers[-1]) + 1 if len(numbers) else 1
 
     def _prepare(self, condition: str, encoding: Encoding, progress: Progress) -> int:
         name = prepared_table(condition)
-        self._store.table(name, vector_schema(self._about.dimension))
-        if condition not in self._about.prepared:
-            self._change(prepared={**self._about.prepared, condition: name})
-        rows = self._store.places()[0]
+        self._store.table(name, vector_schema(self._metadata.dimension))
+        if condition not in self._metadata.prepared:
+            self._change(prepared={**self._metadata.prepared, condition: name})
+        rows = self._store.row_ids()[0]
         self._store.remove(name, np.setdiff1d(self._store.numbers(name), rows))
         missing = self._store.unprepared(name)
         done, stage = len(rows) - len(missing), f"preparing {condition!r}"
         progress(stage, done, len(rows))
-        for numbers, vectors in encoding(self._parts(missing), condition):
+        for numbers, vectors in encoding(self._text_batches(missing), condition):
             self._store.add(name, vector_table(numbers, vectors))
             done += len(numbers)
             progress(stage, done, len(rows))
         if len(missing):
-            self._store.tidy(name)
+            self._store.compact(name)
         return len(missing)
 
-    def _parts(self, numbers: IntArray) -> Iterator[Part]:
-        for start in range(0, len(numbers), BATCH):
-            some = numbers[start : start + BATCH]
-            records = self._store.rows(some, [self._about.text])
-            yield some, [record[self._about.text] for record in records]
+    def _text_batches(self, numbers: IntArray) -> Iterator[TextBatch]:
+        for start in range(0, len(numbers), ROWS_PER_BATCH):
+            batch = numbers[start : start + ROWS_PER_BATCH]
+            records = self._store.rows(batch, [self._metadata.text])
+            yield batch, [record[self._metadata.text] for record in records]
 
     def _encode(
-        self, parts: Iterable[Part], condition: str
+        self, batches: Iterable[TextBatch], condition: str
     ) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Encodes in this process."""
-        for numbers, texts in parts:
+        """Encode in this process."""
+        for numbers, texts in batches:
             yield numbers, self._scorer.encode(texts, condition)
 
 
-def _digests(found: pa.Table) -> IntArray:
-    return np.array([digest_of(key) for key in found[KEY].to_pylist()], np.int64)
+def _key_digests(rows: pa.Table) -> IntArray:
+    return np.array([key_digest(key) for key in rows[KEY].to_pylist()], np.int64)

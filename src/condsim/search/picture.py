@@ -1,4 +1,4 @@
-"""Clusters as a picture: every text a point, a panel for each condition."""
+"""Plot clusters: a point for each text, a panel for each condition."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from condsim.errors import InputError, require
-from condsim.files import replacing
-from condsim.search.clustering import Clusters, umap_reducer
+from condsim.io import replacing
+from condsim.search.cluster import Clusters, umap_reducer
 from condsim.types import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_FEW = 15  # texts, up to which UMAP has too few neighbours to show anything
-_NAMED = 12  # clusters that the legend names
-_LONGEST = 44  # characters of a name
+# With fewer texts, UMAP has too few neighbours to show anything.
+_MIN_UMAP_TEXTS = 16
+_CLUSTERS_IN_LEGEND = 12
+_MAX_NAME_LENGTH = 44
 
 
-def plot_clusters(found: Sequence[Clusters], path: Path, *, seed: int = 0) -> None:
-    """Draws the texts as points, coloured by cluster, one panel for each result.
+def plot_clusters(results: Sequence[Clusters], path: Path, *, seed: int = 0) -> None:
+    """Draw the texts as points, coloured by cluster, one panel for each result.
 
     The points are the embeddings in two dimensions, by UMAP where it is installed
     (``condsim[umap]``) and there are more than 15 texts, else by their first two principal
     components.
 
     Args:
-        found: Clusters, one or more, from left to right.
+        results: Clusters, one or more, from left to right.
         path: The PNG file to write.
         seed: Seed of UMAP.
 
@@ -39,13 +40,15 @@ def plot_clusters(found: Sequence[Clusters], path: Path, *, seed: int = 0) -> No
         InputError: If there is nothing to draw, or the file cannot be written there.
         MissingExtraError: If matplotlib is not installed.
     """
-    if not found:
-        raise InputError("A picture needs clusters under one condition or more. Got none.")
+    if not results:
+        raise InputError("A picture needs clusters under at least one condition; got none.")
     require("matplotlib", extra="search")
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(5.6 * len(found), 6.4), layout="constrained")
-    for panel, result in zip(figure.subplots(1, len(found), squeeze=False)[0], found, strict=True):
+    figure = Figure(figsize=(5.6 * len(results), 6.4), layout="constrained")
+    for panel, result in zip(
+        figure.subplots(1, len(results), squeeze=False)[0], results, strict=True
+    ):
         _draw(panel, result, seed=seed)
     with replacing(path) as partial:
         figure.savefig(partial, format="png", dpi=120)
@@ -54,36 +57,36 @@ def plot_clusters(found: Sequence[Clusters], path: Path, *, seed: int = 0) -> No
 def _draw(panel: Axes, result: Clusters, *, seed: int) -> None:
     from matplotlib import colormaps
 
-    points, how = _flat(result.vectors, seed=seed)
+    points, method = _projected(result.vectors, seed=seed)
     colours = colormaps["tab20" if len(result.clusters) > 10 else "tab10"].colors  # type: ignore[attr-defined]
-    loose = result.labels < 0
-    if loose.any():
-        label = f"in no cluster ({loose.sum():,})"
-        x, y = points[loose].T
+    unassigned = result.labels < 0
+    if unassigned.any():
+        label = f"in no cluster ({unassigned.sum():,})"
+        x, y = points[unassigned].T
         panel.scatter(x, y, s=6, color="lightgrey", linewidths=0, label=label)
     size = float(np.clip(4000 / len(points), 4, 36))
-    for one in result.clusters:
-        mine = points[result.labels == one.number]
-        label = f"{one.number}  {_short(one.name)} ({one.size:,})"
+    for cluster in result.clusters:
+        members = points[result.labels == cluster.number]
+        label = f"{cluster.number}  {_shortened(cluster.name)} ({cluster.size:,})"
         panel.scatter(
-            mine[:, 0],
-            mine[:, 1],
+            members[:, 0],
+            members[:, 1],
             s=size,
-            color=colours[one.number % len(colours)],
+            color=colours[cluster.number % len(colours)],
             alpha=0.75,
             linewidths=0,
-            label=label if one.number < _NAMED else None,
+            label=label if cluster.number < _CLUSTERS_IN_LEGEND else None,
         )
         panel.annotate(
-            str(one.number),
-            np.median(mine, axis=0),
+            str(cluster.number),
+            np.median(members, axis=0),
             ha="center",
             va="center",
             weight="bold",
             bbox={"boxstyle": "circle,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.75},
         )
     panel.set_title(result.condition or "no condition", loc="left", parse_math=False)
-    panel.set_xlabel(how, fontsize=8, color="grey")
+    panel.set_xlabel(method, fontsize=8, color="grey")
     panel.set_xticks([])
     panel.set_yticks([])
     panel.spines[["top", "right"]].set_visible(False)
@@ -94,12 +97,12 @@ def _draw(panel: Axes, result: Clusters, *, seed: int) -> None:
         text.set_parse_math(False)
 
 
-def _flat(vectors: FloatArray, *, seed: int) -> tuple[FloatArray, str]:
-    """Embeddings in two dimensions, ``(n, 2)``, and how they were made."""
-    if len(vectors) > _FEW and find_spec("umap"):
+def _projected(vectors: FloatArray, *, seed: int) -> tuple[FloatArray, str]:
+    """Return embeddings in two dimensions, ``(n, 2)``, and the name of the method."""
+    if len(vectors) >= _MIN_UMAP_TEXTS and find_spec("umap"):
         return umap_reducer(len(vectors), dimensions=2, seed=seed)(vectors), "UMAP"
     return PCA(2, random_state=0).fit_transform(vectors), "principal components"
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+def _shortened(name: str) -> str:
+    return name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH - 1]}…"

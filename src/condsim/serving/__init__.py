@@ -1,5 +1,9 @@
-"""An HTTP server for scores, embeddings and reranking under a condition."""
+"""The HTTP server and its page."""
 
-from condsim.lazy import face
+from condsim.errors import requires_extra
 
-__getattr__, __dir__, __all__ = face(__name__, extra="serve")
+with requires_extra("serve"):
+    from condsim.serving.app import create_app
+    from condsim.serving.settings import ServingSettings
+
+__all__ = ["ServingSettings", "create_app"]

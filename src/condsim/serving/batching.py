@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from condsim.scorers import EmbeddingScorer, PairScorer, Rows, Scale
+from condsim.model.base import PairScorer, Rows, Scale
+from condsim.model.embedding import EmbeddingScorer
+from condsim.serving.errors import RequestError
 from condsim.serving.metrics import Metrics
-from condsim.serving.problems import RequestError
 from condsim.serving.settings import ServingSettings
 from condsim.types import FloatArray
 

@@ -7,7 +7,7 @@ from importlib.resources import files
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from condsim.serving.problems import RequestError
+from condsim.serving.errors import RequestError
 
 _KINDS = {
     "html": "text/html; charset=utf-8",

@@ -13,8 +13,8 @@ import numpy as np
 from fastapi import APIRouter
 
 from condsim.errors import InputError, ModelError
-from condsim.scorers import check_rows
-from condsim.serving.problems import RequestError
+from condsim.model.base import check_rows
+from condsim.serving.errors import RequestError
 from condsim.serving.schemas import (
     ApplicabilityAnswer,
     ApplicabilityRequest,
@@ -41,8 +41,10 @@ from condsim.serving.service import Service, post
 from condsim.types import FloatArray
 
 if TYPE_CHECKING:
-    from condsim.scorers import Explanation
-    from condsim.search import Clusters, Hit, Index
+    from condsim.model.explanation import Explanation
+    from condsim.search.cluster import Clusters
+    from condsim.search.index import Index
+    from condsim.search.query import Hit
 
 router = APIRouter()
 
@@ -167,7 +169,7 @@ async def cluster(body: ClusterRequest, service: Service) -> ClusterAnswer:
 
 
 def _clusters(body: ClusterRequest, vectors: FloatArray) -> Clusters:
-    from condsim.search import cluster  # slow to import
+    from condsim.search.cluster import cluster  # slow to import
 
     return cluster(body.texts, body.condition, k=body.k, min_size=body.min_size, vectors=vectors)
 
@@ -182,7 +184,7 @@ async def explain(body: ExplainRequest, service: Service) -> ExplainAnswer:
 
 
 def _explained(body: ExplainRequest, service: Service) -> Explanation:
-    from condsim.construction import function_answers  # slow to import
+    from condsim.rows.teach import function_answers  # slow to import
 
     return service.beside.explain(
         body.sentence1,

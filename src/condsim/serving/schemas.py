@@ -6,8 +6,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, RootModel, WithJsonSchema
 
-from condsim.scorers import SAMPLES, ExplainedText, Scale
-from condsim.settings import Settings
+from condsim.config import Settings
+from condsim.model.base import SAMPLES, Scale
+from condsim.model.explanation import ExplainedText
 
 
 def _listed(value: object) -> object:

@@ -15,18 +15,19 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 
+from condsim.config import validated_json
 from condsim.errors import InputError, unknown_name
-from condsim.scorers import EmbeddingScorer, PairScorer, Scale, check_rows
+from condsim.model.base import PairScorer, Scale, check_rows
+from condsim.model.embedding import EmbeddingScorer
 from condsim.serving.batching import Batcher, QueuedEmbeddings, QueuedScores
+from condsim.serving.errors import RESPONSES, RequestError, answer_to
 from condsim.serving.metrics import Metrics
-from condsim.serving.problems import RESPONSES, RequestError, answer_to
 from condsim.serving.schemas import ModelRequest, RequestBody
 from condsim.serving.settings import ServingSettings
-from condsim.settings import validated_json
 from condsim.types import FloatArray
 
 if TYPE_CHECKING:
-    from condsim.search import Index
+    from condsim.search.index import Index
 
 In = TypeVar("In", bound=RequestBody)
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from condsim.config import Settings
 from condsim.errors import InputError
-from condsim.settings import Settings
 
 
 class ServingSettings(Settings):

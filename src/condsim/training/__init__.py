@@ -1,10 +1,24 @@
-"""Training: a recipe goes in, a model folder with its card and report comes out.
+"""Train models from recipes, adapt them to your criteria, sweep, average and export them."""
 
-Needs the ``train`` extra. The trainer, its checkpoints and multi-process training are those of
-sentence-transformers and transformers; what is here is the recipe, how rows are batched, how the
-best epoch is chosen, and what the finished folder holds.
-"""
+from condsim.errors import requires_extra
 
-from condsim.lazy import face
+with requires_extra("train"):
+    from condsim.training.adapt import AdaptSettings, adapt
+    from condsim.training.export import export_onnx
+    from condsim.training.recipe import Recipe, load_recipe
+    from condsim.training.run import fit
+    from condsim.training.saving import average_models
+    from condsim.training.sweep import run_sweep
+    from condsim.training.sweep_spec import load_sweep
 
-__getattr__, __dir__, __all__ = face(__name__, extra="train")
+__all__ = [
+    "AdaptSettings",
+    "Recipe",
+    "adapt",
+    "average_models",
+    "export_onnx",
+    "fit",
+    "load_recipe",
+    "load_sweep",
+    "run_sweep",
+]

@@ -16,10 +16,10 @@ from pydantic import Field
 from sentence_transformers import CrossEncoder, SentenceTransformer
 from transformers import PreTrainedModel
 
+from condsim.config import Settings
 from condsim.errors import InputError
-from condsim.files import write_text
-from condsim.precision import uses_bfloat16
-from condsim.settings import Settings
+from condsim.io import write_text
+from condsim.model.precision import uses_bfloat16
 from condsim.training.folder import HISTORY
 from condsim.training.recipe import Recipe
 

@@ -224,7 +224,7 @@ def source_sampler(
 
 
 class SourceCollator:
-    """Turns items into the sub-batches and labels that ``condsim.losses.MixedLoss`` takes.
+    """Turns items into the sub-batches and labels that ``MixedLoss`` takes.
 
     Each distinct input of the batch is in one sub-batch, with inputs of similar length.
     """

@@ -13,8 +13,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from condsim.files import replacing
-from condsim.progress import ProgressDisplay
+from condsim.console import ProgressDisplay
+from condsim.io import replacing
 
 LOSS_STATE = "loss.safetensors"
 

@@ -12,21 +12,14 @@ import numpy as np
 from datasets import Dataset
 from transformers import PreTrainedTokenizerBase
 
-from condsim.encoders import conditional_sentences, cross_encoder_inputs
+from condsim.data.load import load_task, parse_hub_name
+from condsim.data.nli import NliTask, load_nli
+from condsim.data.reading import check_file, column_names
+from condsim.data.statistics import pair_rows
+from condsim.data.triplets import Triplets, is_triplets, load_triplets
 from condsim.errors import InputError
-from condsim.files import sha256_of
-from condsim.tasks import (
-    NliTask,
-    Triplets,
-    check_file,
-    column_names,
-    is_triplets,
-    load_nli,
-    load_task,
-    load_triplets,
-    pair_rows,
-    parse_hub_name,
-)
+from condsim.io import sha256_of
+from condsim.model.conditions import conditional_sentences, cross_encoder_inputs
 from condsim.training.recipe import Recipe
 from condsim.types import IntArray, Task
 

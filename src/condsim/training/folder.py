@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from condsim.errors import InputError
-from condsim.evaluation import Report
-from condsim.files import write_text
+from condsim.evaluation.report import Report
+from condsim.io import write_text
 from condsim.training.recipe import Recipe, load_recipe, save_recipe
 
 CHECKPOINTS = "checkpoints"

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from condsim.encoders import Order, conditional_sentences
+from condsim.data.load import load_task
+from condsim.data.reading import column_names, iter_rows
 from condsim.errors import InputError
-from condsim.files import sha256_of
-from condsim.tasks import column_names, iter_rows, load_task
+from condsim.io import sha256_of
+from condsim.model.conditions import Order, conditional_sentences
 from condsim.training.recipe import Recipe, Source
 from condsim.types import IntArray, Task
 
@@ -46,7 +47,7 @@ class Mixture:
         inputs: Distinct inputs as the encoder takes them: a sentence, or one with its condition.
         columns: By name, one value of each item, ``(items,)``: ``first`` and ``second`` (the same
             for an input with a vector) are numbers of inputs; ``gold``, ``weights``, ``pair_ids``
-            and ``list_ids`` as in ``condsim.losses.Targets``; ``parts`` numbers the parts;
+            and ``list_ids`` as in ``Targets``; ``parts`` numbers the parts;
             ``vectors`` is a row of the part's vectors, or -1.
         units: What is drawn, by source; ``train`` is the first.
         parts: Weight of each objective, by part.

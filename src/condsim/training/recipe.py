@@ -9,10 +9,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from condsim.encoders import Inputs, Layout, Order
+from condsim.config import Settings, override, read_mapping, validated, write_mapping
 from condsim.errors import InputError, unknown_name
-from condsim.losses import OBJECTIVES
-from condsim.settings import Settings, override, read_mapping, validated, write_mapping
+from condsim.model.conditions import Inputs, Layout, Order
+from condsim.training.losses.registry import OBJECTIVES
 
 
 def _rule(text: str, holds: Callable[[Any], bool]) -> AfterValidator:

@@ -12,10 +12,10 @@ from pathlib import Path
 import torch
 from accelerate import PartialState
 
-from condsim.encoders import without_progress_bars
+from condsim.cache import locked
 from condsim.errors import CondSimError
-from condsim.files import write_text
-from condsim.kept import locked
+from condsim.io import write_text
+from condsim.model.backbone import without_progress_bars
 from condsim.training.data import DevData, TrainingData, load_data, revisions_of, used_rows
 from condsim.training.folder import (
     CHECKPOINTS,

@@ -17,18 +17,20 @@ import torch
 import yaml
 from sentence_transformers import SentenceTransformer
 
-from condsim.encoders import card_texts, cross_encoder_inputs, without_progress_bars
+from condsim.data.triplets import Triplets
 from condsim.errors import InputError
-from condsim.evaluation import Report, evaluate, score_rows, to_markdown, triplet_wins
-from condsim.files import write_text
-from condsim.scorers import (
-    ConditionOnlyScorer,
-    EncoderScorer,
-    Settings,
-    fit_calibration,
-    load_trained,
-)
-from condsim.tasks import Triplets
+from condsim.evaluation.evaluate import evaluate, score_rows
+from condsim.evaluation.metrics import triplet_wins
+from condsim.evaluation.report import Report
+from condsim.evaluation.tables import to_markdown
+from condsim.io import write_text
+from condsim.model.backbone import without_progress_bars
+from condsim.model.baselines import ConditionOnlyScorer
+from condsim.model.calibration import fit_calibration
+from condsim.model.conditions import card_texts, cross_encoder_inputs
+from condsim.model.settings import Settings
+from condsim.model.torch import EncoderScorer
+from condsim.model.trained import load_trained
 from condsim.training.data import DevData, TrainingData, dev_pairs, load_data, used_rows
 from condsim.training.folder import HISTORY, RECIPE, REPORT, prepare_output
 from condsim.training.recipe import Recipe, load_recipe

@@ -26,24 +26,15 @@ from sentence_transformers.base.model_card import BaseModelCardCallback
 from torch import nn
 from transformers import PrinterCallback, TrainerCallback, set_seed
 
-from condsim.encoders import (
-    build_bi_encoder,
-    build_cross_encoder,
-    build_tri_encoder,
-    separator_of,
-)
+from condsim.data.nli import NLI_CLASSES
+from condsim.data.statistics import pair_rows
+from condsim.data.triplets import Triplets
 from condsim.errors import InputError
-from condsim.evaluation import pair_accuracy, spearman, triplet_wins
-from condsim.losses import (
-    CrossEncoderSimilarityLoss,
-    LossOptions,
-    MixedLoss,
-    SoftmaxLoss,
-    TripletLoss,
-    WeightedSumLoss,
-)
-from condsim.scorers import CrossEncoderScorer, EncoderScorer
-from condsim.tasks import NLI_CLASSES, Triplets, pair_rows
+from condsim.evaluation.correlation import spearman
+from condsim.evaluation.metrics import pair_accuracy, triplet_wins
+from condsim.model.builders import build_bi_encoder, build_cross_encoder, separator_of
+from condsim.model.torch import CrossEncoderScorer, EncoderScorer
+from condsim.model.tri_encoder import build_tri_encoder
 from condsim.training.arithmetic import Arithmetic, backbone_of, choose_arithmetic
 from condsim.training.batches import ITEM, SourceCollator, batch_sampler, source_sampler
 from condsim.training.callbacks import (
@@ -64,10 +55,13 @@ from condsim.training.data import (
     used_rows,
     warn_of_cuts,
 )
-from condsim.training.export import open_backbone
 from condsim.training.folder import CHECKPOINTS, last_checkpoint
+from condsim.training.losses.base import LossOptions
+from condsim.training.losses.similarity import SoftmaxLoss, TripletLoss
+from condsim.training.losses.weighted import CrossEncoderSimilarityLoss, MixedLoss, WeightedSumLoss
 from condsim.training.mixture import read_mixture
 from condsim.training.recipe import Recipe
+from condsim.training.restore import open_backbone
 from condsim.types import Task
 
 Model = SentenceTransformer | CrossEncoder

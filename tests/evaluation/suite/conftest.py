@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from condsim.scorers import EmbeddingScorer
-from condsim.tasks import STS_COUNTS
+from condsim.data.sts import STS_COUNTS
+from condsim.model.embedding import EmbeddingScorer
 from condsim.types import FloatArray
 
 WORDS = ("dog", "cat", "bird", "child", "man", "girl")

@@ -7,20 +7,15 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from condsim.data.statistics import pair_rows
 from condsim.errors import InputError
-from condsim.evaluation.statistics import pair_accuracy, spearman
-from condsim.evaluation.suite import (
-    SuiteReport,
-    asks_for_number,
-    evaluate_suite,
-    has_negation,
-    heat_map,
-    load_suite,
-    mark_trained,
-    suite_markdown,
-    suite_tables,
-)
-from condsim.tasks import pair_rows
+from condsim.evaluation.correlation import spearman
+from condsim.evaluation.metrics import pair_accuracy
+from condsim.evaluation.suite.data import load_suite
+from condsim.evaluation.suite.result import SuiteReport
+from condsim.evaluation.suite.running import evaluate_suite
+from condsim.evaluation.suite.sets import asks_for_number, has_negation, mark_trained
+from condsim.evaluation.suite.tables import heat_map, suite_markdown, suite_tables
 
 pytest.importorskip("sklearn")
 

@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError, ModelError
-from condsim.evaluation import evaluate
-from condsim.evaluation.statistics import spearman
-from condsim.evaluation.suite import (
-    SuiteReport,
-    evaluate_suite,
-    load_suite,
-    suite_markdown,
-)
+from condsim.evaluation.correlation import spearman
+from condsim.evaluation.evaluate import evaluate
+from condsim.evaluation.suite.data import load_suite
+from condsim.evaluation.suite.result import SuiteReport
+from condsim.evaluation.suite.running import evaluate_suite
+from condsim.evaluation.suite.tables import suite_markdown
 from condsim.loading import named_scorer
 
 pytest.importorskip("sklearn")
@@ -191,7 +189,7 @@ def test_suite_report_file_of_another_kind_is_an_error(tmp_path):
 def test_evaluate_suite_auto_resumed_keeps_the_number_format(
     data_sets, tiny_backbone, tmp_path, monkeypatch
 ):
-    from condsim.scorers import EncoderScorer
+    from condsim.model.torch import EncoderScorer
 
     found = iter(["bfloat16", "float32"])  # a second measurement would choose otherwise
     monkeypatch.setattr(EncoderScorer, "_fastest", lambda _: next(found))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.evaluation.suite import load_suite
+from condsim.evaluation.suite.data import load_suite
 
 
 def test_load_suite_sts_columns_are_those_of_table_2(data_sets):

@@ -4,14 +4,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from condsim.evaluation.suite import (
-    PUBLISHED,
-    evaluate_suite,
-    heat_map,
-    load_suite,
-    suite_markdown,
-    suite_tables,
-)
+from condsim.evaluation.suite.data import load_suite
+from condsim.evaluation.suite.result import PUBLISHED
+from condsim.evaluation.suite.running import evaluate_suite
+from condsim.evaluation.suite.tables import heat_map, suite_markdown, suite_tables
 
 pytest.importorskip("sklearn")
 

@@ -9,8 +9,9 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from condsim.errors import BackendError, InputError, ModelError  # noqa: E402
-from condsim.prompting import PromptSettings  # noqa: E402
-from condsim.prompting.backends import LocalBackend, local  # noqa: E402
+from condsim.prompting import local  # noqa: E402
+from condsim.prompting.local import LocalBackend  # noqa: E402
+from condsim.prompting.settings import PromptSettings  # noqa: E402
 
 KINDS = ("tiny_t5", "tiny_gpt2", "tiny_chat_gpt2")
 

@@ -9,11 +9,8 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from condsim.errors import MissingExtraError, ModelError  # noqa: E402
-from condsim.prompting.backends import (  # noqa: E402
-    load_weights,
-    local_model,
-    open_checkpoint,
-)
+from condsim.prompting import local_model  # noqa: E402
+from condsim.prompting.local_model import load_weights, open_checkpoint  # noqa: E402
 
 CPU = torch.device("cpu")
 
@@ -21,7 +18,7 @@ CPU = torch.device("cpu")
 def test_local_backend_needs_no_sentence_transformers():
     code = (
         "import sys; sys.modules['sentence_transformers'] = None\n"
-        "from condsim.prompting import LocalBackend"
+        "from condsim.prompting.local import LocalBackend"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -144,7 +141,7 @@ def test_dtype_on_is_that_of_the_checkpoint_where_the_device_is_fast(
     assert checkpoint.dtype_on(torch.device("cuda")) == stored
     for native in (True, False):
         monkeypatch.setattr(
-            "condsim.prompting.backends.local_model.uses_bfloat16", {"auto": native}.__getitem__
+            "condsim.prompting.local_model.uses_bfloat16", {"auto": native}.__getitem__
         )
         fast = native and stored == torch.bfloat16
         assert checkpoint.dtype_on(CPU) == (stored if fast else torch.float32)

@@ -6,7 +6,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from condsim.errors import ModelError  # noqa: E402
-from condsim.prompting.backends import NumberMass, Numbers, PromptTokenizer, longest_prompt  # noqa: E402
+from condsim.prompting.local_model import NumberMass, Numbers, PromptTokenizer, longest_prompt  # noqa: E402
 
 
 def word_tokenizer(*words):

@@ -12,8 +12,8 @@ import pytest
 pytest.importorskip("openai")
 
 from condsim.errors import BackendError, InputError
-from condsim.prompting import PromptSettings
-from condsim.prompting.backends import ServerBackend
+from condsim.prompting.server import ServerBackend
+from condsim.prompting.settings import PromptSettings
 
 KEY = "sk-secret-0123456789"
 

@@ -4,8 +4,9 @@ import sys
 import pytest
 
 from condsim.errors import InputError
-from condsim.prompting import PromptSettings
-from condsim.prompting.backends import Address, ServerBackend, base_address, environment_key
+from condsim.prompting.backend import Address, base_address, environment_key
+from condsim.prompting.server import ServerBackend
+from condsim.prompting.settings import PromptSettings
 
 
 @pytest.mark.parametrize(
@@ -117,7 +118,9 @@ def test_clean_key_is_found_as_it_is_and_as_json_writes_it(shown):
 def test_address_and_server_backend_need_no_openai_until_they_ask():
     code = (
         "import sys; sys.modules |= {'openai': None, 'httpx2': None}\n"
-        "from condsim.prompting import Address, PromptSettings, ServerBackend\n"
+        "from condsim.prompting.backend import Address\n"
+        "from condsim.prompting.settings import PromptSettings\n"
+        "from condsim.prompting.server import ServerBackend\n"
         "at = PromptSettings(model='m', backend='server', base_url='http://localhost:1/v1')\n"
         "ServerBackend(at).check()"
     )

@@ -3,7 +3,7 @@ import math
 import pytest
 from hypothesis import given, strategies as st
 
-from condsim.prompting.backends import Answer, Dialect, is_completion, read_answer, without
+from condsim.prompting.backend import Answer, Dialect, is_completion, read_answer, without
 
 
 def body(dialect):

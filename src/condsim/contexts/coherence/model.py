@@ -18,12 +18,13 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from condsim.contexts.corpus import Corpus, Vocabulary
+from condsim.cache import kept_rows
+from condsim.contexts.corpus.stored import Corpus
+from condsim.contexts.corpus.vocabulary import Vocabulary
 from condsim.contexts.models import MODEL, best_device, load_weights, open_finished
 from condsim.contexts.settings import CoherenceSettings
-from condsim.files import sha256_of
-from condsim.kept import kept_rows
-from condsim.precision import uses_bfloat16
+from condsim.io import sha256_of
+from condsim.model.precision import uses_bfloat16
 from condsim.types import FloatArray, IntArray
 
 _GROUP = 64  # sentences of near length that pass through the LSTM together

@@ -11,13 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from condsim.contexts.coherence.model import CoherenceModel
-from condsim.contexts.corpus import (
-    Corpus,
-    CorpusTokens,
-    Vocabulary,
-    document_starts,
-    held_out_documents,
-)
+from condsim.contexts.corpus.stored import Corpus, document_starts, held_out_documents
+from condsim.contexts.corpus.vocabulary import CorpusTokens, Vocabulary
 from condsim.contexts.models import (
     REPORT,
     VOCABULARY,

@@ -1,5 +1,1 @@
-"""A corpus on disk: sentences in order, and their tokens."""
-
-from condsim.lazy import face
-
-__getattr__, __dir__, __all__ = face(__name__, extra="contexts")
+"""Store documents as sentences and paragraphs."""

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from condsim.cache import build_once, changed_values, read_manifest, write_manifest
 from condsim.contexts.corpus.reading import (
     Paragraph,
     count_bytes,
@@ -32,8 +33,7 @@ from condsim.contexts.corpus.reading import (
 from condsim.contexts.corpus.stored import FORMAT, WHAT, Corpus, CorpusWriter
 from condsim.contexts.settings import CorpusCounts, CorpusSettings
 from condsim.errors import InputError
-from condsim.files import sha256_of
-from condsim.kept import build_once, changed_values, read_manifest, write_manifest
+from condsim.io import sha256_of
 from condsim.types import BoolArray
 
 

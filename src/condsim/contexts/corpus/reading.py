@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from condsim.contexts.settings import CorpusCounts, CorpusSettings
+from condsim.data.reading import iter_rows, text_lines
+from condsim.data.row import shown
 from condsim.errors import InputError
-from condsim.tasks import iter_rows, shown, text_lines
 
 SUFFIXES = (".txt", ".txt.gz", ".jsonl", ".jsonl.gz", ".tsv", ".tsv.gz", ".parquet")
 """Names of input files end in one of these."""

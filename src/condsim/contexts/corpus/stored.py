@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import DTypeLike, NDArray
 
+from condsim.cache import need_manifest
 from condsim.contexts.corpus.reading import Sentence
 from condsim.contexts.settings import HOW_TO_SPLIT, CorpusCounts, CorpusSettings
 from condsim.errors import InputError
-from condsim.files import Closing
-from condsim.kept import need_manifest
+from condsim.io import Closing
 from condsim.types import BoolArray, IntArray
 
 

@@ -17,7 +17,7 @@ from tokenizers.trainers import BpeTrainer
 
 from condsim.contexts.corpus.stored import Corpus
 from condsim.errors import InputError, ModelError
-from condsim.files import replacing, write_text
+from condsim.io import replacing, write_text
 from condsim.types import IntArray
 
 SPECIAL_TOKENS = ("<pad>", "<s>", "</s>", "<mask>", "<sep>")

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from condsim.contexts.corpus import CorpusTokens, Vocabulary
+from condsim.contexts.corpus.vocabulary import CorpusTokens, Vocabulary
 from condsim.contexts.generator.items import Items, Units
 from condsim.contexts.settings import SHAPES, GeneratorKind, GeneratorSettings
 from condsim.types import BoolArray

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from condsim.contexts.corpus import Vocabulary
+from condsim.contexts.corpus.vocabulary import Vocabulary
 from condsim.contexts.settings import GENERATOR_TASKS, GeneratorSettings, GeneratorTask
 from condsim.types import BoolArray, IntArray
 

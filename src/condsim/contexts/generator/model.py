@@ -21,7 +21,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from condsim.contexts.corpus import Vocabulary, spans
+from condsim.contexts.corpus.stored import spans
+from condsim.contexts.corpus.vocabulary import Vocabulary
 from condsim.contexts.generator.items import ItemBuilder, Items, Units, length_groups, ragged
 from condsim.contexts.generator.probabilities import (
     Copied,

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from condsim.contexts.corpus import Corpus, Vocabulary
+from condsim.contexts.corpus.stored import Corpus
+from condsim.contexts.corpus.vocabulary import Vocabulary
 from condsim.contexts.generator.counts import FOLDER_KINDS, CountsGenerator
 from condsim.contexts.generator.items import ItemBuilder
 from condsim.contexts.generator.model import ContextGenerator, StateStore, saved_generator
@@ -24,7 +25,7 @@ from condsim.contexts.settings import (
     GeneratorTask,
 )
 from condsim.errors import ModelError
-from condsim.precision import uses_bfloat16
+from condsim.model.precision import uses_bfloat16
 from condsim.types import FloatArray, IntArray
 
 AnyGenerator = ContextGenerator | CountsGenerator

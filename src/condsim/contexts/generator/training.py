@@ -10,13 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from condsim.contexts.corpus import (
-    Corpus,
-    CorpusTokens,
-    Vocabulary,
-    document_starts,
-    held_out_documents,
-)
+from condsim.config import Settings
+from condsim.contexts.corpus.stored import Corpus, document_starts, held_out_documents
+from condsim.contexts.corpus.vocabulary import CorpusTokens, Vocabulary
 from condsim.contexts.generator.counts import FOLDER_KINDS, CountsGenerator
 from condsim.contexts.generator.items import ItemBuilder, Items, Units
 from condsim.contexts.generator.model import ContextGenerator, backbone_vocabulary, new_generator
@@ -34,7 +30,6 @@ from condsim.contexts.models import (
     write_json,
 )
 from condsim.contexts.settings import ALL, GENERATOR_TASKS, GeneratorSettings, GeneratorTask
-from condsim.settings import Settings
 from condsim.types import BoolArray, IntArray
 
 _BUCKET = 4  # tokens of target length that count as equal when batches are shuffled

@@ -28,13 +28,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from condsim.contexts.corpus import Corpus, Vocabulary
+from condsim.cache import RecentVectors, kept_rows
+from condsim.contexts.corpus.stored import Corpus
+from condsim.contexts.corpus.vocabulary import Vocabulary
 from condsim.contexts.generator.counts import CountsGenerator
 from condsim.contexts.generator.items import PLACE_BITS, Items, Units
 from condsim.contexts.models import MODEL, StepProgress, best_device, copy_weights, read_tensors
 from condsim.contexts.settings import GeneratorSettings
-from condsim.files import sha256_of
-from condsim.kept import RecentVectors, kept_rows
+from condsim.io import sha256_of
 from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -253,7 +254,8 @@ class _Read:
 @lru_cache(maxsize=1)
 def _encoder(name: str) -> SentenceTransformer:
     """The frozen encoder, which is no part of the model's weights."""
-    from condsim.encoders import build_bi_encoder, without_progress_bars
+    from condsim.model.backbone import without_progress_bars
+    from condsim.model.builders import build_bi_encoder
 
     with without_progress_bars():
         return build_bi_encoder(name).to(best_device()).eval()

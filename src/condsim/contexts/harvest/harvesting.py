@@ -19,7 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from condsim.contexts.corpus import Corpus
+from condsim.cache import sole_process
+from condsim.contexts.corpus.stored import Corpus
 from condsim.contexts.harvest.stored import (
     FORMAT,
     KINDS,
@@ -30,12 +31,12 @@ from condsim.contexts.harvest.stored import (
     HarvestSettings,
     PairMix,
 )
-from condsim.contexts.index import TfidfIndex
-from condsim.contexts.scoring import OriginScorer, chunk_rows
+from condsim.contexts.index.retrieval import TfidfIndex
+from condsim.contexts.scoring.origin import OriginScorer
+from condsim.contexts.scoring.selection import chunk_rows
 from condsim.errors import InputError
-from condsim.files import replacing, write_text
-from condsim.kept import sole_process
-from condsim.ray_workers import RayWorkers
+from condsim.integrations.ray import RayWorkers
+from condsim.io import replacing, write_text
 from condsim.types import IntArray
 
 _FOLDER = "lone"
@@ -209,7 +210,7 @@ def _hash(sentence: str) -> int:
 
 
 class _Origin(Protocol):
-    """What a worker needs, opened where it runs: a `condsim.contexts.OpenedRun`."""
+    """What a worker needs, opened where it runs: a `condsim.contexts.opened.OpenedRun`."""
 
     @property
     def corpus(self) -> Corpus: ...

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import Field, model_validator
 
+from condsim.config import Settings
 from condsim.errors import InputError
-from condsim.files import sha256_of
-from condsim.settings import Settings
+from condsim.io import sha256_of
 
 MANIFEST = "harvest.json"
 SPLITS = ("train", "dev", "test")

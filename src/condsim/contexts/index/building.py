@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import norm
 
-from condsim.contexts.corpus import ArrayWriter, open_array
+from condsim.contexts.corpus.stored import ArrayWriter, open_array
 from condsim.errors import InputError
-from condsim.scorers import tokens_of
+from condsim.model.baselines import tokens_of
 from condsim.types import IntArray
 
 WORDS = "words.txt"

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from condsim.contexts.corpus import open_array
+from condsim.cache import build_once, changed_values, need_manifest, read_manifest, write_manifest
+from condsim.contexts.corpus.stored import open_array
 from condsim.contexts.index.building import (
     CHUNKS,
     COMMON,
@@ -21,7 +22,6 @@ from condsim.contexts.index.building import (
 )
 from condsim.contexts.settings import HOW_TO_SPLIT
 from condsim.errors import InputError
-from condsim.kept import build_once, changed_values, need_manifest, read_manifest, write_manifest
 from condsim.types import FloatArray, IntArray
 
 _WHAT = "TF-IDF index"

@@ -1,5 +1,1 @@
-"""The origin score: selection, Eq. 3 and Eq. 4 (SSBC §3.3)."""
-
-from condsim.lazy import face
-
-__getattr__, __dir__, __all__ = face(__name__, extra="contexts")
+"""Score pairs by the contexts that generate them."""

@@ -9,12 +9,12 @@ from typing import Annotated, Literal, Protocol, TypeVar
 import numpy as np
 from pydantic import Field, model_validator
 
-from condsim.contexts.coherence import CoherenceScorer
-from condsim.contexts.corpus import Corpus
-from condsim.contexts.generator import GeneratorScorer
+from condsim.config import Settings
+from condsim.contexts.coherence.model import CoherenceScorer
+from condsim.contexts.corpus.stored import Corpus
+from condsim.contexts.generator.scorer import GeneratorScorer
 from condsim.contexts.settings import GENERATOR_TASKS
 from condsim.errors import InputError
-from condsim.settings import Settings
 from condsim.types import BoolArray, FloatArray, IntArray
 
 Model = TypeVar("Model")

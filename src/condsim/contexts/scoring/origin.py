@@ -11,8 +11,9 @@ from itertools import islice
 
 import numpy as np
 
-from condsim.contexts.corpus import Corpus
-from condsim.contexts.index import TfidfIndex
+from condsim.cache import KeptScores
+from condsim.contexts.corpus.stored import Corpus
+from condsim.contexts.index.retrieval import TfidfIndex
 from condsim.contexts.scoring.equations import (
     OF_SENTENCES,
     ContextMeans,
@@ -30,8 +31,8 @@ from condsim.contexts.scoring.selection import (
     far_from,
 )
 from condsim.errors import InputError
-from condsim.kept import KeptScores
-from condsim.scorers import Calibration, PairScorer, Rows, Scale, rescaled
+from condsim.model.base import PairScorer, Rows, Scale, rescaled
+from condsim.model.calibration import Calibration
 from condsim.types import FloatArray, IntArray
 
 _TRIAL = 1_500  # sequences of each model that are scored to time it, as many as it takes at once

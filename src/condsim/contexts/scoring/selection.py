@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy import sparse
 
-from condsim.contexts.corpus import Corpus, near_duplicate_key, spans
-from condsim.contexts.index import TfidfIndex
+from condsim.config import Settings
+from condsim.contexts.corpus.reading import near_duplicate_key
+from condsim.contexts.corpus.stored import Corpus, spans
+from condsim.contexts.index.retrieval import TfidfIndex
 from condsim.contexts.scoring.equations import ScoringSettings, TermScorer, Weights, context_scores
-from condsim.settings import Settings
 from condsim.types import BoolArray, FloatArray, IntArray
 
 LIKENESS = 0.5

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from condsim.contexts.corpus import Corpus
+from condsim.contexts.corpus.stored import Corpus
 from condsim.contexts.scoring.equations import Weights
 from condsim.contexts.scoring.origin import OriginScorer
 from condsim.contexts.scoring.selection import far_from

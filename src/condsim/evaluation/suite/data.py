@@ -10,6 +10,12 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from condsim import __version__
+from condsim.cache import digest
+from condsim.data.afs import load_afs_topics
+from condsim.data.load import load_task
+from condsim.data.sick import load_sick
+from condsim.data.sts import STS_YEARS, join_tasks, load_sts_year
+from condsim.data.triplets import Triplets, draw_section_triplets, load_triplets, write_triplets
 from condsim.errors import InputError, unknown_name
 from condsim.evaluation.suite.sets import (
     DataFolder,
@@ -17,20 +23,7 @@ from condsim.evaluation.suite.sets import (
     load_criteria_rows,
     load_written_domains,
 )
-from condsim.files import sha256_of
-from condsim.kept import digest
-from condsim.tasks import (
-    STS_YEARS,
-    Triplets,
-    draw_section_triplets,
-    join_tasks,
-    load_afs_topics,
-    load_sick,
-    load_sts_year,
-    load_task,
-    load_triplets,
-    write_triplets,
-)
+from condsim.io import sha256_of
 from condsim.types import Task
 
 Suite = Literal["sts", "sts-b", "csts", "afs", "wiki-sections", "all", "criteria", "written"]

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from condsim.evaluation.bootstrap import Difference, Metric
+from condsim.evaluation.correlation import Aggregation
 from condsim.evaluation.report import ResultFile
-from condsim.evaluation.statistics import Aggregation, Difference, Metric
-from condsim.files import replacing
+from condsim.io import replacing
 
 
 @dataclass(frozen=True)

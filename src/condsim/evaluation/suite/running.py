@@ -12,8 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condsim import __version__
+from condsim.cache import KeptArrays
+from condsim.console import Progress, silent
+from condsim.data.statistics import pair_rows
 from condsim.errors import InputError, unknown_name
-from condsim.evaluation.statistics import Aggregation, Difference, Metric
+from condsim.evaluation.bootstrap import Difference, Metric
+from condsim.evaluation.correlation import Aggregation
 from condsim.evaluation.suite.result import AVERAGE, Column, SuiteReport, SuiteRow, group_average
 from condsim.evaluation.suite.sets import SuiteTask
 from condsim.evaluation.suite.work import (
@@ -25,14 +29,12 @@ from condsim.evaluation.suite.work import (
     metric_values,
     undefined_metrics,
 )
-from condsim.kept import KeptArrays
-from condsim.progress import Progress, silent
-from condsim.scorers import BASELINES, UNFITTED_BASELINES, check_precision
-from condsim.tasks import pair_rows
+from condsim.model.baselines import BASELINES, UNFITTED_BASELINES
+from condsim.model.torch import check_precision
 from condsim.types import Scorer
 
 if TYPE_CHECKING:
-    from condsim.scorers import Precision
+    from condsim.model.torch import Precision
 
 _SEVEN = 7  # columns that SSBC Table 2 averages
 # By key of the data set: a line for each metric, its value and then that of each resample.
@@ -73,8 +75,8 @@ def evaluate_suite(
         cache: Folder that keeps scores by version of the model and contents of the rows. Scorers
             of unknown version, such as objects without a ``revision``, are not kept.
         precision: What encoders of sentence-transformers compute in; see
-            `condsim.scorers.Precision`. The packaged model is int8 in any case.
-        baselines: Names in `condsim.scorers.BASELINES`; all of them by default.
+            `condsim.model.torch.Precision`. The packaged model is int8 in any case.
+        baselines: Names in `condsim.model.baselines.BASELINES`; all of them by default.
         progress: Called with the stage, what is done and what there is.
 
     Raises:

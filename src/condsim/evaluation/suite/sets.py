@@ -18,9 +18,11 @@ from pathlib import Path
 
 import numpy as np
 
+from condsim.data.reading import iter_rows
+from condsim.data.sts import STS_COUNTS, subset_of
+from condsim.data.written import is_written, load_written
 from condsim.errors import InputError, unknown_name
-from condsim.files import sha256_of
-from condsim.tasks import STS_COUNTS, is_written, iter_rows, load_written, subset_of
+from condsim.io import sha256_of
 from condsim.types import IntArray, Task
 
 

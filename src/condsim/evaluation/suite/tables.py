@@ -25,7 +25,7 @@ from condsim.evaluation.suite.result import (
     group_average,
 )
 from condsim.evaluation.tables import markdown_table
-from condsim.files import replacing
+from condsim.io import replacing
 
 METRICS = {"spearman": "Spearman", "pair_accuracy": "pair acc."}
 """The metrics of a set with a group, and their heads."""

@@ -17,24 +17,22 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from condsim.cache import Kept, KeptArrays, digest
+from condsim.console import Progress
+from condsim.data.statistics import pair_rows
 from condsim.errors import InputError, MissingExtraError
-from condsim.evaluation.measuring import check_scores, score_rows
+from condsim.evaluation.bootstrap import bootstrap
+from condsim.evaluation.correlation import Aggregation
+from condsim.evaluation.evaluate import check_scores, score_rows
+from condsim.evaluation.metrics import Metrics, triplet_wins
 from condsim.evaluation.report import loaded_versions
-from condsim.evaluation.statistics import (
-    Aggregation,
-    Metrics,
-    bootstrap,
-    triplet_wins,
-)
 from condsim.evaluation.suite.sets import SuiteTask
-from condsim.kept import Kept, KeptArrays, digest
-from condsim.progress import Progress
-from condsim.scorers import EmbeddingScorer, baseline, out_of_fold
-from condsim.tasks import pair_rows
+from condsim.model.baselines import baseline, out_of_fold
+from condsim.model.embedding import EmbeddingScorer
 from condsim.types import Float64Array, FloatArray, IntArray, Scorer, Task
 
 if TYPE_CHECKING:
-    from condsim.scorers import Precision
+    from condsim.model.torch import Precision
 
 _CORRELATIONS = ("spearman", "pearson")
 _CONDITIONAL = ("spearman", "pair_accuracy")

@@ -1,0 +1,219 @@
+"""``python -m papers.clustering``: how well clusters under a condition match labels of people.
+
+Texts of open sets that carry two criteria are grouped by k-means, with as many clusters as the
+criterion has values, and compared with those values: under the right condition, under that of the
+other criterion, by the same model without a condition, and by all-MiniLM-L6-v2.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from sklearn.metrics import adjusted_rand_score, v_measure_score
+
+from condsim.cli.running import long_work, run_app
+from condsim.console import Progress
+from condsim.data.tables import CriteriaText, iter_criteria
+from condsim.errors import InputError
+from condsim.io import write_text
+from condsim.loading import load_encoder, named_scorer
+from condsim.model.embedding import EmbeddingScorer
+from condsim.search.cluster import cluster
+from condsim.types import FloatArray
+
+SETS: Mapping[str, tuple[str, str]] = {
+    "bitext": ("the topic", "the register"),
+    "clinc150": ("the intent", "the domain"),
+    "druglib": ("the effectiveness of the drug", "the severity of the side effects"),
+    "e2e": ("the kind of food", "the area"),
+    "rnnlg_venues": ("the kind of statement", "the kind of venue"),
+    "sgd": ("the service domain", "the speech act"),
+    "bible": ("the style of the language", "the book it is from"),
+}
+"""Two criteria of each set, most texts of which carry both."""
+
+WAYS = ("right condition", "other condition", "no condition", "all-MiniLM-L6-v2")
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "clustering.md"
+
+_FEWEST = 10  # texts of a value; rarer ones are no group to find
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Texts of a set and the values of two criteria, ``(n,)`` each."""
+
+    texts: list[str]
+    values: dict[str, list[str]]
+
+
+def read_set(file: Path, criteria: tuple[str, str], *, texts: int) -> Labelled:
+    """Draws texts that have one value of both criteria, each value in at least ten texts drawn."""
+    rows = [
+        row
+        for row in iter_criteria(file)
+        if isinstance(row, CriteriaText)
+        and all(len(row.attributes.get(name, ())) == 1 for name in criteria)
+    ]
+    order = np.random.default_rng(0).permutation(len(rows))[:texts]
+    rows = [rows[place] for place in order]
+    while rows:
+        counts = [Counter(row.attributes[name][0] for row in rows) for name in criteria]
+        kept = [
+            row
+            for row in rows
+            if all(
+                count[row.attributes[name][0]] >= _FEWEST
+                for name, count in zip(criteria, counts, strict=True)
+            )
+        ]
+        if len(kept) == len(rows):
+            break
+        rows = kept
+    values = {name: [row.attributes[name][0] for row in rows] for name in criteria}
+    if any(len(set(found)) < 2 for found in values.values()):
+        raise InputError(
+            f"{file}: fewer than two values of {criteria[0]!r} or {criteria[1]!r} have "
+            f"{_FEWEST} texts or more. Draw more with --texts."
+        )
+    return Labelled([row.text for row in rows], values)
+
+
+@dataclass(frozen=True)
+class Found:
+    """V-measure and adjusted Rand index, times 100, by way; the ways of `WAYS`."""
+
+    name: str
+    criterion: str
+    texts: int
+    clusters: int
+    figures: dict[str, tuple[float, float]]
+
+
+def measure_set(
+    name: str,
+    data: Labelled,
+    model: EmbeddingScorer,
+    plain: EmbeddingScorer | None,
+    *,
+    seeds: int,
+    progress: Progress,
+) -> Iterator[Found]:
+    """Groups a set by each of its criteria."""
+    vectors = {one: model.encode(data.texts, one) for one in (*data.values, None)}
+    minilm = None if plain is None else plain.encode(data.texts)
+    for number, (criterion, values) in enumerate(data.values.items()):
+        progress(name, number, len(data.values))
+        (other,) = data.values.keys() - {criterion}
+        ways = zip(WAYS, (vectors[criterion], vectors[other], vectors[None], minilm), strict=True)
+        figures = {
+            way: _agreement(data.texts, values, given, seeds=seeds)
+            for way, given in ways
+            if given is not None
+        }
+        yield Found(name, criterion, len(values), len(set(values)), figures)
+
+
+def _agreement(
+    texts: list[str], values: list[str], vectors: FloatArray, *, seeds: int
+) -> tuple[float, float]:
+    """V-measure and adjusted Rand index of k-means with the true number, the mean over seeds."""
+    runs = []
+    for seed in range(seeds):
+        labels = cluster(texts, None, k=len(set(values)), vectors=vectors, seed=seed).labels
+        runs.append([v_measure_score(values, labels), adjusted_rand_score(values, labels)])
+    v_measure, rand = 100 * np.mean(runs, axis=0)
+    return float(v_measure), float(rand)
+
+
+def page(found: Sequence[Found], *, model: str, trained: Sequence[str], command: str) -> str:
+    """Lays the figures out as a page."""
+    ways = [way for way in WAYS if way in found[0].figures]
+    lines = [
+        f"| set | criterion | texts | values | {' | '.join(ways)} |",
+        f"|---|---|---:|---:|{'---:|' * len(ways)}",
+    ]
+    for one in found:
+        cells = [" / ".join(f"{figure:.1f}" for figure in one.figures[way]) for way in ways]
+        best = max(range(len(ways)), key=lambda place: one.figures[ways[place]][0])
+        cells[best] = f"**{cells[best]}**"
+        mark = " (trained on)" if one.name in trained else ""
+        head = f"| {one.name}{mark} | {one.criterion} | {one.texts:,} | {one.clusters} |"
+        lines.append(f"{head} {' | '.join(cells)} |")
+    means = np.mean([[one.figures[way] for way in ways] for one in found], axis=0)
+    cells = [" / ".join(f"{figure:.1f}" for figure in pair) for pair in means]
+    lines.append(f"| **mean** | | | | {' | '.join(cells)} |")
+    lost = [
+        f"{one.name}, {one.criterion}"
+        for one in found
+        if max(one.figures, key=lambda way: one.figures[way][0]) != WAYS[0]
+    ]
+    return PAGE_TEXT.format(
+        model=model,
+        table="\n".join(lines),
+        won=len(found) - len(lost),
+        all=len(found),
+        lost="; ".join(lost) or "none",
+        command=command,
+    )
+
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def main(
+    model: Annotated[
+        str | None, typer.Option(help="Model folder.", show_default="the model that ships")
+    ] = None,
+    minilm: Annotated[
+        Path | None, typer.Option(help="Folder of all-MiniLM-L6-v2, to compare with.")
+    ] = None,
+    data: Annotated[Path, typer.Option(help="Folder of the data sets.")] = Path("../shared/data"),
+    sets: Annotated[list[str] | None, typer.Option("--set", help="Set; repeatable.")] = None,
+    texts: Annotated[int, typer.Option(min=50, help="Texts drawn of a set at most.")] = 3_000,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of k-means.")] = 5,
+    output: Annotated[Path, typer.Option(help="The page to write.")] = PAGE,
+) -> None:
+    """Measure how well clusters under a condition match the labels of people."""
+    if unknown := set(sets or ()) - SETS.keys():
+        raise InputError(f"--set must be one of {', '.join(SETS)}. Got {', '.join(unknown)}.")
+    encoder = load_encoder(model)
+    plain = None if minilm is None else load_encoder(minilm)
+    found: list[Found] = []
+    with long_work() as progress:
+        for name in sets or SETS:
+            drawn = read_set(data / "criteria" / name / "test.jsonl.gz", SETS[name], texts=texts)
+            found += measure_set(name, drawn, encoder, plain, seeds=seeds, progress=progress)
+    command = "python -m papers.clustering" + (" --minilm FOLDER" if minilm else "")
+    trained = named_scorer(model).trained_on()
+    write_text(output, page(found, model=encoder.name, trained=trained, command=command))
+    typer.echo(f"{output}: {len(found)} rows")
+
+
+PAGE_TEXT = """# Clustering
+
+Test texts of open sets, labelled by people in two criteria each, grouped by k-means into as many
+clusters as the criterion has values, by `{model}`. Each cell: V-measure / adjusted Rand index,
+times 100, mean over the seeds of k-means; the best V-measure of a row is bold.
+
+- **Right condition**: embeddings under the criterion of the row; **other condition**: under the
+  other criterion of the set; **no condition**: the same model on the text alone.
+- Texts with several values of a criterion, or a value that fewer than ten texts have, are left out.
+
+{table}
+
+The right condition is best in {won} of {all} rows. Where it is not: {lost}.
+
+"Trained on": the training texts of the set were; these are others. `{command}` makes this page;
+[Clustering](../clustering.md) shows the command.
+"""
+
+
+if __name__ == "__main__":
+    run_app(app)

@@ -1,0 +1,355 @@
+"""Measures by contexts: the runs of an experiment, the counts they leave, and what they found."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+
+from condsim.console import Progress
+from condsim.contexts.coherence.training import CoherenceReport
+from condsim.contexts.corpus.stored import Corpus
+from condsim.contexts.generator.training import GeneratorReport
+from condsim.contexts.models import REPORT
+from condsim.contexts.opened import COHERENCE, CORPUS, GENERATORS, SURROGATE, OpenedRun
+from condsim.contexts.scoring.equations import Center, similarity
+from condsim.contexts.scoring.origin import OriginScorer
+from condsim.errors import require
+from condsim.evaluation.evaluate import Scores, evaluate
+from condsim.evaluation.report import Report
+from condsim.io import replacing, write_text
+from condsim.loading import load_scorer
+from condsim.model.baselines import WordOverlapScorer
+from condsim.model.tfidf import TfIdfCosineScorer
+from condsim.types import FloatArray, Scorer
+from papers.catalogue import Experiment
+from papers.columns import TEST_SETS
+from papers.contexts.cases import cases
+from papers.contexts.parts import MADE, PartMaker, counts_of, part_folder, steps
+from papers.contexts.plan import (
+    ContextsLine,
+    Measurement,
+    expected_cost,
+    measurements,
+    plan_contexts,
+)
+from papers.contexts.terms import missing_pairs, stored_blocks, write_blocks
+from papers.options import Options
+from papers.plots import plot_results
+from papers.results import Difference, Interval, Line, Results, differences, line_of
+
+_LOGGER = logging.getLogger("condsim")
+_COUNTS = "counts.json"
+_SEED = 0
+_ON_DEV = ", its settings (λ, copying, |C_s|) chosen on *labelled* pairs of STS-B dev"
+_TUNED = {"openstax": _ON_DEV, "captions": _ON_DEV}  # recipes whose files say the same
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What a measurement was made of.
+
+    Attributes:
+        pairs: Pairs of sentences scored.
+        contexts: Contexts of a pair on average, C_s1 and C_s2 together; None without contexts.
+        without_contexts: Sentences that got random contexts; None without contexts.
+        corpus_tokens: Tokens of the corpus; None if no corpus was used.
+        training_pairs: Harvested pairs a surrogate was trained on; None if there is none.
+    """
+
+    pairs: int
+    contexts: float | None = None
+    without_contexts: int | None = None
+    corpus_tokens: int | None = None
+    training_pairs: int | None = None
+
+
+class FromContextsWork:
+    """The work of experiments of similarity from contexts, and the scorer that is open."""
+
+    def __init__(self, experiment: Experiment, options: Options, progress: Progress) -> None:
+        self._experiment, self._options, self._progress = experiment, options, progress
+        self.lines = plan_contexts(experiment, options)
+        self.runs = measurements(self.lines)
+        self._maker = PartMaker(options.runs, progress=progress)
+        self._centred: dict[Path, Center] = {
+            run.terms("none"): run.center
+            for run in self.runs
+            if run.how.scorer == "origin" and run.center != "none" and not run.finished
+        }
+        self._opened: tuple[Path, OriginScorer] | None = None
+
+    def finished(self, run: Measurement) -> bool:
+        """Whether it is measured."""
+        return run.finished
+
+    def prepare(self, missing: Sequence[Measurement]) -> Sequence[Measurement]:
+        """Says what is to be done, before it is."""
+        for module in ("pyarrow", "sentencex", "filelock", "sentence_transformers"):
+            require(module, extra="contexts")
+        for line in self._costs(missing):
+            _LOGGER.info("to be done: %s", line)
+        return missing
+
+    def make(self, run: Measurement, *, wait: bool) -> None:
+        """Makes the parts that are missing, scores and measures."""
+        if run.part is not None:
+            self._maker.make(run.part, run.recipe, wait=wait)
+        task = run.gold.task
+        _LOGGER.info("%s on %s: %s", run.how.scorer, run.gold.label, run.folder.name)
+        if run.how.scorer == "origin":
+            name = f"{run.recipe.name} origin"
+            scores, counts = _origin_scores(run, self._terms(run, wait=wait))
+        else:
+            scorer = _scorer(run)
+            name = scorer.name
+            scores = np.asarray(scorer.score(task.sentences1, task.sentences2, None), np.float32)
+            counts = Counted(len(task))
+        report = evaluate(Scores(name, scores), task)
+        _write(run, report, scores, self._with_parts(run, counts))
+
+    def plan(self, missing: Sequence[Measurement]) -> tuple[list[str], list[str]]:
+        """One line for each part and each run; then what is still to be scored."""
+        runs = self._options.runs
+        done = {
+            folder: (folder / MADE).is_file()
+            for run in self.runs
+            if run.part is not None
+            for folder in (part_folder(runs, s, run.recipe) for s in steps(run.part, run.recipe))
+        }
+        done |= {run.folder: run.finished for run in self.runs}
+        lines = [
+            f"{'finished' if finished else 'to do   '}  {folder}"
+            for folder, finished in done.items()
+        ]
+        finished = len(self.runs) - len(missing)
+        notes = [*self._costs(missing), f"{finished} of {len(self.runs)} runs finished"]
+        return lines, notes
+
+    def plot(self, results: Results, path: Path) -> None:
+        """Draws dots or curves."""
+        plot_results(results, path)
+
+    def results(self) -> Results:
+        """The lines of the table, the differences, and where the numbers come from."""
+        counts = {run.folder: _counted(run) for run in self.runs if run.finished}
+        lines = tuple(self._line(line, counts) for line in self.lines)
+        return Results(
+            self._experiment,
+            self._options,
+            lines,
+            differences(self._experiment, lines, self._compare),
+            notes=(*self._notes(counts), *_model_notes(self.lines)),
+            below=tuple(cases(self.lines)) if self._experiment.kind == "cases" else (),
+        )
+
+    def _costs(self, missing: Sequence[Measurement]) -> list[str]:
+        """A line for each scoring and each harvest, with the sequences that generators score."""
+        lines: dict[Path, str] = {}
+        for run in missing:
+            cost = expected_cost(run, self._means(run))
+            if cost is None:
+                continue
+            what, where = "harvest", part_folder(self._options.runs, "harvest", run.recipe)
+            if run.part == "origin":
+                what, where = f"origin on {run.gold.label}", run.terms(self._means(run))
+            folder = where.relative_to(self._options.runs)
+            lines[where] = f"{what}, at most: {cost} ({folder})"
+        return list(lines.values())
+
+    def _means(self, run: Measurement) -> Center:
+        """Which means to compute: what this row needs or, if none, another of the same scorer."""
+        if run.center != "none":
+            return run.center
+        return self._centred.get(run.terms("none"), "none")
+
+    def _terms(self, run: Measurement, *, wait: bool) -> Path:
+        """Computes the terms that are missing, the cost said first; gives their folder."""
+        task, label = run.gold.task, f"origin on {run.gold.label}"
+        for center in get_args(Center):  # terms with means serve scores without them too
+            folder = run.terms(center)
+            if run.center in ("none", center) and not missing_pairs(folder, len(task)):
+                return folder
+        folder = run.terms(self._means(run))
+        with self._maker.own(folder, wait=wait):
+            if left := missing_pairs(folder, len(task)):
+                scorer = self._origin(run)
+                todo = {*task.sentences1[-left:], *task.sentences2[-left:]}
+                cost = scorer.cost(sentences=len(todo), pairs=left)
+                _LOGGER.info("%s, to be done: %s", label, cost)
+                write_blocks(folder, scorer, task, progress=partial(self._progress, label))
+        return folder
+
+    def _origin(self, run: Measurement) -> OriginScorer:
+        """The origin model, the last one kept open."""
+        folder = run.terms(self._means(run))
+        if self._opened is None or self._opened[0] != folder:
+            scoring = run.recipe.scoring.replaced(center=self._means(run))
+            recipe = run.recipe.replaced(scoring=scoring)
+            opened = OpenedRun(run.part_folder, recipe, progress=self._progress)
+            self._opened = (folder, opened.scorer)
+        return self._opened[1]
+
+    def _with_parts(self, run: Measurement, counts: Counted) -> Counted:
+        """Adds what the parts hold."""
+        runs, corpus, made = self._options.runs, {}, {}
+        if run.part is not None:
+            corpus = counts_of("corpus", runs, run.recipe)
+        if run.part == "surrogate":
+            made = counts_of("surrogate", runs, run.recipe)
+        return dataclasses.replace(
+            counts,
+            corpus_tokens=corpus.get("tokens"),
+            training_pairs=made.get("training_pairs"),
+        )
+
+    def _line(self, line: ContextsLine, counts: Mapping[Path, Counted]) -> Line:
+        run, found = line.measurement, {}
+        count = None
+        if run is not None:
+            count = counts.get(run.folder)
+            done = count is not None
+            found[_SEED] = Report.from_json(run.report).model.metrics if done else None
+        made = line_of(self._experiment, line.row, TEST_SETS[line.gold], found)
+        if count is None:
+            return made
+        there = {name: value for name, value in asdict(count).items() if value is not None}
+        head = self._experiment.x
+        on_axis = {"tokens": count.corpus_tokens, "pairs": count.training_pairs}.get(head or "")
+        cells = made.cells  # what was counted is on the axis, in the place of what was expected
+        if head is not None and on_axis is not None:
+            cells = {**cells, head: _short(on_axis)}
+        return dataclasses.replace(made, cells=cells, counts=there)
+
+    def _compare(self, first: Line, second: Line) -> Iterator[Difference]:
+        """The difference of two rows with a paired bootstrap interval."""
+        runs = {(line.row.key, line.gold): line.measurement for line in self.lines}
+        one, other = (runs[line.row.key, line.column.key] for line in (first, second))
+        if one is None or other is None or not (one.finished and other.finished):
+            return
+        report = evaluate(
+            Scores(first.row.key, one.scores()),
+            one.gold.task,
+            against=Scores(second.row.key, other.scores()),
+        )
+        for metric in self._experiment.metrics:
+            found = report.comparison[metric]
+            yield Difference(
+                row=first.row,
+                minus=second.row,
+                column=first.column,
+                metric=metric,
+                interval=Interval(found.value, found.low, found.high),
+                ratio=None,
+                seeds=1,
+                bootstrap=True,
+            )
+
+    def _notes(self, counts: Mapping[Path, Counted]) -> Iterator[str]:
+        """Where the numbers come from."""
+        for gold in {run.gold.key: run.gold for run in self.runs}.values():
+            drawn = "" if gold.rows is None else ", drawn with seed 0"
+            yield (
+                f"{gold.label}: {gold.source} (revision {gold.task.revision}), "
+                f"{len(gold.task):,} pairs{drawn}."
+            )
+        recipes = {run.recipe.name: run.recipe for run in reversed(self.runs)}
+        for name in dict.fromkeys(run.recipe.name for run in self.runs):
+            scoring, chosen = recipes[name].scoring, recipes[name].selection
+            weights = ", ".join(f"{value:g}" for value in scoring.weights.values)
+            yield (
+                f"Recipe `{name}`{_TUNED.get(name, '')}; no label was seen by any model. Where no "
+                "row says otherwise: λ of coherence, centre, left and right "
+                f"{weights}; centring `{scoring.center}`; |C_s| = {chosen.size}, chosen from "
+                f"{round(chosen.candidates * chosen.size)} in {chosen.chunks} chunks."
+            )
+        done = list(counts.values())
+        tokens = sorted({count.corpus_tokens for count in done if count.corpus_tokens})
+        if tokens:
+            yield f"Corpus: {', '.join(f'{number:,}' for number in tokens)} tokens."
+        contexts = sorted({round(count.contexts) for count in done if count.contexts})
+        if contexts:
+            listed = ", ".join(f"{number:,}" for number in contexts)
+            yield f"Contexts of a pair, C_s1 and C_s2 together: {listed}."
+        if lost := max((count.without_contexts or 0 for count in done), default=0):
+            yield f"Sentences that share no word with the corpus and got random contexts: {lost}."
+        if self._options.overrides and self.runs:
+            changed = ", ".join(f"`{text}`" for text in self._options.overrides)
+            yield f"Changed in every recipe: {changed}."
+
+
+def _counted(run: Measurement) -> Counted:
+    return Counted(**json.loads((run.folder / _COUNTS).read_text(encoding="utf-8")))
+
+
+def _short(number: int) -> str:
+    """Such as ``7.62M`` or ``980``."""
+    for suffix, unit in (("B", 10**9), ("M", 10**6), ("K", 10**3)):
+        if number >= unit:
+            return f"{number / unit:.3g}{suffix}"
+    return str(number)
+
+
+def _origin_scores(run: Measurement, terms: Path) -> tuple[FloatArray, Counted]:
+    """Cosines of Eq. 4 from stored terms."""
+    scores: list[float] = []
+    contexts = lost = 0
+    rows = len(run.gold.task)
+    for block in stored_blocks(terms, rows):
+        for pair in block.pairs:
+            scores.append(similarity(pair, weights=run.weights, center=run.center))
+            contexts += len(next(iter(pair.first.values())))
+        lost += block.without_contexts
+    found = Counted(rows, contexts=contexts / rows, without_contexts=lost)
+    return np.array(scores, np.float32), found
+
+
+def _scorer(run: Measurement) -> Scorer:
+    if run.how.scorer == "surrogate":
+        return load_scorer(run.part_folder / SURROGATE)
+    if run.how.scorer == "tfidf-cosine":
+        return TfIdfCosineScorer(idf_from=Corpus(run.part_folder / CORPUS))
+    return WordOverlapScorer()
+
+
+def _write(run: Measurement, report: Report, scores: FloatArray, counts: Counted) -> None:
+    """Writes what was found, the report last."""
+    run.folder.mkdir(parents=True, exist_ok=True)
+    with replacing(run.scores_file) as partial_file, partial_file.open("wb") as stream:
+        np.save(stream, scores)
+    write_text(run.folder / _COUNTS, json.dumps(asdict(counts)))
+    report.to_json(run.report)
+
+
+def _model_notes(lines: Sequence[ContextsLine]) -> list[str]:
+    """What coherence models and generators reach on held-out documents, each once.
+
+    Where there are several of a kind, with the rows that each is behind.
+    """
+    behind: dict[str, dict[str, dict[str, None]]] = {COHERENCE: {}, GENERATORS: {}}
+    for line in lines:
+        if line.measurement is None or not line.measurement.finished:
+            continue
+        label = ", ".join(filter(None, line.row.cells.values()))
+        for stage, summary in _summaries(line.measurement):
+            behind[stage].setdefault(summary, {})[label] = None
+    return [
+        summary if len(found) == 1 else f"{summary}; behind {' / '.join(rows)}"
+        for found in behind.values()
+        for summary, rows in found.items()
+    ]
+
+
+def _summaries(run: Measurement) -> Iterator[tuple[str, str]]:
+    """The stage and the summary of each model that a measurement was made by."""
+    for stage, read in ((COHERENCE, CoherenceReport.read), (GENERATORS, GeneratorReport.read)):
+        folder = run.part_folder / stage
+        if (folder / REPORT).is_file():
+            yield stage, read(folder).summary()

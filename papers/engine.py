@@ -1,0 +1,161 @@
+"""The engine of all experiments: rows become runs, runs leave reports, reports become a page."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from condsim.cache import BusyError
+from condsim.console import Progress, silent
+from condsim.errors import CondSimError, InputError, require
+from condsim.io import write_text
+from papers.catalogue import Experiment
+from papers.label_histogram import write_label_histogram
+from papers.options import Options
+from papers.pages import kept_notes, results_page, write_csv
+from papers.provenance import command
+from papers.results import Results
+
+_LOGGER = logging.getLogger("condsim")
+
+
+class Run(Protocol):
+    """Work that leaves a report in a folder of its own."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder, named after all that decides the run."""
+
+
+RunType = TypeVar("RunType", bound=Run)
+
+
+class Work(Protocol[RunType]):
+    """A kind of work: encoders to train, language models to ask, or pairs to score by contexts."""
+
+    @property
+    def runs(self) -> Sequence[RunType]:
+        """All runs, each once, in the order they are made."""
+
+    def finished(self, run: RunType) -> bool:
+        """Whether a run has left its report."""
+
+    def prepare(self, missing: Sequence[RunType]) -> Sequence[RunType]:
+        """Checks and opens what runs need before the first; gives those that can be made."""
+
+    def make(self, run: RunType, *, wait: bool) -> None:
+        """Makes a run, or goes on with it. Raises BusyError if another process is at it."""
+
+    def results(self) -> Results:
+        """What the finished runs found."""
+
+    def plot(self, results: Results, path: Path) -> None:
+        """Draws the results as a PNG file."""
+
+    def plan(self, missing: Sequence[RunType]) -> tuple[list[str], list[str]]:
+        """Lines that say what is finished and what is to be done, for stdout and for stderr."""
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What was written, and how many runs of those planned are finished."""
+
+    page: Path
+    table: Path
+    plot: Path
+    finished: int
+    planned: int
+
+
+def open_work(experiment: Experiment, options: Options, progress: Progress = silent) -> Work[Any]:
+    """Plans the runs of an experiment; nothing is made."""
+    if experiment.kind == "prompting":
+        from papers.prompts import Prompts
+
+        return Prompts(experiment, options, progress)
+    if experiment.from_contexts:
+        require("torch", extra="contexts")
+        from papers.contexts import FromContextsWork
+
+        return FromContextsWork(experiment, options, progress)
+    from papers.trained import Trained
+
+    return Trained(experiment, options)
+
+
+def reproduce(
+    experiment: Experiment,
+    options: Options,
+    output: Path,
+    *,
+    report_only: bool = False,
+    progress: Progress = silent,
+) -> Outputs:
+    """Makes the runs that are missing and writes ``NAME.md``, ``NAME.csv`` and ``NAME.png``.
+
+    What a person wrote below the line ``<!-- notes -->`` of an earlier page is kept. An error in a
+    run is raised after the page is written with what there is.
+
+    Args:
+        experiment: The experiment.
+        options: What was chosen.
+        output: Folder of the three files; made if it is not there.
+        report_only: Whether to make no run.
+        progress: Shows how far a run is.
+    """
+    if output.exists() and not output.is_dir():
+        raise InputError(f"{output} is a file; --output must be a folder.")
+    require("matplotlib", extra="train")  # rather now than after hours
+    page = output / f"{experiment.name}.md"
+    outputs = Outputs(page, page.with_suffix(".csv"), page.with_suffix(".png"), 0, 0)
+    notes, text = kept_notes(page), command(experiment.name, options)
+    if experiment.kind == "label-histogram":
+        write_text(page, write_label_histogram(experiment, options, text, notes, page))
+        return outputs
+    work = open_work(experiment, options, progress)
+    stopped = None if report_only else finish(work)
+    results = work.results()
+    output.mkdir(parents=True, exist_ok=True)
+    write_csv(results, outputs.table)
+    work.plot(results, outputs.plot)
+    write_text(page, results_page(results, text, notes))
+    if stopped is not None:
+        raise stopped
+    finished = sum(work.finished(run) for run in work.runs)
+    return Outputs(page, outputs.table, outputs.plot, finished, len(work.runs))
+
+
+def finish(work: Work[RunType]) -> CondSimError | None:
+    """Makes the runs that are missing, until one fails.
+
+    What another process is at is left to it and waited for at the end. An InputError does not stop
+    the runs after it.
+
+    Returns:
+        The first error of a run; None if all went well.
+    """
+    missing = [run for run in work.runs if not work.finished(run)]
+    if not missing:
+        return None
+    left = work.prepare(missing)
+    refused: CondSimError | None = None
+    for wait in (False, True):
+        busy = []
+        for run in left:
+            if work.finished(run):
+                continue
+            _LOGGER.info("%s", run.folder.name)
+            try:
+                work.make(run, wait=wait)
+            except BusyError as error:
+                _LOGGER.info("left to another process for now: %s", error)
+                busy.append(run)
+            except InputError as error:
+                refused = refused or error
+            except CondSimError as error:
+                return error
+        left = busy
+    return refused

@@ -1,0 +1,148 @@
+"""What a person may choose, and the data sets that experiments read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from condsim.data.load import load_task
+from condsim.data.sts import join_tasks, load_sts_year
+from condsim.errors import InputError
+from condsim.io import sha256_of
+from condsim.prompting.settings import Scoring
+from condsim.types import Task
+from papers.columns import DEFAULT_BACKBONE, TEST_SETS, Column
+from papers.naming import digest
+
+_FILES = {
+    "c-sts": ("csts-reannotated/train.csv", "csts-reannotated/dev.csv"),
+    "sts-b": ("sts-b/sts-train.csv", "sts-b/sts-dev.csv"),
+}
+_TEST_FILES = {"sts-b": "sts-b/sts-test.csv", "sick-r": "sick-r/sick_test.tsv"}
+_STS = "sts12-16"
+_SEED = 0
+
+
+@dataclass(frozen=True)
+class PromptOptions:
+    """Which language models are asked, and what that may cost over all runs.
+
+    Without the address of an OpenAI-compatible server, they run on this machine, but for those that
+    only OpenAI has. None is no limit.
+    """
+
+    models: tuple[Column, ...] = ()
+    base_url: str | None = None
+    scoring: tuple[Scoring, ...] = ("text",)  # each after the first has columns of its own
+    rows: int | None = None  # of the dev file at most, drawn with a fixed seed; None: all
+    max_requests: int | None = None
+    max_tokens: int | None = None  # of prompts and answers
+    unlisted: bool = False  # whether to use a model that the server does not list
+
+
+@dataclass(frozen=True)
+class ContextsOptions:
+    """What is measured in experiments of similarity from contexts."""
+
+    recipe: Path | None = None  # that every row starts from; None: recipes/contexts/openstax.yaml
+    only: tuple[str, ...] | None = None  # keys of test sets; None: those of the experiment
+    rows: int | None = None  # of each test set at most, drawn with a fixed seed; None: all
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a person may choose."""
+
+    data: Path | None = None  # folder of the data sets; an experiment that reads none needs none
+    runs: Path = Path("runs/reproduce")  # of all experiments
+    backbones: tuple[Column, ...] = (DEFAULT_BACKBONE,)
+    overrides: tuple[str, ...] = ()  # recipe keys to change in every run, such as "epochs=2"
+    seeds: int | None = None  # of every row; None: as many as the experiment says
+    full: bool = False  # whether to run the rows that are left out by default
+    prompts: PromptOptions = PromptOptions()
+    contexts: ContextsOptions = ContextsOptions()
+
+
+@dataclass(frozen=True)
+class DataFiles:
+    """Training and dev file of a task; a revision is 12 hex digits of a file's SHA-256."""
+
+    train: Path
+    dev: Path
+    train_revision: str
+    dev_revision: str
+    rows: int | None = None  # of the dev file that are measured on; None: all
+
+    def dev_task(self) -> Task:
+        """Reads the labelled rows of the dev file, or those drawn; more rows hold all of fewer."""
+        task = load_task(self.dev, require_labels=True).labelled()
+        if self.rows is None:
+            return task
+        order = np.random.default_rng(_SEED).permutation(len(task))
+        return task.take(np.sort(order[: self.rows]).astype(np.int64))
+
+
+def data_path(options: Options, relative: str) -> Path:
+    """Finds a file or folder below the folder of the data sets."""
+    if options.data is None:
+        raise InputError(f"Name the folder of the data sets with --data; it must hold {relative}.")
+    path = options.data / relative
+    if not path.exists():
+        raise InputError(f"There is no {path}: --data must name a folder that holds {relative}.")
+    return path
+
+
+def data_files(task: str, options: Options) -> DataFiles:
+    """Finds the files of ``c-sts`` or ``sts-b``."""
+    train, dev = (data_path(options, name) for name in _FILES[task])
+    revisions = sha256_of(train)[:12], sha256_of(dev)[:12]
+    return DataFiles(train, dev, *revisions, options.prompts.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class GoldSet:
+    """Pairs with gold similarities.
+
+    Attributes:
+        key: Key in `TEST_SETS`.
+        task: The labelled rows that are measured on, in the order of the file. The subsets of a
+            year are one set, as the paper's numbers are taken (READING.md: aggregation ``all``).
+        source: The files they come from.
+        rows: How many rows were drawn; None if these are all.
+    """
+
+    key: str
+    task: Task
+    source: str
+    rows: int | None
+
+    @property
+    def label(self) -> str:
+        """Name in tables."""
+        return TEST_SETS[self.key].label
+
+    @property
+    def code(self) -> str:
+        """Stands for the rows, readable at its start; such as ``sts-b-1a2b3c4d``."""
+        return f"{self.key}-{digest({'revision': self.task.revision, 'rows': self.rows})}"
+
+
+def load_gold_set(key: str, options: Options) -> GoldSet:
+    """Reads a test set, or the rows of it that are to be measured."""
+    name = TEST_SETS[key].label
+    if key in _TEST_FILES:
+        file = data_path(options, _TEST_FILES[key])
+        task = load_task(file, name=name, require_labels=True).labelled()
+        source = file.name
+    else:
+        year = 2000 + int(key.removeprefix("sts"))
+        subsets = load_sts_year(data_path(options, _STS), year=year)
+        task = join_tasks([subset.labelled() for subset in subsets], name=name)
+        source = ", ".join(subset.name for subset in subsets)
+    rows = options.contexts.rows
+    if rows is None or rows >= len(task):
+        return GoldSet(key, task, source, None)
+    drawn = np.random.default_rng(_SEED).choice(len(task), rows, replace=False)
+    return GoldSet(key, task.take(np.sort(drawn).astype(np.int64)), source, rows)

@@ -1,0 +1,287 @@
+"""Language models that are asked for the similarity: one run for each row and model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from condsim.console import Progress
+from condsim.data.load import load_task
+from condsim.errors import BudgetError, InputError
+from condsim.evaluation.bootstrap import Metric
+from condsim.evaluation.evaluate import PromptReport, evaluate_prompt
+from condsim.model.baselines import ConditionOnlyScorer
+from condsim.prompting import scorer as open_prompt
+from condsim.prompting.ask import Usage
+from condsim.prompting.backend import Backend
+from condsim.prompting.prompt import Shots
+from condsim.prompting.scorer import PromptScorer
+from condsim.prompting.settings import PromptSettings, Scoring
+from condsim.types import Task
+from papers.catalogue import Experiment, Prompting, Row
+from papers.columns import PAPER_MODELS, Column
+from papers.naming import deciding, prompt_folder
+from papers.options import DataFiles, Options, data_files
+from papers.plots import plot_results
+from papers.results import Line, Results, default_model, line_of, measured_on
+
+_ANSWERS = "answers.sqlite"
+_REPORT = "report.json"
+
+
+@dataclass(frozen=True)
+class PromptRun:
+    """A language model asked in one way, finished or not.
+
+    Attributes:
+        folder: Where its report is, or will be.
+        settings: What is asked of which model, without a budget.
+        data: The file the examples are drawn from, and the dev file.
+    """
+
+    folder: Path
+    settings: PromptSettings
+    data: DataFiles
+
+    def report(self) -> PromptReport | None:
+        """Reads its report; None if there is none that can be read."""
+        try:
+            report = PromptReport.from_json(self.folder / _REPORT)
+        except InputError:
+            return None
+        expected = {**deciding(self.settings), "data": self.data.dev_revision}
+        there = {**report.settings, "data": report.report.task_revision}
+        for key, value in expected.items():
+            if there.get(key) != value:
+                raise InputError(
+                    f"{self.folder} holds another run: its '{key}' is {there.get(key)!r}, and "
+                    f"{value!r} is expected. Move it away."
+                )
+        return report
+
+
+@dataclass(frozen=True)
+class PromptLine:
+    """A row of the experiment and one language model; no run if it was not asked for."""
+
+    row: Row
+    column: Column
+    run: PromptRun | None = None
+
+
+@dataclass(frozen=True)
+class _Data:
+    """The two files of a task, read."""
+
+    train: Task
+    dev: Task
+    baseline: ConditionOnlyScorer | None
+
+
+class Prompts:
+    """The work of experiments that ask language models, within one budget.
+
+    Attributes:
+        spent: What was asked so far, over all runs.
+    """
+
+    def __init__(self, experiment: Experiment, options: Options, progress: Progress) -> None:
+        self._experiment, self._options, self._progress = experiment, options, progress
+        self.lines = plan_prompts(experiment, options)
+        runs = [line.run for line in self.lines if line.run is not None]
+        models = dict.fromkeys(run.settings.model for run in runs)
+        # Answers that were asked for with probabilities serve the scoring by text too.
+        runs.sort(key=lambda run: run.settings.scoring != "expected")
+        self.runs = tuple(run for name in models for run in runs if run.settings.model == name)
+        self.spent = Usage()
+        self._waiting: list[PromptRun] = []
+        self._data: dict[DataFiles, _Data] = {}
+        self._shots: dict[tuple[DataFiles, int], Shots] = {}
+        self._backends: dict[str, Backend] = {}
+
+    def finished(self, run: PromptRun) -> bool:
+        """Whether its report is there."""
+        return run.report() is not None
+
+    def prepare(self, missing: Sequence[PromptRun]) -> Sequence[PromptRun]:
+        """Opens models and draws examples, so that mistakes show before anything is asked."""
+        self._waiting = list(missing)
+        for data in dict.fromkeys(run.data for run in missing):
+            self._data[data] = _read(data)
+        for run in missing:
+            shots, data = run.settings.shots, run.data
+            if (data, shots) not in self._shots:
+                train = self._data[data].train
+                self._shots[data, shots] = Shots(train, shots, seed=run.settings.seed)
+        for run in missing:
+            if run.settings.model not in self._backends:
+                self._backends[run.settings.model] = open_prompt.open_backend(run.settings)
+        return missing
+
+    def make(self, run: PromptRun, *, wait: bool) -> None:
+        """Asks until all rows are answered; what was answered is stored, whatever happens."""
+        scorer = self._scorer(run)
+        data = self._data[run.data]
+        settings = {**deciding(run.settings), "train": run.data.train.name}
+        try:
+            report = evaluate_prompt(
+                scorer, data.dev, settings=settings, condition_only=data.baseline
+            )
+        except BudgetError as error:
+            raise self._used_up(scorer.asker.usage) from error
+        finally:
+            self._spend(scorer.asker.usage)
+            self._waiting.remove(run)
+            model = run.settings.model
+            if all(later.settings.model != model for later in self._waiting):
+                del self._backends[model]  # frees the memory of a local model
+        run.folder.mkdir(parents=True, exist_ok=True)
+        report.to_json(run.folder / _REPORT)
+
+    def plan(self, missing: Sequence[PromptRun]) -> tuple[list[str], list[str]]:
+        """One line for each run: its state, the requests to be sent and its folder."""
+        left = {run.folder: self._requests(run) for run in self.prepare(missing)}
+        lines = []
+        for run in self.runs:
+            state = "to do   " if run.folder in left else "finished"
+            asked = f"{left[run.folder]:>6} requests" if run.folder in left else " " * 15
+            lines.append(f"{state}  {asked}  {run.folder}")
+        notes = [
+            f"{len(self.runs) - len(left)} of {len(self.runs)} runs finished, "
+            f"{sum(left.values())} requests to be sent"
+        ]
+        if not self.runs:
+            notes.append("Name a language model with --model.")
+        return lines, notes
+
+    def plot(self, results: Results, path: Path) -> None:
+        """Draws dots or curves."""
+        plot_results(results, path)
+
+    def results(self) -> Results:
+        """The lines of the table and what all are measured on."""
+        reports = {run.folder: run.report() for run in self.runs}
+        lines = tuple(self._line(line, reports) for line in self.lines)
+        tasks = {line.row.task: line.run for line in self.lines if line.run is not None}
+        found = [report.report for report in reports.values() if report is not None]
+        measured = tuple(
+            replace(
+                measured_on(task, run.data, found, self._options),
+                default=default_model(run.data, self._options),
+            )
+            for task, run in tasks.items()
+        )
+        return Results(self._experiment, self._options, lines, measured=measured)
+
+    def _line(self, line: PromptLine, reports: Mapping[Path, PromptReport | None]) -> Line:
+        found = {}
+        if line.run is not None:
+            report = reports[line.run.folder]
+            found[line.run.settings.seed] = None if report is None else _metrics(report)
+        return line_of(self._experiment, line.row, line.column, found)
+
+    def _requests(self, run: PromptRun) -> int:
+        """Requests that are still to be sent; nothing is asked."""
+        dev, scorer = self._data[run.data].dev, self._scorer(run)
+        prompts = scorer.prompts(dev.sentences1, dev.sentences2, dev.conditions)
+        return len(scorer.asker.missing(prompts, len(dev)))
+
+    def _scorer(self, run: PromptRun) -> PromptScorer:
+        allowed = self._options.prompts
+        requests, tokens = allowed.max_requests, allowed.max_tokens
+        left = run.settings.replaced(
+            max_requests=None if requests is None else max(0, requests - self.spent.requests),
+            max_tokens=None if tokens is None else max(0, tokens - self.spent.tokens),
+        )
+        return PromptScorer(
+            left,
+            self._backends[run.settings.model],
+            shots=self._shots[run.data, run.settings.shots],
+            progress=partial(self._progress, run.folder.name),
+        )
+
+    def _spend(self, usage: Usage) -> None:
+        self.spent.stored += usage.stored
+        self.spent.requests += usage.requests
+        self.spent.prompt_tokens += usage.prompt_tokens
+        self.spent.new_tokens += usage.new_tokens
+
+    def _used_up(self, usage: Usage) -> BudgetError:
+        done = sum(self.finished(run) for run in self.runs)
+        return BudgetError(
+            f"The budget is used up: {self.spent.requests + usage.requests} requests and "
+            f"{self.spent.tokens + usage.tokens} tokens. {done} of {len(self.runs)} runs are "
+            "finished and all answers are kept; allow more and run the same again for the rest."
+        )
+
+
+def plan_prompts(experiment: Experiment, options: Options) -> tuple[PromptLine, ...]:
+    """Lists what an experiment asks; nothing is asked.
+
+    A model that is asked for has a run in every row. The paper's other models are there without
+    runs where it has a number for them.
+    """
+    asked = {model.key: model for model in options.prompts.models}
+    tasks = dict.fromkeys(row.task for row in experiment.rows.values()) if asked else {}
+    data = {task: data_files(task, options) for task in tasks}
+    lines = []
+    for row in experiment.rows.values():
+        for model in {**PAPER_MODELS, **asked}.values():
+            if model.key in asked and row.prompt is not None:
+                for number, scoring in enumerate(options.prompts.scoring):
+                    run = _run(row.prompt, model, scoring, options, data[row.task])
+                    named = f"{model.label}, {scoring} value"
+                    own = replace(model, key=f"{model.key}, {scoring}", label=named)
+                    lines.append(PromptLine(row, own if number else model, run))
+            elif experiment.has_number(row.key, model.key):
+                lines.append(PromptLine(row, model))
+    return tuple(lines)
+
+
+def _run(
+    how: Prompting, model: Column, scoring: Scoring, options: Options, data: DataFiles
+) -> PromptRun:
+    chosen = options.prompts
+    behind: Literal["local", "server"] = (
+        "server" if chosen.base_url is not None or model.hosted else "local"
+    )
+    settings = PromptSettings(
+        model=model.model,
+        backend=behind,
+        base_url=chosen.base_url,
+        instruction=how.instruction,
+        shots=how.shots,
+        train=str(data.train),
+        scoring=scoring,
+        answers=str(options.runs / _ANSWERS),
+        unlisted=chosen.unlisted,
+    )
+    folder = prompt_folder(
+        options.runs,
+        settings,
+        train_revision=data.train_revision,
+        dev_revision=data.dev_revision,
+        rows=data.rows,
+    )
+    return PromptRun(folder, settings, data)
+
+
+def _read(data: DataFiles) -> _Data:
+    train = load_task(data.train, require_labels=True)
+    dev = data.dev_task()
+    conditional = dev.conditions is not None
+    return _Data(train, dev, ConditionOnlyScorer().fit_task(train) if conditional else None)
+
+
+def _metrics(report: PromptReport) -> dict[str, Metric]:
+    undefined = Metric(math.nan, math.nan, math.nan)
+    alone = report.valid_only
+    return {
+        **report.report.model.metrics,
+        "invalid": Metric(report.invalid, math.nan, math.nan),
+        "valid_spearman": undefined if alone is None else alone.model.metrics["spearman"],
+    }

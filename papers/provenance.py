@@ -1,0 +1,120 @@
+"""Where the numbers of a page come from: data, models, settings and the command that made it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from condsim.evaluation.report import Report
+from papers.columns import DEFAULT_BACKBONE
+from papers.options import Options
+from papers.results import BASELINE, Results
+
+TASKS = {"c-sts": "C-STS", "sts-b": "STS-B"}
+
+
+def facts(results: Results, command_text: str) -> Iterator[str]:
+    """Where the numbers come from, one text for each fact."""
+    if results.experiment.kind in ("runs", "over-estimation") and results.measured:
+        yield "Ours is measured on the dev file, which also chose the best epoch of each run."
+        if any(line.column.in_papers and line.planned for line in results.lines):
+            yield "Recipes of C-STS keep the last epoch instead, as its released code does."
+        if "pearson" in results.experiment.metrics:
+            yield "Pearson is that of the raw similarities, which no calibration has changed."
+    prompting = results.experiment.kind == "prompting"
+    use = "examples drawn from" if prompting else "fitted on"
+    for measured in results.measured:
+        rows = "?" if measured.valid_rows is None else f"{measured.valid_rows:,}"
+        drawn = ", drawn with seed 0" if measured.valid_rows == measured.data.rows else ""
+        yield (
+            f"{TASKS[measured.task]}: {use} {measured.data.train.name} (revision "
+            f"{measured.data.train_revision}), measured on {rows} labelled rows of "
+            f"{measured.data.dev.name} (revision {measured.data.dev_revision}){drawn}."
+        )
+        if measured.baseline is None:
+            yield f"{TASKS[measured.task]} has no conditions, so no {BASELINE}."
+        elif not {"spearman", "pearson"} & set(results.experiment.metrics):
+            yield f"{BASELINE}: Spearman {report_text(measured.baseline, 'spearman')}."
+        if "over_estimated" in results.experiment.metrics and measured.baseline is not None:
+            pairs = measured.baseline.contrasting_pairs
+            yield f"Counted among the {pairs} pairs with unlike labels."
+    yield from results.notes
+    if not results.experiment.from_contexts:
+        yield from _language_models(results) if prompting else _backbones(results)
+    yield f"Made by `{command_text}`."
+
+
+def _backbones(results: Results) -> Iterator[str]:
+    """What was trained or measured, and with which changes."""
+    ran = {line.column.key: line.column for line in results.lines if line.planned}
+    for backbone in ran.values():
+        seeds = sorted({s for line in results.lines if line.column == backbone for s in line.seeds})
+        said = f"seeds {', '.join(map(str, seeds)) or 'none yet'}"
+        if results.experiment.kind == "zero-shot":
+            said = "as it is, nothing trained"
+        yield f"Backbone {backbone.label}: `{backbone.model}`; {said}."
+    if results.options.overrides and ran:
+        changed = ", ".join(f"`{text}`" for text in results.options.overrides)
+        yield f"Changed in every recipe: {changed}."
+
+
+def _language_models(results: Results) -> Iterator[str]:
+    """What was asked, and how its answers were read."""
+    chosen = results.options.prompts
+    for model in chosen.models:
+        same = [line for line in results.lines if line.column.model == model.model]
+        lines = [line for line in same if line.planned]
+        done = sum(bool(line.seeds) for line in lines)
+        seeds = {seed for line in lines for seed in line.planned}
+        where = "behind a server" if chosen.base_url or model.hosted else "on this machine"
+        yield (
+            f"Language model {model.label}: `{_path_or_word(model.model)}`, {where}; {done} of "
+            f"{len(lines)} rows finished; seed {', '.join(map(str, sorted(seeds)))} for the "
+            "examples and for the values of invalid answers."
+        )
+    if not chosen.models:
+        yield "No language model was asked: name one with `--model`."
+    elif "expected" in chosen.scoring:
+        where = "The score is" if len(chosen.scoring) == 1 else "Where the head says so, it is"
+        yield (
+            f"{where} the expected value over the numbers a model might have said; where it "
+            "gives no probabilities, the number it said."
+        )
+
+
+def command(name: str, options: Options) -> str:
+    """The command that makes a page: ``python -m papers ccl-table4 --set epochs=2``.
+
+    Folders of data and runs are left out, and so are absolute paths, addresses and budgets.
+    """
+    words = ["python -m papers", name]
+    if options.backbones != (DEFAULT_BACKBONE,):
+        words += [f"--backbone {_path_or_word(column.model)}" for column in options.backbones]
+    words += [f"--model {_path_or_word(model.model)}" for model in options.prompts.models]
+    if options.prompts.base_url is not None:
+        words.append("--base-url URL")
+    if options.prompts.scoring != ("text",):
+        words += [f"--scoring {scoring}" for scoring in options.prompts.scoring]
+    if options.prompts.rows is not None:
+        words.append(f"--rows {options.prompts.rows}")
+    if options.contexts.recipe is not None:
+        words.append(f"--recipe {_path_or_word(str(options.contexts.recipe))}")
+    words += [f"--on {key}" for key in options.contexts.only or ()]
+    if options.contexts.rows is not None:
+        words.append(f"--rows {options.contexts.rows}")
+    words += [f"--set '{text}'" if " " in text else f"--set {text}" for text in options.overrides]
+    if options.seeds is not None:
+        words.append(f"--seeds {options.seeds}")
+    if options.full:
+        words.append("--full")
+    return " ".join(words)
+
+
+def _path_or_word(text: str) -> str:
+    return "FOLDER" if Path(text).is_absolute() else text
+
+
+def report_text(report: Report, metric: str) -> str:
+    """A metric of the model of a report, such as ``30.1 [26.0, 34.0]``."""
+    found = report.model.metrics[metric]
+    return f"{found.value:.1f} [{found.low:.1f}, {found.high:.1f}]"

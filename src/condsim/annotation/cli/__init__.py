@@ -1,0 +1,1 @@
+"""Commands of ``condsim build`` that involve annotators."""

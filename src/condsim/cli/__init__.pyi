@@ -1,1 +1,0 @@
-from .main import app as app, run as run

@@ -1,0 +1,390 @@
+"""``condsim build weak``, ``teach`` and ``answers``: labels without annotators."""
+
+from __future__ import annotations
+
+import runpy
+from functools import partial
+from pathlib import Path
+from traceback import extract_tb
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from condsim.cli.options import (
+    Device,
+    Exclude,
+    Functions,
+    JsonFile,
+    RowFile,
+    show_table,
+    write_report,
+)
+from condsim.cli.running import check_outputs, long_work
+from condsim.errors import InputError
+
+if TYPE_CHECKING:
+    from condsim.console import Progress
+    from condsim.model.explanation import Reader
+    from condsim.rows.weak.build import WeakReport
+    from condsim.rows.weak.registry import AgreementReport, Coverage
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
+
+
+@app.command()
+def weak(
+    captions: Annotated[
+        list[Path] | None, typer.Argument(help="Files of sentences, one a row.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="CSV or Parquet file to write.")] = None,
+    check: Annotated[
+        Path | None,
+        typer.Option(help="A labelled C-STS file: print the agreement with it instead."),
+    ] = None,
+    rows: Annotated[int, typer.Option(min=2, help="Rows with a label from 1 to 5.")] = 60_000,
+    absent: Annotated[
+        int, typer.Option(min=0, help="Rows with the label -1: the condition does not apply.")
+    ] = 0,
+    absent_output: Annotated[
+        Path | None,
+        typer.Option(help="File for the rows with the label -1.", show_default="the same file"),
+    ] = None,
+    exclude: Exclude = None,
+    like: Annotated[
+        Path | None,
+        typer.Option(
+            help="C-STS file whose conditions say how often each function is drawn.",
+            show_default="the functions' own weights",
+        ),
+    ] = None,
+    functions: Functions = None,
+    answers: Annotated[
+        bool, typer.Option("--answers", help="Keep the columns answer1 and answer2.")
+    ] = False,
+    item_column: Annotated[
+        str | None,
+        typer.Option(
+            help="Column that names what several sentences describe; these are not paired.",
+            show_default="all sentences may be paired",
+        ),
+    ] = None,
+    caption_column: Annotated[str, typer.Option(help="Column of the sentence.")] = "caption",
+    sample: Annotated[
+        int | None, typer.Option(min=2, help="Sentences to draw pairs from.", show_default="all")
+    ] = None,
+    k: Annotated[int, typer.Option(min=1, help="Neighbours of a sentence.")] = 32,
+    text_encoder: Annotated[
+        str | None,
+        typer.Option(
+            help="Model that finds near sentences, or 'words', which needs no model.",
+            show_default="all-MiniLM-L6-v2",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for vectors and pairs.", show_default="beside the output, .cache"
+        ),
+    ] = None,
+    device: Device = None,
+    json: JsonFile = None,
+) -> None:
+    """Label pairs of raw sentences by functions that read attributes, such as how many people.
+
+    **Examples**
+
+    `condsim build weak captions.csv --output weak.csv --exclude dev.csv --answers`
+
+    `condsim build weak --check train.csv`
+    """
+    check_outputs(json=json, output=output, absent_output=absent_output)
+    for path in functions or ():
+        load_functions(path)
+    if check is not None:
+        if captions or output:
+            raise InputError(
+                "--check reads one labelled file and writes no rows; leave the rest out."
+            )
+        _check(check, json)
+        return
+    if not captions:
+        raise InputError("Files of sentences are needed, or --check FILE. Name at least one file.")
+    if output is None:
+        _cover(captions, caption_column, sample=sample, seed=seed, json=json)
+        return
+    from condsim.rows.records import plain_values
+    from condsim.rows.weak.build import WeakSettings, build_weak
+    from condsim.rows.weak.registry import REGISTRY
+
+    settings = WeakSettings(
+        rows=rows,
+        absent=absent,
+        seed=seed,
+        k=k,
+        sample=sample,
+        text_encoder=text_encoder,
+        answers=answers,
+    )
+    with long_work(log=None) as progress:
+        report = build_weak(
+            captions,
+            output,
+            REGISTRY,
+            functions=functions or (),
+            settings=settings,
+            cache=cache or output.with_suffix(".cache"),
+            progress=progress,
+            caption_column=caption_column,
+            item_column=item_column,
+            exclude=exclude or (),
+            like=like,
+            absent_output=absent_output,
+            device=device,
+        )
+    write_report(json, plain_values(report))
+    _show(report)
+    if report.rows < rows:
+        typer.echo(
+            f"Only {report.rows:,} of {rows:,} rows: give more sentences, a higher --k, or "
+            "functions for what the sentences say.",
+            err=True,
+        )
+    typer.echo(f"{output}: {report.rows:,} rows")
+
+
+def load_functions(path: Path) -> None:
+    """Runs a Python file of labelling functions, which registers them."""
+    if not path.is_file():
+        raise InputError(f"--functions: {path} is no file. Give a Python file.")
+    from condsim.rows.weak.registry import REGISTRY
+
+    known = len(REGISTRY)
+    try:
+        runpy.run_path(str(path))
+    except SyntaxError as error:
+        raise _fails(path, error.lineno, error.msg) from error
+    except Exception as error:
+        lines = [at.lineno for at in extract_tb(error.__traceback__) if at.filename == str(path)]
+        reason = f"{type(error).__name__}: {error}"
+        raise _fails(path, lines[-1] if lines else None, reason) from error
+    if len(REGISTRY) == known:
+        raise _fails(path, None, "registers no labelling function")
+
+
+def _fails(path: Path, line: int | None, reason: str | None) -> InputError:
+    """The error of a file of functions that cannot be run; its line is not always known."""
+    where = path if line is None else f"{path}, line {line}"
+    return InputError(f"--functions: {where}: {reason}.")
+
+
+def _check(path: Path, json: Path | None) -> None:
+    from condsim.data.csts import load_csts
+    from condsim.rows.records import plain_values
+    from condsim.rows.weak.registry import REGISTRY, agreement
+
+    report = agreement(load_csts(path, require_labels=True), REGISTRY)
+    write_report(json, plain_values(report))
+    _show_agreement(report)
+
+
+def _cover(
+    captions: list[Path], column: str, *, sample: int | None, seed: int, json: Path | None
+) -> None:
+    from condsim.rows.records import plain_values
+    from condsim.rows.weak.build import read_pool
+    from condsim.rows.weak.registry import REGISTRY, coverage
+
+    pool = read_pool(captions, caption_column=column, sample=sample, seed=seed)
+    found = coverage(pool.collection.captions, REGISTRY)
+    write_report(json, [plain_values(one) for one in found])
+    _show_coverage(found, len(pool.collection.captions))
+
+
+def _show(report: WeakReport) -> None:
+    typer.echo(
+        f"{report.sentences:,} sentences ({report.excluded:,} left out by --exclude, "
+        f"{report.repeated:,} repeated), {report.pairs:,} pairs looked at"
+    )
+    typer.echo("labels: " + ", ".join(f"{name}: {n:,}" for name, n in report.labels.items()))
+    rows = [(name, f"{number:,}") for name, number in report.families.items()]
+    show_table(("family", "rows"), rows)
+
+
+def _show_agreement(report: AgreementReport) -> None:
+    rows = []
+    for one in (report.all, *report.families):
+        counts = f"{one.rows:,}", f"{one.read:,}"
+        rows.append((one.name, *counts, f"{one.spearman:.1f}", f"{one.mean_absolute_error:.2f}"))
+    show_table(("function", "rows", "read", "Spearman", "error"), rows)
+    typer.echo(
+        f"{report.understood:.1%} of {report.rows:,} labelled rows have a condition that a "
+        "function understands"
+    )
+    missed = ", ".join(f"{condition} ({rows})" for condition, rows in report.not_understood)
+    typer.echo(f"not understood, most frequent first: {missed or 'none'}")
+
+
+def _show_coverage(found: tuple[Coverage, ...], sentences: int) -> None:
+    rows = [(one.name, one.family, f"{one.read:.1%}", f"{one.absent:.1%}") for one in found[:60]]
+    show_table(("function", "family", "read", "absent"), rows)
+    typer.echo(f"{sentences:,} sentences, {len(found):,} functions; give --output to pair them")
+
+
+@app.command("counter-edits")
+def counter_edits(
+    texts: Annotated[list[Path], typer.Argument(help="Files of texts, one a row.")],
+    output: RowFile,
+    rows: Annotated[int, typer.Option(min=2, help="Most rows, two or three a text.")] = 20_000,
+    text_column: Annotated[str, typer.Option(help="Column of the text.")] = "text",
+    exclude: Exclude = None,
+    functions: Functions = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
+    json: JsonFile = None,
+) -> None:
+    """Pair each text with a copy in which one number, negation or opposite is changed.
+
+    The rows of a pair share a `group`: a low label for the condition that was changed, a 5 for
+    others.
+
+    **Examples**
+
+    `condsim build counter-edits reviews.csv --output edits.csv --exclude test.csv`
+    """
+    check_outputs(output=output, json=json)
+    from condsim.rows.records import plain_values
+    from condsim.rows.weak.counter_edits import build_counter_edits
+    from condsim.rows.weak.registry import REGISTRY
+
+    for path in functions or ():
+        load_functions(path)
+    with long_work(log=None) as progress:
+        report = build_counter_edits(
+            texts,
+            output,
+            REGISTRY,
+            rows=rows,
+            text_column=text_column,
+            exclude=exclude or (),
+            functions=functions or (),
+            seed=seed,
+            progress=progress,
+        )
+    write_report(json, plain_values(report))
+    kinds = ", ".join(f"{kind}: {number:,}" for kind, number in report.kinds.items())
+    typer.echo(f"{report.texts:,} texts ({report.excluded:,} left out by --exclude); {kinds}")
+    typer.echo(f"{output}: {report.rows:,} rows")
+
+
+@app.command()
+def teach(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Rows in the C-STS columns, labelled or not, or pairs without a condition."
+        ),
+    ],
+    output: RowFile,
+    model: Annotated[
+        list[str],
+        typer.Option(
+            help="Teacher, as for `condsim score`; may be repeated, and the labels are the mean."
+        ),
+    ],
+    given: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Share of a row's own label, below 1, in the new one."),
+    ] = 0.0,
+    device: Annotated[str | None, typer.Option(help="Where torch runs: cpu, cuda ...")] = None,
+) -> None:
+    """Label rows by models, so that a smaller model can learn from them (distillation).
+
+    Teachers teach little on rows they were trained on: give other rows, such as those of
+    `condsim build weak`. A file without the column `condition` is scored from 0 to 1, for
+    the key `plain` of a recipe.
+
+    **Examples**
+
+    `condsim build teach weak.csv --model runs/cross --model runs/bi --output taught.csv`
+
+    `condsim build teach weak.csv --model default --given 0.3 --output taught.csv`
+
+    `condsim build teach pairs.csv --model runs/backbone --output plain.csv`
+    """
+    check_outputs(output=output)
+    from condsim.loading import load_scorer
+    from condsim.rows.teach import teach_file
+
+    teachers = [load_scorer(name, device=device) for name in model]
+    with long_work(log=None) as progress:
+        rows = teach_file(file, output, teachers, given=given, progress=progress)
+    typer.echo(f"{output}: {rows:,} rows labelled by {', '.join(one.name for one in teachers)}")
+
+
+@app.command()
+def answers(
+    file: Annotated[Path, typer.Argument(help="Labelled rows in the C-STS columns.")],
+    output: RowFile,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            help="Language model that answers, the YAML file of `condsim prompt --save`.",
+            show_default="the labelling functions",
+        ),
+    ] = None,
+    functions: Functions = None,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of the choice of the sentence that is replaced.")
+    ] = 0,
+) -> None:
+    """Add rows in which a short answer to the condition replaces a sentence.
+
+    "Two men talk." answers "number of people" with "two". Such rows teach a model which part of a
+    sentence counts under a condition. The output is a training file: it has the labelled rows too.
+
+    **Examples**
+
+    `condsim build answers train.csv --output train-answers.csv`
+
+    `condsim build answers train.csv --model flan.yaml --output train-answers.csv`
+    """
+    check_outputs(output=output)
+    if model is not None and functions:
+        raise InputError(
+            f"--functions and --model {model} both answer: not both, give one of them."
+        )
+    from condsim.rows.teach import answer_file
+
+    with long_work(log=None) as progress:
+        answer, name = _answerer(model, functions or [], progress)
+        written = answer_file(
+            file,
+            output,
+            answer,
+            name=name,
+            progress=progress,
+            seed=seed,
+            functions=functions or (),
+        )
+    given, unlabelled = written.pop("given"), written.pop("unlabelled")
+    typer.echo(
+        f"{output}: {given:,} labelled rows ({unlabelled:,} unlabelled left out), "
+        f"{written.total():,} added with answers of {name}"
+    )
+
+
+def _answerer(model: Path | None, functions: list[Path], progress: Progress) -> tuple[Reader, str]:
+    from condsim.rows.teach import ANSWER_TOKENS, function_answers, model_answers
+
+    for path in functions:
+        load_functions(path)
+    if model is None:
+        return function_answers, "functions"
+    from condsim.prompting.scorer import open_asker
+
+    asker, name = open_asker(
+        model,
+        new_tokens=ANSWER_TOKENS,
+        progress=lambda done, total: progress("answers", done, total),
+    )
+    return partial(model_answers, asker=asker, name=name), name

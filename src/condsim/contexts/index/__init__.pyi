@@ -1,1 +1,0 @@
-from .retrieval import TfidfIndex as TfidfIndex, best as best

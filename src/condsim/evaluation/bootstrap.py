@@ -1,0 +1,215 @@
+"""The same statistics over many resamples at once, as functions of integer row weights."""
+
+# A resample that draws a row three times is the sample with that row weighted 3. So a block of
+# resamples is a matrix of weights (b, n), values are sorted once instead of once a resample, and
+# the average ranks of every resample come from one cumulative sum. With all weights 1 each function
+# here equals its namesake in ``correlation``.
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BeforeValidator, Field
+
+from condsim.errors import InputError
+from condsim.evaluation.correlation import NEGLIGIBLE
+from condsim.types import Float64Array
+
+Statistic = Callable[[Float64Array], Float64Array]
+"""Maps row weights ``(b, n)`` to values ``(..., b)``, one for each resample."""
+
+Number = Annotated[
+    float,
+    Field(allow_inf_nan=True),
+    BeforeValidator(lambda value: math.nan if value is None else value),
+]
+"""A number that may be NaN; JSON has null for it."""
+
+BLOCK = 1 << 18  # weights held at once: 2 MiB of float64, so that a block stays in the cache
+
+
+def resample_weights(
+    clusters: NDArray[np.int64], *, resamples: int = 1000, seed: int = 0
+) -> Iterator[Float64Array]:
+    """Draws resamples of clusters ``(n,)`` as row weights, in blocks of ``(b, n)``."""
+    if clusters.ndim != 1 or clusters.size == 0:
+        raise InputError(f"A bootstrap needs at least one row. Got the shape {clusters.shape}.")
+    if resamples < 1:
+        raise InputError(f"The number of resamples must be at least 1. Got {resamples}.")
+    generator = np.random.default_rng(seed)
+    _, index = np.unique(clusters, return_inverse=True)
+    groups = int(index.max()) + 1
+    block = max(1, BLOCK // clusters.size)
+    for start in range(0, resamples, block):
+        size = min(block, resamples - start)
+        drawn = generator.integers(groups, size=(size, groups))
+        drawn += np.arange(size)[:, None] * groups
+        counts = np.bincount(drawn.ravel(), minlength=size * groups).reshape(size, groups)
+        yield counts[:, index].astype(np.float64)
+
+
+def bootstrap(
+    statistic: Statistic, clusters: NDArray[np.int64], *, resamples: int = 1000, seed: int = 0
+) -> Float64Array:
+    """Evaluates a statistic on resamples of whole clusters.
+
+    Args:
+        statistic: Maps row weights ``(b, n)`` to values ``(..., b)``, one for each resample.
+        clusters: The sentence pair each row belongs to, ``(n,)``.
+
+    Returns:
+        The values, ``(..., resamples)``; NaN where the statistic does not exist.
+
+    Raises:
+        InputError: If there is no row or ``resamples`` is below 1.
+    """
+    blocks = resample_weights(clusters, resamples=resamples, seed=seed)
+    return np.concatenate([statistic(weights) for weights in blocks], axis=-1)
+
+
+def percentile_interval(values: Float64Array) -> tuple[float, float]:
+    """Computes the 95 % percentile interval of a bootstrapped statistic.
+
+    Args:
+        values: The statistic on each resample, ``(resamples,)``; NaN is left out.
+
+    Returns:
+        Lower and upper end; NaN and NaN if every value is NaN.
+    """
+    finite = values[~np.isnan(values)]
+    if finite.size == 0:
+        return float("nan"), float("nan")
+    low, high = np.quantile(finite, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def p_value(differences: Float64Array) -> float:
+    """Computes the two-sided p-value of a paired bootstrap difference.
+
+    With d_1 .. d_B the differences of two scorers *on the same resamples*::
+
+        p = min(1, 2 * (1 + min(#{d_b <= 0}, #{d_b >= 0})) / (B + 1))
+
+    This inverts the percentile interval: p < 0.05 when 0 lies outside the 95 % interval of the
+    difference, up to the rounding of 1 / (B + 1). The added 1 counts the sample itself as a
+    resample and keeps p above 0: with 1000 resamples the smallest p is 0.002.
+
+    Args:
+        differences: The difference on each resample, ``(resamples,)``; NaN is left out.
+
+    Returns:
+        The p-value in (0, 1]; NaN if every difference is NaN.
+
+    Example:
+        >>> round(p_value(np.full(1000, 0.3)), 4)
+        0.002
+    """
+    finite = differences[~np.isnan(differences)]
+    if finite.size == 0:
+        return float("nan")
+    fewer = min(int((finite <= 0).sum()), int((finite >= 0).sum()))
+    return min(1.0, 2 * (1 + fewer) / (finite.size + 1))
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A value with its bootstrap interval.
+
+    Attributes:
+        value: The value on the valid rows; NaN if it does not exist (constant scores).
+        low: Lower end of the 95 % interval; NaN if there is none.
+        high: Upper end of the interval.
+    """
+
+    value: Number
+    low: Number
+    high: Number
+
+    @classmethod
+    def of(cls, value: float, draws: Float64Array) -> Self:
+        """A value with the interval of those on the resamples, ``(resamples,)``, if any."""
+        return cls(float(value), *percentile_interval(draws))
+
+    @classmethod
+    def bootstrapped(
+        cls, statistic: Statistic, clusters: NDArray[np.int64], *, resamples: int, seed: int
+    ) -> Self:
+        """A statistic, on the rows as they are and on resamples; see `bootstrap`."""
+        draws = bootstrap(statistic, clusters, resamples=resamples, seed=seed)
+        return cls.of(statistic(np.ones((1, clusters.size)))[0], draws)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A metric of one model minus that of another.
+
+    Attributes:
+        value: The difference; NaN if it does not exist.
+        low: Lower end of the 95 % paired bootstrap interval.
+        high: Upper end of the interval.
+        p_value: Two-sided paired bootstrap p-value of no difference, in (0, 1].
+    """
+
+    value: Number
+    low: Number
+    high: Number
+    p_value: Number
+
+    @classmethod
+    def of(cls, value: float, draws: Float64Array) -> Self:
+        """A difference with interval and p-value, from those on the resamples, ``(resamples,)``."""
+        return cls(float(value), *percentile_interval(draws), p_value(draws))
+
+
+class ResampledRanks:
+    """Average ranks of a fixed vector ``(n,)`` within each of many resamples."""
+
+    def __init__(self, values: Float64Array) -> None:
+        _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+        self._order = np.argsort(inverse, kind="stable")  # (n,)
+        self._starts = np.cumsum(counts) - counts  # (unique,)
+        self._inverse = inverse  # (n,)
+
+    def __call__(self, weights: Float64Array) -> Float64Array:
+        """Ranks the rows of each resample, less the mean rank, ``(b, n)``."""
+        # Rows of weight 0 get the rank they would have between their neighbours; they never count.
+        drawn = np.add.reduceat(weights[:, self._order], self._starts, axis=1)  # (b, unique)
+        last = np.cumsum(drawn, axis=1)
+        ranks = last - (drawn - 1.0) / 2
+        # The mean of the average ranks of N draws is (N + 1) / 2, whatever the ties.
+        ranks -= (last[:, -1:] + 1.0) / 2
+        return np.asarray(ranks[:, self._inverse])
+
+
+def weighted_correlation(x: Float64Array, y: Float64Array, weights: Float64Array) -> Float64Array:
+    """Pearson of x and y, (n,) or (b, n), on each resample, (b,); NaN where one is constant."""
+    x, y = np.broadcast_to(x, weights.shape), np.broadcast_to(y, weights.shape)
+    deviations_x = x - weighted_mean(x, weights)[:, None]
+    deviations_y = y - weighted_mean(y, weights)[:, None]
+    weighted_x = weights * deviations_x
+    covariance = np.einsum("bn,bn->b", weighted_x, deviations_y)
+    variance_x = np.einsum("bn,bn->b", weighted_x, deviations_x)
+    variance_y = np.einsum("bn,bn,bn->b", weights, deviations_y, deviations_y)
+    defined = _varies(x, variance_x, weights) & _varies(y, variance_y, weights)
+    denominator = np.sqrt(np.where(defined, variance_x * variance_y, 1.0))
+    return np.where(defined, np.clip(covariance / denominator, -1.0, 1.0), np.nan)
+
+
+def weighted_mean(values: Float64Array, weights: Float64Array) -> Float64Array:
+    """Mean of values ``(n,)`` or ``(b, n)`` on each resample; NaN where it is empty; ``(b,)``."""
+    total = weights.sum(axis=1)
+    summed = np.einsum("bn,bn->b", weights, np.broadcast_to(values, weights.shape))
+    return np.where(total > 0, summed / np.where(total > 0, total, 1.0), np.nan)
+
+
+def _varies(
+    values: Float64Array, variance: Float64Array, weights: Float64Array
+) -> NDArray[np.bool_]:
+    """Whether each resample holds at least two different values, ``(b,)``."""
+    size = np.einsum("bn,bn,bn->b", weights, values, values)
+    return np.asarray(variance > NEGLIGIBLE * size)

@@ -1,0 +1,90 @@
+"""Tasks of mteb with your own data, so that neither the Hub nor a network is needed."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import mteb
+from datasets import Dataset, DatasetDict
+from mteb.abstasks import AbsTaskSTS
+
+from condsim.errors import InputError, unknown_name
+from condsim.integrations.mteb.csts import CSTS, AbsTaskConditionalSTS
+from condsim.types import Task
+
+
+def local_task(task: str | AbsTaskSTS, rows: Task, *, split: str | None = None) -> AbsTaskSTS:
+    """Return an STS task of mteb your own rows in place of those of the Hub.
+
+    The revision of the data in results becomes ``local-`` and that of the rows. mteb's cache
+    ignores it: evaluate with ``cache=None``, or with a folder for such results alone.
+
+    Args:
+        task: Name of a task of mteb, such as ``STS12``, or ``CSTS``; or a task, which is changed.
+        rows: The rows; those without a label are left out. Only C-STS takes rows with conditions.
+        split: The one split that the task evaluates from then on; its first by default.
+
+    Raises:
+        InputError: If there is no such task, it is none of STS or has several subsets, there is no
+            labelled row, a label is out of its range, or only one of task and rows has conditions.
+    """
+    loaded = _task(task) if isinstance(task, str) else task
+    name = loaded.metadata.name
+    if not isinstance(loaded, AbsTaskSTS) or loaded.metadata.is_multilingual:
+        raise InputError(
+            f"{name} must be an STS task of one subset, such as STS12, STSBenchmark or CSTS. "
+            f"It is of the type {loaded.metadata.type}, with the subsets "
+            f"{', '.join(loaded.metadata.hf_subsets)}."
+        )
+    labelled = rows.labelled()
+    _check(loaded, labelled, rows)
+    first, second = (str(column) for column in loaded.column_names)
+    columns: dict[str, object] = {
+        first: list(labelled.sentences1),
+        second: list(labelled.sentences2),
+        "score": labelled.labels.astype(float).tolist(),
+    }
+    if isinstance(loaded, AbsTaskConditionalSTS):
+        columns[loaded.condition_column] = list(labelled.conditions or ())
+    split = split or loaded.eval_splits[0]
+    # As mteb does for cleaned data: an attribute of the object hides that of the class.
+    loaded.metadata = loaded.metadata.model_copy(
+        update={"dataset": {**loaded.metadata.dataset, "revision": f"local-{rows.revision}"}}
+    )
+    loaded.dataset = cast(
+        "dict[str, DatasetDict]", DatasetDict({split: Dataset.from_dict(columns)})
+    )
+    loaded.data_loaded = True
+    return loaded.filter_eval_splits([split])
+
+
+def _task(name: str) -> AbsTaskSTS:
+    if name == CSTS.metadata.name:
+        return CSTS()
+    try:
+        return cast("AbsTaskSTS", mteb.get_task(name))
+    except KeyError:
+        known = [found.metadata.name for found in mteb.get_tasks(task_types=["STS"])]
+        raise unknown_name("task of mteb", name, [*known, CSTS.metadata.name]) from None
+
+
+def _check(task: AbsTaskSTS, labelled: Task, rows: Task) -> None:
+    name = task.metadata.name
+    if not len(labelled):
+        raise InputError(f"{name}: none of the {len(rows)} rows of {rows.name} has a label.")
+    low, high = float(labelled.labels.min()), float(labelled.labels.max())
+    if low < task.min_score or high > task.max_score:
+        raise InputError(
+            f"{name}: labels must be from {task.min_score} to {task.max_score}. Those of "
+            f"{rows.name} are from {low:g} to {high:g}; they are of another scale."
+        )
+    if isinstance(task, AbsTaskConditionalSTS) and labelled.conditions is None:
+        raise InputError(
+            f"{name} compares pairs with respect to a condition, and the rows of {rows.name} have "
+            "none. Give other rows, or a task such as STSBenchmark."
+        )
+    if not isinstance(task, AbsTaskConditionalSTS) and labelled.conditions is not None:
+        raise InputError(
+            f"{name} compares pairs as a whole, and the rows of {rows.name} have conditions, which "
+            "it would ignore. Give other rows, or the task CSTS."
+        )

@@ -1,0 +1,199 @@
+"""Work on a Ray cluster: workers that each hold a model, on any machines."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import socket
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+from condsim.errors import CondSimError, InputError, require
+from condsim.loading import load_encoder
+from condsim.types import FloatArray, IntArray
+
+_RETRIES_PER_CALL = 3
+_CONNECT_TIMEOUT_SECONDS = 10
+_HOST_AND_PORT = re.compile(r"(?:ray://)?([^:/]+):(\d{1,5})")
+
+
+class RayWorkers:
+    """Run calls on the workers of a Ray cluster."""
+
+    def __init__(
+        self,
+        *,
+        address: str | None = None,
+        workers: int | None = None,
+        cpus: float = 1,
+        gpus: float = 0,
+    ) -> None:
+        """Check the numbers and that Ray is installed; connect on first use.
+
+        Args:
+            address: Address of the cluster; ``"auto"`` is that of this machine, None starts one.
+            workers: Number of workers, each with its models; as many as fit by default.
+            cpus: Cores of a worker.
+            gpus: Accelerators of a worker; Ray hides them from a worker that asks for none.
+        """
+        require("ray", extra="ray")
+        if (workers is not None and workers < 1) or cpus <= 0 or gpus < 0:
+            raise InputError(
+                "Ray needs at least 1 worker, with cores above 0 and accelerators of at least 0; "
+                f"got {workers}, {cpus:g} and {gpus:g}."
+            )
+        self._address, self._workers = address, workers
+        self._resources = {"num_cpus": cpus, "num_gpus": gpus}
+
+    def check(self) -> None:
+        """Connect to the cluster once, so that a mistake shows before long work."""
+        with _connected(self._address) as ray:
+            self._worker_count(ray)
+
+    def map(
+        self,
+        worker: type,
+        arguments: Iterable[Any],
+        calls: Iterable[Any],
+        *,
+        max_workers: int | None,
+        failure: str,
+    ) -> Iterator[Any]:
+        """Yield the results of calls, in any order, as workers become free.
+
+        If a worker dies, another takes its call.
+
+        Args:
+            worker: A class with a method ``work``, which may be called twice with the same value.
+            arguments: Arguments of its constructor.
+            calls: Arguments of ``work``, read as workers become free.
+            max_workers: Limit on the number of workers.
+            failure: Message if a call fails, with ``{}`` for the reason.
+        """
+        with _connected(self._address) as ray:
+            count = self._worker_count(ray)
+            count = count if max_workers is None else min(count, max_workers)
+            options = {"max_restarts": -1, "max_task_retries": _RETRIES_PER_CALL}
+            remote = ray.remote(**options, **self._resources)(worker)
+            actors = [remote.remote(*arguments) for _ in range(count)]
+            try:
+                yield from _results(ray, actors, iter(calls), failure)
+            finally:
+                # Otherwise they would hold their cores in a cluster that keeps running.
+                for actor in actors:
+                    ray.kill(actor)
+
+    def _worker_count(self, ray: Any) -> int:  # noqa: ANN401  (a module)
+        available = ray.cluster_resources()
+        names = {"num_cpus": "CPU", "num_gpus": "GPU"}
+        fit = min(
+            int(available.get(names[key], 0) // share)
+            for key, share in self._resources.items()
+            if share
+        )
+        if fit < (self._workers or 1):
+            raise InputError(
+                f"The Ray cluster has room for {fit} workers of {self._resources['num_cpus']:g} "
+                f"cores and {self._resources['num_gpus']:g} accelerators; got {self._workers or 1} "
+                "to start. Ask for fewer or smaller ones."
+            )
+        return self._workers or fit
+
+
+class RayEncoding(RayWorkers):
+    """Encode texts for an index on a Ray cluster; this process reads and writes the index."""
+
+    def __init__(
+        self, model: str | None = None, *, address: str | None = None, workers: int | None = None
+    ) -> None:
+        """Check the numbers; connect on first use.
+
+        Args:
+            model: The model of the index, by a name or folder that all machines know.
+            address: Address of the cluster; a local one is started if None.
+            workers: Number of workers, each with its model; as many as fit by default.
+
+        Raises:
+            MissingExtraError: If Ray is not installed.
+            InputError: If the number is below 1.
+        """
+        super().__init__(address=address, workers=workers)
+        self._model = model
+
+    def __call__(
+        self, batches: Iterable[tuple[IntArray, list[str]]], condition: str
+    ) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Yield numbers and embeddings, ``(m, d)``, of batches of rows, in any order."""
+        failure = "A worker failed: {} What was encoded stays; run the same command to continue."
+        arguments = (self._model, condition)
+        yield from self.map(_EncodingWorker, arguments, batches, max_workers=None, failure=failure)
+
+
+class _EncodingWorker:
+    """Hold the model."""
+
+    def __init__(self, model: str | None, condition: str) -> None:
+        self._scorer = load_encoder(model)
+        self._condition = condition
+
+    def work(self, batch: tuple[IntArray, list[str]]) -> tuple[IntArray, FloatArray]:
+        numbers, texts = batch
+        return numbers, self._scorer.encode(texts, self._condition)
+
+
+@contextmanager
+def _connected(address: str | None) -> Iterator[Any]:
+    """Connect to Ray; an existing connection stays."""
+    ray = require("ray", extra="ray")
+    if ray.is_initialized():
+        yield ray
+        return
+    # Otherwise Ray reports its use over the network.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        # Ray itself tries for minutes to reach an address where nothing listens.
+        if address and (place := _HOST_AND_PORT.fullmatch(address)):
+            target = (place[1], int(place[2]))
+            socket.create_connection(target, timeout=_CONNECT_TIMEOUT_SECONDS).close()
+        ray.init(
+            address=address or "local",
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
+    except (ValueError, RuntimeError, OSError, OverflowError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(
+            f"Cannot connect to the Ray cluster {address or 'on this machine'}: {reason}"
+        ) from error
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def _results(ray: Any, actors: list[Any], calls: Iterator[Any], failure: str) -> Iterator[Any]:  # noqa: ANN401
+    from ray.util import ActorPool
+
+    pool: Any = ActorPool(actors)
+    try:
+        for call in islice(calls, len(actors)):
+            pool.submit(lambda worker, value: worker.work.remote(value), call)
+        while pool.has_next():
+            yield pool.get_next_unordered()
+            for call in islice(calls, 1):
+                pool.submit(lambda worker, value: worker.work.remote(value), call)
+    except ray.exceptions.RayError as error:
+        raise InputError(failure.format(_failure_reason(error))) from error
+
+
+def _failure_reason(error: Exception) -> str:
+    """Return the error that a worker raised, or the last line of Ray's message."""
+    cause = getattr(error, "cause", None)
+    if isinstance(cause, CondSimError):
+        return str(cause)
+    lines = [line.strip() for line in str(cause or error).splitlines() if line.strip()]
+    return f"{lines[-1] if lines else type(error).__name__}."

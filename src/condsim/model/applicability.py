@@ -1,0 +1,173 @@
+"""Whether a condition applies to two sentences: a logistic model on a bi-encoder's embeddings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condsim.errors import ModelError
+from condsim.io import write_text
+from condsim.types import Float64Array, FloatArray
+
+FILE_NAME = "applicability.json"
+"""Where a model folder keeps its head."""
+
+FORMAT = 1
+
+PROBE = ("A man throws a ball to a dog.", "number of people")
+"""Sentence and condition whose embedding shows whether a head and a model belong together."""
+
+_NEAR = 0.98  # cosine of the probes: int8 and float32 of one model are nearer, other models are not
+
+
+@dataclass(frozen=True, eq=False)
+class Embedded:
+    """A model's embeddings of n rows, each ``(n, dimension)`` and of length 1.
+
+    Attributes:
+        first: First sentences, each under its condition.
+        second: Second sentences, each under its condition.
+        plain_first: First sentences alone.
+        plain_second: Second sentences alone.
+        condition: Conditions alone.
+    """
+
+    first: FloatArray
+    second: FloatArray
+    plain_first: FloatArray
+    plain_second: FloatArray
+    condition: FloatArray
+
+
+def features(rows: Embedded) -> Float64Array:
+    """Turns embeddings into what the logistic model sees; swapping the sentences changes nothing.
+
+    With u, v the conditional embeddings, s, t those of the sentences and c that of the condition::
+
+        (u + v) √d / 2,   |u - v| √d,   c √d,
+        5 (u·v, s·t, and of u·c and v·c, s·c and t·c, u·s and v·t the lesser and the greater)
+
+    Args:
+        rows: Embeddings of n rows.
+
+    Returns:
+        Features of comparable spread, ``(n, 3 d + 8)``.
+    """
+    scale = np.sqrt(rows.first.shape[1])
+    u, v = rows.first.astype(np.float64), rows.second.astype(np.float64)  # (n, d)
+    s, t = rows.plain_first, rows.plain_second
+    c = rows.condition
+    cosines = [_dot(u, v), _dot(s, t)]
+    for one, two in ((_dot(u, c), _dot(v, c)), (_dot(s, c), _dot(t, c)), (_dot(u, s), _dot(v, t))):
+        cosines += [np.minimum(one, two), np.maximum(one, two)]
+    return np.concatenate(
+        [(u + v) * (scale / 2), np.abs(u - v) * scale, c * scale, 5 * np.stack(cosines, axis=1)],
+        axis=1,
+    )
+
+
+def _dot(one: NDArray[Any], two: NDArray[Any]) -> Float64Array:
+    return np.asarray(np.einsum("nd,nd->n", one, two), np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class ApplicabilityHead:
+    """Weights of a fitted head: probability = 1 / (1 + exp(-(features · weights + bias))).
+
+    Attributes:
+        model: Name of the model whose embeddings it was fitted on.
+        weights: One for each feature, ``(3 d + 8,)``.
+        probe: The model's embedding of `PROBE`, ``(d,)``.
+        facts: What it was fitted on and how well it does.
+    """
+
+    model: str
+    weights: Float64Array
+    bias: float
+    probe: FloatArray
+    facts: Mapping[str, str | int | float] = field(default_factory=dict)
+
+    @property
+    def dimension(self) -> int:
+        """Length d of the embeddings it takes."""
+        return int(self.probe.size)
+
+    def probability(self, rows: Embedded) -> FloatArray:
+        """Gives the probabilities that the conditions apply, ``(n,)``."""
+        logits = features(rows) @ self.weights + self.bias
+        return (0.5 * (1 + np.tanh(logits / 2))).astype(np.float32)  # logistic, never overflows
+
+    def check(self, probe: FloatArray, *, model: str) -> None:
+        """Refuses another model than the one the head was fitted on.
+
+        Args:
+            probe: The model's embedding of `PROBE`.
+
+        Raises:
+            ModelError: If the embeddings differ from those of the head.
+        """
+        cosine = float(probe @ self.probe) if probe.shape == self.probe.shape else 0.0
+        if cosine < _NEAR:
+            raise ModelError(
+                f"The applicability head was fitted on the embeddings of {self.model!r} and cannot "
+                f"be used with {model!r}, whose embeddings are others (cosine {cosine:.2f}). Fit "
+                "one for this model with 'condsim applicability fit'."
+            )
+
+    def save(self, path: Path | str) -> None:
+        """Writes the head as JSON in one step; in a model folder, the file is `FILE_NAME`."""
+        content = {
+            "format": FORMAT,
+            "model": self.model,
+            "facts": dict(self.facts),
+            "bias": round(self.bias, 6),
+            "weights": [round(float(value), 6) for value in self.weights],
+            "probe": [round(float(value), 4) for value in self.probe],
+        }
+        write_text(Path(path), json.dumps(content) + "\n")
+
+    @classmethod
+    def load(cls, path: Path | str) -> ApplicabilityHead:
+        """Reads a head; raises `ModelError` if it is missing, damaged or of another format."""
+        try:
+            content = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise ModelError(
+                f"{path}: the applicability head cannot be read ({error}); fit or get it anew."
+            ) from None
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise ModelError(
+                f"{path}: must be an applicability head of format {FORMAT}; a newer condsim may be "
+                "needed, or fit it anew."
+            )
+        try:
+            head = cls(
+                model=str(content["model"]),
+                weights=np.array(content["weights"], np.float64),
+                bias=float(content["bias"]),
+                probe=np.array(content["probe"], np.float32),
+                facts=dict(content["facts"]),
+            )
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise ModelError(f"{path}: is damaged ({error!r}); fit or get it anew.") from None
+        sizes = (head.weights.shape, head.probe.ndim)
+        finite = all(np.isfinite(one).all() for one in (head.bias, head.weights, head.probe))
+        if sizes != ((3 * head.dimension + 8,), 1) or not finite:
+            raise ModelError(
+                f"{path}: is damaged: there must be 3 d + 8 finite weights for a probe of length "
+                f"d, and a finite bias. Got {head.weights.size} and {head.probe.size}; fit or get "
+                "it anew."
+            )
+        return head
+
+
+def head_of(folder: Path) -> ApplicabilityHead | None:
+    """Reads the head of a model folder, if it has one; raises `ModelError` if it is damaged."""
+    path = folder / FILE_NAME
+    return ApplicabilityHead.load(path) if path.is_file() else None

@@ -1,0 +1,334 @@
+"""The tri-encoder: sentence and condition encoded apart by one backbone, then fused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.model import BaseModel
+from sentence_transformers.base.model_card import BaseModelCardData
+from sentence_transformers.base.modules import InputModule, Transformer
+from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase
+
+from condsim.errors import InputError, ModelError
+from condsim.model.backbone import (
+    RANK,
+    Fusion,
+    Pooling,
+    dropout_of,
+    fusion_module,
+    load_backbone,
+    pooling_modules,
+)
+from condsim.model.builders import transform_modules
+from condsim.model.conditions import Order, check_order, conditional_sentences
+
+
+def split_pairs(pairs: Sequence[Sequence[str]], *, order: Order) -> tuple[list[str], list[str]]:
+    """Takes conditional sentences apart."""
+    for row, pair in enumerate(pairs):
+        if isinstance(pair, str) or len(pair) != 2:
+            raise InputError(
+                f"A tri-encoder takes pairs of texts, condition and sentence ({order}). "
+                f"Got {pair!r} in row {row} instead."
+            )
+    first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    return (first, second) if order == "sentence-first" else (second, first)
+
+
+def tokenise(
+    tokenizer: PreTrainedTokenizerBase, texts: list[str], *, max_length: int | None
+) -> dict[str, Tensor]:
+    """Tokenises single texts, padded to the longest."""
+    return dict(
+        tokenizer(
+            texts,
+            padding=True,
+            truncation=True,
+            max_length=max_length,
+            return_token_type_ids=False,
+            return_tensors="pt",
+        )
+    )
+
+
+def distinct_rows(tokens: Tensor) -> tuple[Tensor, Tensor]:
+    """Finds the distinct rows of a matrix of integers, (n, length).
+
+    Returns:
+        For each distinct row the number of the first row that equals it, (distinct,); and for each
+        of the n rows its place in that list, (n,).
+    """
+    _, row_of = torch.unique(tokens, dim=0, return_inverse=True)  # (n,)
+    rows = torch.arange(tokens.shape[0], device=tokens.device)
+    none = rows.new_full((int(row_of.max()) + 1,), tokens.shape[0])
+    return none.scatter_reduce(0, row_of, rows, "amin"), row_of
+
+
+_WEIGHTS_FILE = "tri_encoder.safetensors"
+_CONFIG_FILE = "tri_encoder_config.json"
+
+
+class TriEncoder(InputModule):
+    """First module of a ``SentenceTransformer``: ``h(c; s)`` of C-STS §4.1.
+
+    Takes the same pairs of texts as a bi-encoder. The condition passes its own dropout and linear
+    layer (d to d) after pooling; the fusion follows READING.md. Each distinct sentence and each
+    distinct condition of a batch runs through the backbone once, whatever the number of rows that
+    share it (and then shares its dropout too).
+    """
+
+    config_file_name = _CONFIG_FILE
+    config_keys = ["order", "pooling", "fusion", "transform", "rank"]  # noqa: RUF012 - as the base has it
+    save_in_root = True
+
+    def __init__(
+        self,
+        transformer: Transformer,
+        *,
+        order: Order = "condition-first",
+        pooling: Pooling = "mean",
+        fusion: Fusion = "hadamard",
+        transform: bool = False,
+        rank: int = RANK,
+    ) -> None:
+        """Makes the module around a backbone; new layers are random.
+
+        Args:
+            transformer: The backbone; its config must ask for hidden states if the pooling needs
+                them (``build_tri_encoder`` sees to that).
+            order: Which text of a pair comes first.
+            pooling: From token vectors to one vector, for both.
+            fusion: How sentence and condition become one vector.
+            transform: Whether a dense layer (hidden to hidden, the backbone's activation, dropout)
+                follows the pooling of the sentence.
+            rank: Dimension of ``low-rank``, at least 1; other fusions ignore it.
+
+        Raises:
+            InputError: If an option is unknown or out of range.
+            ModelError: If the backbone's activation is unknown and needed.
+        """
+        super().__init__()  # type: ignore[no-untyped-call]
+        check_order(order)
+        self.order, self.pooling, self.fusion, self.transform = order, pooling, fusion, transform
+        self.rank = rank
+        dimension = transformer.get_embedding_dimension()
+        self.transformer = transformer
+        self.pool = nn.Sequential(*pooling_modules(transformer, pooling))
+        self.sentence_layer = nn.Sequential(*(transform_modules(transformer) if transform else ()))
+        self.condition_layer = nn.Sequential(
+            nn.Dropout(dropout_of(transformer.config)), nn.Linear(dimension, dimension)
+        )
+        self.fusion_layer = fusion_module(fusion, transformer, rank=rank)
+
+    def preprocess(  # type: ignore[override]
+        self,
+        inputs: Sequence[Sequence[str]],
+        prompt: str | None = None,
+        *,
+        max_length: int | None = None,
+        task: str | None = None,
+    ) -> dict[str, Tensor]:
+        """Tokenises sentences and conditions apart.
+
+        Args:
+            inputs: Pairs of texts in the module's order, length n.
+            prompt: Must be empty: a conditional sentence takes no prompt; ``task`` is ignored.
+            max_length: Longest text in tokens; that of the backbone if None.
+
+        Returns:
+            ``input_ids`` and ``attention_mask``, (n, sentence length), and ``condition_tokens`` and
+            ``condition_mask``, (n, condition length). The condition's names do not end in
+            ``input_ids``, by which the sentence-transformers trainer would take it for a column.
+
+        Raises:
+            InputError: If an input is not a pair of texts, or a prompt is given.
+        """
+        if prompt:
+            raise InputError(f"A tri-encoder takes no prompt. Got {prompt!r} instead.")
+        sentences, conditions = split_pairs(inputs, order=self.order)
+        tokens = tokenise(self.tokenizer, sentences, max_length=max_length)
+        condition_tokens = tokenise(self.tokenizer, conditions, max_length=max_length)
+        return {
+            "input_ids": tokens["input_ids"],
+            "attention_mask": tokens["attention_mask"],
+            "condition_tokens": condition_tokens["input_ids"],
+            "condition_mask": condition_tokens["attention_mask"],
+        }
+
+    def forward(self, features: dict[str, Any], **_: object) -> dict[str, Any]:
+        """Adds ``sentence_embedding``, (n, d), to what ``preprocess`` returns."""
+        sentences = self.sentence_vectors(features["input_ids"], features["attention_mask"])
+        conditions = self.condition_vectors(
+            features["condition_tokens"], features["condition_mask"]
+        )
+        features["sentence_embedding"] = self.fuse(sentences, conditions)
+        return features
+
+    def sentence_vectors(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        """Encodes sentences on their own, (n, d), from token ids and their mask, (n, length)."""
+        pooled, row_of = self._encode_distinct(tokens, mask)  # (distinct, d), (n,)
+        features = self.sentence_layer({"sentence_embedding": pooled})
+        vectors: Tensor = features["sentence_embedding"]
+        return vectors.index_select(0, row_of)
+
+    def condition_vectors(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        """Encodes conditions on their own, (n, d), from token ids and their mask, (n, length)."""
+        pooled, row_of = self._encode_distinct(tokens, mask)  # (distinct, d), (n,)
+        vectors: Tensor = self.condition_layer(pooled)
+        return vectors.index_select(0, row_of)
+
+    def fuse(self, sentences: Tensor, conditions: Tensor) -> Tensor:
+        """Fuses sentences, (n, d), and conditions, (n, d) or one for all, (1, d).
+
+        Returns:
+            (n, d), or (n, rank) for ``low-rank``.
+        """
+        fused: Tensor = self.fusion_layer(sentences, conditions)
+        return fused
+
+    def save(
+        self, output_path: str, *args: object, safe_serialization: bool = True, **_: object
+    ) -> None:
+        """Writes the backbone as a transformers checkpoint, and beside it what this module adds."""
+        self.transformer.save(output_path, safe_serialization=safe_serialization)
+        self.save_config(output_path)
+        save_file(self._own_weights(), Path(output_path, _WEIGHTS_FILE))
+
+    @classmethod
+    def load(  # type: ignore[override]
+        cls,
+        model_name_or_path: str,
+        subfolder: str = "",
+        token: bool | str | None = None,
+        cache_folder: str | None = None,
+        revision: str | None = None,
+        local_files_only: bool = False,
+        trust_remote_code: bool = False,
+        model_kwargs: dict[str, Any] | None = None,
+        processor_kwargs: dict[str, Any] | None = None,
+        config_kwargs: dict[str, Any] | None = None,
+        **_: object,
+    ) -> TriEncoder:
+        """Reads what ``save`` wrote; the arguments are those every module of the library takes.
+
+        Raises:
+            ModelError: If the folder holds no tri-encoder, or its weights do not fit.
+        """
+        hub: dict[str, Any] = {
+            "subfolder": subfolder,
+            "token": token,
+            "cache_folder": cache_folder,
+            "revision": revision,
+            "local_files_only": local_files_only,
+        }
+        config = cls.load_config(model_name_or_path, **hub)
+        weights = cls.load_file_path(model_name_or_path, _WEIGHTS_FILE, **hub)
+        if not config or weights is None:
+            raise ModelError(
+                f"{model_name_or_path} holds no tri-encoder: it must have {_CONFIG_FILE} and "
+                f"{_WEIGHTS_FILE}."
+            )
+        transformer = Transformer.load(
+            model_name_or_path,
+            trust_remote_code=trust_remote_code,
+            model_kwargs=model_kwargs,
+            processor_kwargs=processor_kwargs,
+            config_kwargs=config_kwargs,
+            **hub,
+        )
+        module = cls(transformer, **config)
+        stored = load_file(weights)
+        expected = module._own_weights()
+        if {name: value.shape for name, value in stored.items()} != {
+            name: value.shape for name, value in expected.items()
+        }:
+            raise ModelError(
+                f"The layers in {weights} do not fit the options in {_CONFIG_FILE}. "
+                "Save the model again, or take both files from one folder."
+            )
+        module.load_state_dict(stored, strict=False)
+        return module
+
+    def on_model_ready(self, model: BaseModel) -> None:
+        """Gives the model card pairs to encode, where the library's own examples are sentences."""
+        if isinstance(model.model_card_data, BaseModelCardData):
+            model.model_card_data.usage_examples = conditional_sentences(
+                ["A man throws a ball.", "A girl kicks a ball.", "Two dogs run in a park."],
+                ["the sport"] * 3,
+                order=self.order,
+            )
+
+    def get_embedding_dimension(self) -> int:
+        """Dimension of the embeddings: d, or the rank of ``low-rank``."""
+        return int(self.fusion_layer.dimension)
+
+    @property
+    def tokenizer(self) -> PreTrainedTokenizerBase:  # type: ignore[override]
+        """The backbone's tokenizer."""
+        tokenizer: PreTrainedTokenizerBase = self.transformer.processor
+        return tokenizer
+
+    @property
+    def max_seq_length(self) -> int | None:
+        """Longest text in tokens, for sentence and condition each."""
+        return self.transformer.max_seq_length
+
+    @max_seq_length.setter
+    def max_seq_length(self, value: int | None) -> None:
+        self.transformer.max_seq_length = value
+
+    def _encode_distinct(self, tokens: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Pools each distinct text once: vectors (distinct, d) and whose each row is, (n,)."""
+        # Merging two columns pads with 0, which need not be the padding token.
+        tokens = torch.where(mask.bool(), tokens, self.tokenizer.pad_token_id or 0)  # (n, length)
+        first, row_of = distinct_rows(tokens)  # (distinct,), (n,)
+        features = self.transformer({"input_ids": tokens[first], "attention_mask": mask[first]})
+        pooled: Tensor = self.pool(features)["sentence_embedding"]  # (distinct, d)
+        return pooled, row_of
+
+    def _own_weights(self) -> dict[str, Tensor]:
+        """State of everything but the backbone, which saves itself."""
+        return {
+            name: value.contiguous()
+            for name, value in self.state_dict().items()
+            if not name.startswith("transformer.")
+        }
+
+
+def build_tri_encoder(
+    backbone: str,
+    *,
+    order: Order = "condition-first",
+    pooling: Pooling = "mean",
+    fusion: Fusion = "hadamard",
+    transform: bool = False,
+    rank: int = RANK,
+    dropout: float | None = None,
+    max_seq_length: int | None = None,
+) -> SentenceTransformer:
+    """Builds ``h(c; s)``, to be compared by cosine (C-STS §4.1, tri-encoder).
+
+    Other arguments and errors are those of `build_bi_encoder`; ``transform`` follows the pooling of
+    the sentence alone, and ``max_seq_length`` is that of each text.
+
+    Args:
+        order: Which text of a pair comes first.
+        fusion: How sentence and condition become one vector.
+        rank: Dimension of the embeddings where the fusion is ``low-rank``.
+
+    Returns:
+        An encoder of dimension d, that of the backbone, or ``rank``.
+    """
+    transformer = load_backbone(
+        backbone, dropout=dropout, max_seq_length=max_seq_length, pooling=pooling
+    )
+    module = TriEncoder(
+        transformer, order=order, pooling=pooling, fusion=fusion, transform=transform, rank=rank
+    )
+    return SentenceTransformer(modules=[module], similarity_fn_name="cosine")

@@ -1,0 +1,1 @@
+"""Training rows without annotators: from labelled tables, labelling functions and models."""

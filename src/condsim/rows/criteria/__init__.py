@@ -1,0 +1,1 @@
+"""Training rows from tables with labelled criteria."""

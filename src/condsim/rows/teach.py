@@ -1,0 +1,294 @@
+"""Labels and answers by models, for a smaller student to learn."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from condsim.console import Progress
+from condsim.data.csts import CstsRow, iter_csts
+from condsim.data.reading import column_names, iter_rows
+from condsim.errors import InputError
+from condsim.io import check_not_input
+from condsim.model.base import PairScorer
+from condsim.model.explanation import Reader
+from condsim.prompting.ask import Asker
+from condsim.rows.records import (
+    TableRow,
+    TrainingRow,
+    counted,
+    in_blocks,
+    revisions_of,
+    write_provenance,
+    write_rows,
+)
+from condsim.rows.weak.language import cut_sentence
+from condsim.rows.weak.registry import REGISTRY, Registry
+
+_HIGHEST = 1.001  # a cosine, rounded
+
+
+@dataclass(frozen=True, slots=True)
+class TaughtPair(TableRow):
+    """A pair without a condition that models scored, from 0 to 1."""
+
+    sentence1: str
+    sentence2: str
+    score: float
+    origin: str
+
+
+def teach(
+    rows: Iterable[CstsRow], teachers: Sequence[PairScorer], *, given: float = 0.0
+) -> Iterator[TrainingRow]:
+    """Labels rows by the mean score of teachers, in bounded memory; see `teach_file`."""
+    if not 0 <= given < 1:
+        raise InputError(f"The share of given labels must be from 0 to below 1. Got {given:g}.")
+    origin = _origin(teachers)
+    for block in in_blocks(rows):
+        sentences1, sentences2, conditions, labels = map(list, zip(*block, strict=True))
+        scores = [t.score(sentences1, sentences2, conditions, scale="likert") for t in teachers]
+        mean = np.clip(np.mean(scores, axis=0, dtype=np.float64), 1, 5)
+        own = np.array([np.nan if label is None else label for label in labels])
+        blended = np.where(np.isnan(own), mean, (1 - given) * mean + given * own)
+        for row, label in zip(block, np.round(blended, 4).tolist(), strict=True):
+            yield TrainingRow(row.sentence1, row.sentence2, row.condition, label, origin)
+
+
+def teach_pairs(
+    pairs: Iterable[tuple[str, str]], teachers: Sequence[PairScorer]
+) -> Iterator[TaughtPair]:
+    """Scores pairs without a condition by the mean of teachers, in bounded memory."""
+    origin = _origin(teachers)
+    for block in in_blocks(pairs):
+        first, second = (list(column) for column in zip(*block, strict=True))
+        scores = [teacher.score(first, second, None, scale="raw") for teacher in teachers]
+        for teacher, found in zip(teachers, scores, strict=True):
+            if found.max() > _HIGHEST:
+                raise InputError(
+                    f"{teacher.name} gives scores up to {found.max():.3g}, and pairs without a "
+                    "condition need cosines, at most 1. Name an encoder."
+                )
+        mean = np.clip(np.mean(scores, axis=0, dtype=np.float64), 0, 1)
+        for one, two, score in zip(first, second, np.round(mean, 4).tolist(), strict=True):
+            yield TaughtPair(one, two, score, origin)
+
+
+def _origin(teachers: Sequence[PairScorer]) -> str:
+    if not teachers:
+        raise InputError("Labels come from models: name at least one teacher.")
+    return f"model:{'+'.join(teacher.name for teacher in teachers)}"
+
+
+def teach_file(
+    file: Path, output: Path, teachers: Sequence[PairScorer], *, given: float, progress: Progress
+) -> int:
+    """Labels the rows of a file into another, with a manifest beside it.
+
+    Args:
+        file: Rows in the columns of C-STS, or pairs without the column ``condition``, which are
+            scored from 0 to 1. All are checked before any is labelled.
+        output: A ``.csv`` or ``.parquet`` file.
+        teachers: The models; labels are the mean of their scores, 1 to 5.
+        given: Share of a row's own label in the new one, 0 to below 1; 0 for pairs.
+        progress: Called with the stage, the rows done and their number.
+
+    Returns:
+        Number of rows written.
+
+    Raises:
+        InputError: If a row breaks a rule, the output is the input, there is no teacher, ``given``
+            is out of its range, or pairs without conditions are to keep labels.
+    """
+    check_not_input(output, file)
+    columns = {name.casefold() for name in column_names(file)}
+    if columns and columns.isdisjoint(("condition", "label")):
+        if given:
+            raise InputError(f"{file} has no column 'condition', so no label can be --given.")
+        total = sum(1 for _ in _pairs(file))
+        scored = teach_pairs(_pairs(file), teachers)
+        written = write_rows(counted(scored, total, progress), output, kind=TaughtPair)
+    else:
+        total = sum(1 for _ in iter_csts(file))
+        taught = teach(iter_csts(file), teachers, given=given)
+        written = write_rows(counted(taught, total, progress), output, kind=TrainingRow)
+    names = [teacher.name for teacher in teachers]
+    facts = {"teachers": names, "given": given, "rows": written}
+    write_provenance(output, kind="taught labels", made_from=[file], facts=facts)
+    return written
+
+
+def _pairs(file: Path) -> Iterator[tuple[str, str]]:
+    for row in iter_rows(file, columns=("sentence1", "sentence2")):
+        yield row.text("sentence1"), row.text("sentence2")
+
+
+ANSWER_TOKENS = 20
+"""Longest answer of a language model in tokens."""
+
+_MOST_WORDS = 8  # of an answer; more is talk
+
+_PROMPT = """\
+Answer from the sentence alone, in at most five words, and with no sentence of your own. If the \
+sentence does not tell, answer: not said
+
+Sentence: {1}
+Question: {0}
+Answer:"""
+
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+_AROUND = re.compile(
+    r"^(?:[-*•]\s+)?(?:answer:\s*)?[\"'“”*\s]*|[\"'“”*\s]*[.!]?[\"'“”*\s]*$", re.IGNORECASE
+)
+_REFUSAL = re.compile(
+    r"(?:not (?:said|mentioned|told|stated|specified|given|clear|applicable)|unknown|unclear|n/?a\b"
+    r"|(?:the|this) sentence\b)",
+    re.IGNORECASE,
+)
+
+
+def answers(condition: str, sentence: str, *, registry: Registry = REGISTRY) -> str | None:
+    """Answers a condition from a sentence by the function that understands it.
+
+    Example:
+        >>> answers("The number of people.", "Two men talk to a girl.")
+        'three'
+    """
+    function = registry.find(condition)
+    return None if function is None else function.say(function.read(cut_sentence(sentence))) or None
+
+
+def function_answers(
+    questions: Sequence[tuple[str, str]], *, registry: Registry = REGISTRY
+) -> list[str | None]:
+    """Answers conditions, each from a sentence, by labelling functions; see `answers`."""
+    return [answers(*question, registry=registry) for question in questions]
+
+
+def model_answers(
+    questions: Sequence[tuple[str, str]], *, asker: Asker, name: str
+) -> list[str | None]:
+    """Answers conditions, each from a sentence, by a language model, called ``name`` in errors.
+
+    Raises:
+        InputError: If a sentence is too long for the model.
+        BackendError: If the model does not answer; what was answered is stored.
+    """
+    prompts = [_PROMPT.format(condition, sentence) for condition, sentence in questions]
+    read: list[str | None] = [None] * len(questions)
+    try:
+        for row, answer in asker.answers(prompts.__getitem__, len(questions)):
+            read[row] = read_answer(answer.text)
+    except InputError:
+        for row, (condition, sentence) in enumerate(questions):
+            try:
+                asker.check_lengths(prompts.__getitem__, [row])
+            except InputError:
+                raise InputError(
+                    f"{name} cannot take a sentence as long as {sentence[:60]!r}... under the "
+                    f"condition {condition!r}. Leave the row out, or name a model that can."
+                ) from None
+        raise
+    return read
+
+
+def read_answer(text: str) -> str | None:
+    """Reads a short answer out of what a model wrote.
+
+    Example:
+        >>> read_answer(' "Two people."')
+        'Two people'
+        >>> read_answer("Not said.")
+    """
+    lines = _THOUGHT.sub("", text).strip().splitlines()
+    answer = _AROUND.sub("", lines[0]) if lines else ""
+    said = _REFUSAL.match(answer) is None and len(answer.split()) <= _MOST_WORDS
+    return answer if said and any(map(str.isalnum, answer)) else None
+
+
+def with_answers(
+    rows: Iterable[CstsRow], answer: Reader, *, name: str, seed: int = 0
+) -> Iterator[TrainingRow]:
+    """Adds to each labelled row what its answers tell, in bounded memory."""
+    # After the row as it was come, where both sentences answer: the row with one sentence, drawn at
+    # random, replaced by its answer, with the same label; and the other sentence beside its own
+    # answer, in either order, with the label 5. So half of the rows that are added have a 5.
+    draw = random.Random(seed)
+    origin = f"answers:{name}"
+    for block in in_blocks((row, row.label) for row in rows if row.label is not None):
+        asked = ((row.condition, text) for row, _ in block for text in (row[0], row[1]))
+        questions = list(dict.fromkeys(asked))
+        known = dict(zip(questions, answer(questions), strict=True))
+        for (one, two, condition, _), label in block:
+            yield TrainingRow(one, two, condition, label, "given")
+            answer1, answer2 = known[condition, one], known[condition, two]
+            if answer1 is None or answer2 is None or answer1 == one or answer2 == two:
+                continue
+            first = draw.random() < 0.5
+            replaced = (answer1, two) if first else (one, answer2)
+            own = (two, answer2) if first else (one, answer1)
+            if draw.random() < 0.5:
+                own = (own[1], own[0])
+            yield TrainingRow(*replaced, condition, label, origin)
+            yield TrainingRow(*own, condition, 5.0, origin)
+
+
+def answer_file(
+    file: Path,
+    output: Path,
+    answer: Reader,
+    *,
+    name: str,
+    progress: Progress,
+    seed: int = 0,
+    functions: Sequence[Path] = (),
+) -> Counter[str]:
+    """Adds answers to a file of rows, into another with a manifest beside it.
+
+    Args:
+        file: Rows in the columns of C-STS; all are checked before any question is asked.
+        output: A ``.csv`` or ``.parquet`` file that ``condsim train`` reads.
+        answer: Answers for the sentences of each row, such as `function_answers`.
+        name: What the manifest and the column ``origin`` call it.
+        progress: Called with the stage, the rows read and their number.
+        seed: Seed of which sentence its answer replaces.
+        functions: Files of labelling functions that answer, for the manifest.
+
+    Returns:
+        Rows written, by origin, and ``unlabelled``: those left out.
+
+    Raises:
+        InputError: If a row breaks a rule, no row has a label, or the output is the input.
+        BackendError: If a language model does not answer; what was answered is stored.
+    """
+    check_not_input(output, file)
+    labels = Counter(row.label is not None for row in iter_csts(file))
+    if not labels[True]:
+        raise InputError(
+            f"{file}: answers are added to labelled rows, and none of its {labels.total()} rows "
+            "has a label from 1 to 5. Label them first, such as with 'condsim build teach'."
+        )
+    total = labels.total()
+    written = Counter(unlabelled=labels[False])
+
+    def rows() -> Iterator[TrainingRow]:
+        source = counted(iter_csts(file), total, progress)
+        for row in with_answers(source, answer, name=name, seed=seed):
+            written[row.origin] += 1
+            yield row
+
+    write_rows(rows(), output, kind=TrainingRow)
+    facts = {
+        "functions": revisions_of(functions),
+        "answerer": name,
+        "seed": seed,
+        "rows": dict(written),
+    }
+    write_provenance(output, kind="rows with answers", made_from=[file], facts=facts)
+    return written

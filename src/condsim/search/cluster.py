@@ -1,0 +1,361 @@
+"""Clusters of texts that are alike with respect to a condition."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from condsim.console import Progress, silent
+from condsim.errors import InputError, require, requires_extra
+from condsim.loading import load_encoder
+from condsim.model.base import check_rows
+from condsim.model.embedding import EmbeddingScorer
+from condsim.types import FloatArray, IntArray
+
+with requires_extra("search"):
+    from sklearn.cluster import HDBSCAN, KMeans
+    from sklearn.decomposition import PCA
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.metrics import silhouette_score
+
+_WORDS_PER_NAME = 4
+_APOSTROPHE = "['\N{RIGHT SINGLE QUOTATION MARK}]"
+# Words but the parts of "don't" and "we've".
+_TOKEN = rf"(?<!{_APOSTROPHE})\b[^\W\d_]\w+\b(?!{_APOSTROPHE}(?:d|ll|m|re|t|ve)\b)"
+
+
+def cluster_words(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Find up to four words of each group by class-based TF-IDF, the best first.
+
+    A word weighs ``share · log(1 + mean / total)``: its share of the words of the group, the mean
+    number of words of a group, and how often it occurs in all of them (Grootendorst, 2022,
+    BERTopic, section 3.3). Unlike there, a word counts once in a text, and one that occurs in a
+    single text of a group names it only where no word occurs in two. Stop words are left out.
+    """
+    if not groups:
+        return []
+    counter = CountVectorizer(stop_words="english", token_pattern=_TOKEN, binary=True)
+    try:
+        counter.fit([text for group in groups for text in group])
+    except ValueError:
+        # All words are stop words.
+        return [()] * len(groups)
+    totals = [np.asarray(counter.transform(group).sum(axis=0))[0] for group in groups]
+    counts = np.stack(totals).astype(np.float64)  # (g, words)
+    sizes = counts.sum(axis=1, keepdims=True)
+    shares = counts / np.maximum(sizes, 1)
+    weights = shares * np.log1p(sizes.mean() / counts.sum(axis=0))
+    vocabulary = counter.get_feature_names_out()
+    weights[(counts < 2) & (counts > 1).any(axis=1, keepdims=True)] = 0
+    best = np.argsort(-weights, axis=1, kind="stable")[:, :_WORDS_PER_NAME]
+    return [
+        tuple(str(vocabulary[word]) for word in row if weight[word] > 0)
+        for row, weight in zip(best, weights, strict=True)
+    ]
+
+
+Method = Literal["k-means", "HDBSCAN"]
+
+_TEXTS_PER_STEP = 1024
+# In more dimensions, HDBSCAN finds every text far from every other.
+_COMPONENTS = 10
+_UMAP_COMPONENTS = 5
+# More neighbours of a dense point leave more texts in no cluster.
+_MIN_NEIGHBOURS = 5
+# With more texts, k-means starts once only, and the silhouette is that of a sample.
+_LARGE_COLLECTION = 20_000
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A group of texts.
+
+    Attributes:
+        number: Its number, from 0 for the largest.
+        size: How many texts are in it, 1 or more.
+        words: Up to four words that are frequent in it and rare in the others, the best first.
+        nearest: Index of the text that is nearest to its centre.
+        text: That text.
+    """
+
+    number: int
+    size: int
+    words: tuple[str, ...]
+    nearest: int
+    text: str
+
+    @property
+    def name(self) -> str:
+        """The words, such as ``refund, card, charged``."""
+        return ", ".join(self.words)
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Texts grouped under one condition.
+
+    Attributes:
+        condition: The condition; None if the texts were compared as a whole.
+        method: How they were grouped.
+        labels: Number of the cluster of each text, ``(n,)``; -1 for a text in none.
+        clusters: The clusters, the largest first.
+        silhouette: How much nearer texts are to their own cluster than to the next one, by cosine:
+            from -1 to 1, around 0 where clusters touch. Texts in no cluster are left out, and of
+            more than 20,000 a sample is measured. None with fewer than two clusters.
+        vectors: Embeddings of the texts under the condition, ``(n, dimension)``, each of length 1.
+    """
+
+    condition: str | None
+    method: Method
+    labels: IntArray
+    clusters: tuple[Cluster, ...]
+    silhouette: float | None
+    vectors: FloatArray
+
+    @property
+    def unassigned(self) -> int:
+        """How many texts are in no cluster."""
+        return int((self.labels < 0).sum())
+
+    def name_of(self, row: int) -> str:
+        """Return the name of the cluster of a text, given its index; empty for a text in none."""
+        label = self.labels[row]
+        return self.clusters[label].name if label >= 0 else ""
+
+    def to_dict(self) -> dict[str, object]:
+        """Return a summary for JSON: all but labels and embeddings."""
+        return {
+            "condition": self.condition,
+            "method": self.method,
+            "texts": len(self.labels),
+            "unassigned": self.unassigned,
+            "silhouette": self.silhouette,
+            "clusters": [{"name": cluster.name, **asdict(cluster)} for cluster in self.clusters],
+        }
+
+
+def cluster(
+    texts: Sequence[str],
+    condition: str | None,
+    *,
+    model: str | Path | EmbeddingScorer | None = None,
+    k: int | None = None,
+    min_size: int | None = None,
+    umap: bool = False,
+    seed: int = 0,
+    vectors: FloatArray | None = None,
+    progress: Progress = silent,
+) -> Clusters:
+    """Group texts by one respect in which they are alike.
+
+    With ``k``, k-means puts every text into one of ``k`` clusters. Otherwise HDBSCAN finds the
+    number of clusters, and leaves texts that are like few others in none; it looks at the first 10
+    principal components of the embeddings.
+
+    Args:
+        texts: The texts, length n, 3 or more.
+        condition: The respect, such as ``"the complaint"``; None compares the texts as a whole.
+        model: A bi- or tri-encoder, or what `condsim.load` takes; None is the default model.
+        k: Number of clusters, from 2 to the number of different texts; there are fewer where
+            different texts have equal embeddings.
+        min_size: Minimum number of texts of a cluster, from 2 to n; by default 20, or a twentieth
+            of the texts where that is less, but 3 or more.
+        umap: Whether to reduce the embeddings to 5 dimensions by UMAP first (``condsim[umap]``).
+        seed: Seed of k-means, UMAP and the sample of the silhouette.
+        vectors: Embeddings of the texts under the condition, ``(n, dimension)``, each of length 1,
+            if you have them already; then no model is loaded.
+        progress: Called with what is encoded.
+
+    Returns:
+        The clusters; the same arguments give the same ones.
+
+    Raises:
+        InputError: If a text is empty, or a number breaks its rule.
+        ModelError: If there is no such model, or it has no embeddings.
+        MissingExtraError: If UMAP is asked for and not installed.
+
+    Example:
+        >>> texts = ["A red car.", "A red bus.", "A black cat.", "A black dog."]
+        >>> [group.size for group in cluster(texts, "the colour", k=2).clusters]
+        [2, 2]
+
+    References:
+        Campello, Moulavi and Sander (2013), *Density-Based Clustering Based on Hierarchical Density
+        Estimates*. Rousseeuw (1987), *Silhouettes*.
+    """
+    rows = check_rows(condition, texts=texts)
+    texts = list(rows.sentences[0])
+    min_size = _check_numbers(texts, k=k, min_size=min_size)
+    reducer = umap_reducer(len(texts), dimensions=_UMAP_COMPONENTS, seed=seed) if umap else None
+    if vectors is None:
+        encoder = load_encoder(model)
+        vectors = _encode(encoder, texts, condition, progress=progress)
+    elif len(vectors) != len(texts):
+        raise InputError(
+            f"There must be a vector for each of the {len(texts)} texts; got {len(vectors)}."
+        )
+    space = vectors if reducer is None else reducer(vectors)
+    # BLAS leaves flags of faults behind right results on some processors (scikit-learn #31395).
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        if k is not None:
+            labels = _k_means(space, k, seed=seed)
+        else:
+            labels = _densest(space, min_size, reduced=reducer is not None)
+        labels = _by_size(labels)
+        return Clusters(
+            condition=condition,
+            method="HDBSCAN" if k is None else "k-means",
+            labels=labels,
+            clusters=_described(texts, vectors, labels),
+            silhouette=_silhouette(vectors, labels, seed=seed),
+            vectors=vectors,
+        )
+
+
+def cross_table(first: Clusters, second: Clusters) -> IntArray:
+    """Count how the same texts are grouped under two conditions.
+
+    Args:
+        first: Clusters of n texts.
+        second: Clusters of the same texts.
+
+    Returns:
+        How many texts are in each cluster of the first and of the second; the last row and the last
+        column count those in none: ``(clusters of first + 1, clusters of second + 1)``.
+
+    Raises:
+        InputError: If the numbers of texts differ.
+    """
+    sizes = len(first.labels), len(second.labels)
+    if sizes[0] != sizes[1]:
+        raise InputError(
+            f"A cross-table needs clusters of the same texts; got {sizes[0]} and {sizes[1]}."
+        )
+    table = np.zeros((len(first.clusters) + 1, len(second.clusters) + 1), dtype=np.int64)
+    # The label -1 counts in the last row or column.
+    np.add.at(table, (first.labels, second.labels), 1)
+    return table
+
+
+def umap_reducer(texts: int, *, dimensions: int, seed: int) -> Callable[[FloatArray], FloatArray]:
+    """Return a reduction of some number of texts by UMAP; raise `MissingExtraError` without it."""
+    with warnings.catch_warnings():
+        # UMAP warns that TensorFlow is missing.
+        warnings.simplefilter("ignore", ImportWarning)
+        library = require("umap", extra="umap")
+
+    def reduce(vectors: FloatArray) -> FloatArray:
+        reducer = library.UMAP(
+            n_components=min(dimensions, texts - 2),
+            n_neighbors=min(15, texts - 1),
+            min_dist=0.0,
+            metric="cosine",
+            # The spectral start needs more texts than dimensions, and is slow to fail.
+            init="spectral" if texts > 50 else "random",
+            random_state=seed,
+        )
+        # UMAP warns that a seed means one thread, and about its own libraries.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            reduced: FloatArray = reducer.fit_transform(vectors)
+        return reduced
+
+    return reduce
+
+
+def _check_numbers(texts: Sequence[str], *, k: int | None, min_size: int | None) -> int:
+    """Check the numbers against the texts; return the minimum size of a cluster."""
+    number = len(texts)
+    if number < 3:
+        raise InputError(f"Clusters need at least 3 texts; got {number}.")
+    if k is not None:
+        if min_size is not None:
+            raise InputError(
+                "Give either the number of clusters ('k') or the size of the smallest "
+                f"('min_size'), not both; got {k} and {min_size}."
+            )
+        distinct = len(set(texts))
+        if not 2 <= k <= max(2, distinct):
+            raise InputError(
+                f"The number of clusters 'k' must be from 2 to {distinct}, the number of "
+                f"different texts; got {k}."
+            )
+    if min_size is None:
+        return max(3, min(20, number // 20))
+    if not 2 <= min_size <= number:
+        raise InputError(
+            f"The smallest cluster 'min_size' must have from 2 to {number} texts; got {min_size}."
+        )
+    return min_size
+
+
+def _encode(
+    encoder: EmbeddingScorer, texts: list[str], condition: str | None, *, progress: Progress
+) -> FloatArray:
+    vectors = np.empty((len(texts), encoder.dimension), dtype=np.float32)
+    for start in range(0, len(texts), _TEXTS_PER_STEP):
+        block = texts[start : start + _TEXTS_PER_STEP]
+        vectors[start : start + len(block)] = encoder.encode(block, condition)
+        progress(f"encoding: {condition or 'no condition'}", start + len(block), len(texts))
+    return vectors
+
+
+def _k_means(space: FloatArray, k: int, *, seed: int) -> IntArray:
+    starts = 10 if len(space) <= _LARGE_COLLECTION else 1
+    with warnings.catch_warnings():
+        # Equal embeddings make fewer clusters.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        labels: IntArray = KMeans(k, n_init=starts, random_state=seed).fit_predict(space)
+    return labels
+
+
+def _densest(space: FloatArray, min_size: int, *, reduced: bool) -> IntArray:
+    """Cluster by HDBSCAN, on the first principal components unless already reduced."""
+    if not reduced:
+        space = PCA(min(_COMPONENTS, *space.shape), random_state=0).fit_transform(space)
+        # Equal texts differ in the last bits, which HDBSCAN would take for structure.
+        space = np.round(space, 5)
+    method = HDBSCAN(
+        min_cluster_size=min_size, min_samples=min(_MIN_NEIGHBOURS, min_size), copy=True
+    )
+    labels: IntArray = method.fit_predict(space)
+    return labels
+
+
+def _by_size(labels: IntArray) -> IntArray:
+    """Number clusters by size, the largest 0, equal ones by their first text; -1 stays."""
+    values, first, counts = np.unique(labels[labels >= 0], return_index=True, return_counts=True)
+    order = np.lexsort((first, -counts))
+    number = {int(values[index]): new for new, index in enumerate(order)}
+    return np.array([number.get(int(label), -1) for label in labels], dtype=np.int64)
+
+
+def _described(texts: list[str], vectors: FloatArray, labels: IntArray) -> tuple[Cluster, ...]:
+    groups = [np.flatnonzero(labels == number) for number in range(labels.max() + 1)]
+    words = cluster_words([[texts[row] for row in group] for group in groups])
+    nearest = [_nearest(vectors, group) for group in groups]
+    return tuple(
+        Cluster(number, len(group), words[number], row, texts[row])
+        for number, (group, row) in enumerate(zip(groups, nearest, strict=True))
+    )
+
+
+def _nearest(vectors: FloatArray, group: IntArray) -> int:
+    """Return the index of the text of a group with the highest cosine to its mean."""
+    members = vectors[group]  # (m, dim)
+    return int(group[np.argmax(members @ members.mean(axis=0))])
+
+
+def _silhouette(vectors: FloatArray, labels: IntArray, *, seed: int) -> float | None:
+    assigned = np.flatnonzero(labels >= 0)
+    if len(assigned) > _LARGE_COLLECTION:
+        assigned = np.random.default_rng(seed).choice(assigned, _LARGE_COLLECTION, replace=False)
+    if not 2 <= len(np.unique(labels[assigned])) < len(assigned):
+        return None
+    return float(silhouette_score(vectors[assigned], labels[assigned], metric="cosine"))

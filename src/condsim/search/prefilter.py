@@ -1,0 +1,269 @@
+"""The first stage of a search: dot products of the query with stored vectors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple
+
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+
+from condsim.model.embedding import EmbeddingScorer
+from condsim.search.records import NUMBER, VECTOR
+from condsim.search.store import Store
+from condsim.types import FloatArray, IntArray
+
+Sample = tuple[Sequence[str], FloatArray]
+"""Texts and their stored vectors, ``(n, d)``."""
+
+# Chosen for a sample of a thousand texts.
+_RIDGE = 0.2
+# Weight of the plain query; the learned one has 1.
+_PLAIN_WEIGHT = 0.5
+_CACHED_MAPS = 32
+_EPSILON = 1e-6
+# Variance of scores about their regression, relative to that of the scores.
+_SCORE_NOISE = 0.1
+# Width of the regression's kernel, a difference of cosines.
+_KERNEL_WIDTH = 0.5
+_VECTORS_PER_BLOCK = 65_536
+_VECTORS_PER_CONVERSION = 8_192
+# More bytes of vectors than this are read again for every search.
+_MAX_CACHED_BYTES = 1 << 30
+
+
+class Prefilter:
+    """Embeddings without a condition, and for each condition a linear map learned from a sample.
+
+    With v the embedding of a text without the condition and u that under it, ridge regression on
+    the sample gives ``u = v W + b``. But for a constant, the cosine of u with the query's q is then
+    ``v . W q``: one vector to compare all stored ones with, whatever the condition. Texts alike as
+    a whole are often alike in a respect too, so the plain query has a share in that vector.
+    """
+
+    name = "plain"
+    """What is stored; saved with the index."""
+
+    def __init__(self, scorer: EmbeddingScorer) -> None:
+        self._scorer = scorer
+        self._maps: dict[str, _ConditionMap] = {}
+
+    def query(
+        self, text: str, condition: str, sample: Callable[[], Sample]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the vector whose dot product with a stored one ranks the texts, and the map W.
+
+        Args:
+            sample: Draws stored texts; called when the condition is new.
+
+        Returns:
+            The vector, ``(d,)``, and the map, ``(d, d)``.
+        """
+        learned = self._maps.get(condition)
+        if learned is None:
+            learned = self._learn(condition, *sample())
+            recent = list(self._maps.items())[1 - _CACHED_MAPS :]
+            self._maps = {**dict(recent), condition: learned}
+        plain, under = self._scorer.encode(text), self._scorer.encode(text, condition)
+        vector = learned.scaled(learned.weights @ under) + _PLAIN_WEIGHT * learned.scaled(plain)
+        return vector, learned.weights
+
+    def _learn(self, condition: str, texts: Sequence[str], vectors: FloatArray) -> _ConditionMap:
+        centred = vectors - vectors.mean(axis=0)
+        under = self._scorer.encode(texts, condition)
+        covariance = centred.T @ centred + _RIDGE * np.eye(vectors.shape[1], dtype=np.float32)
+        weights = np.linalg.solve(covariance, centred.T @ (under - under.mean(axis=0)))
+        return _ConditionMap(weights.astype(np.float32), vectors)
+
+
+def map_vectors(vectors: FloatArray, weights: FloatArray) -> FloatArray:
+    """Apply the map W, ``(d, d)``, to stored vectors: unit vectors, ``(n, d)``."""
+    mapped = vectors @ weights
+    mapped /= np.maximum(np.linalg.norm(mapped, axis=1, keepdims=True), _EPSILON)
+    return mapped
+
+
+def predict_scores(
+    near: FloatArray, mapped: FloatArray, scored: IntArray, scores: FloatArray
+) -> FloatArray:
+    """Predict the scores of all n texts, ``(n,)``, from m of them by Gaussian process regression.
+
+    The mean is a straight line in the first stage's dot products. The rest is regressed with the
+    kernel ``exp((cosine - 1) / width)``, so that texts near to good ones are scored next.
+
+    Args:
+        near: Dot products of the first stage, ``(n,)``.
+        mapped: Unit vectors under the condition, ``(n, d)``.
+        scored: Indices of the scored texts, ``(m,)``.
+        scores: Their scores, ``(m,)``.
+    """
+    centred = near[scored] - near[scored].mean()
+    slope = centred @ (scores - scores.mean()) / max(float(centred @ centred), _EPSILON)
+    line = scores.mean() + slope * (near - near[scored].mean())
+    kernel = np.exp((mapped @ mapped[scored].T - 1) / _KERNEL_WIDTH)  # (n, m)
+    noisy = kernel[scored] + _SCORE_NOISE * np.eye(len(scored), dtype=np.float32)
+    predicted: FloatArray = line + kernel @ np.linalg.solve(noisy, scores - line[scored])
+    return predicted
+
+
+@dataclass(frozen=True, eq=False)
+class _ConditionMap:
+    """The map W of a condition, ``(d, d)``, and the vectors it was learned from, ``(n, d)``."""
+
+    weights: FloatArray
+    vectors: FloatArray
+
+    def scaled(self, query: FloatArray) -> FloatArray:
+        """Scale a vector so that its dot products have a standard deviation of 1."""
+        return query / max(float((self.vectors @ query).std()), _EPSILON)
+
+
+class _Matches(NamedTuple):
+    """Rows: their numbers, their scores and their positions in a block, ``(n,)`` each."""
+
+    numbers: IntArray
+    scores: FloatArray
+    positions: IntArray
+
+
+_NO_MATCHES = _Matches(np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.int64))
+
+
+class _Block:
+    """Numbers of rows, ``(m,)``, and their vectors, in the number format that faiss compares."""
+
+    def __init__(self, numbers: IntArray, vectors: NDArray[np.float16], *, exact: bool) -> None:
+        kinds = faiss.ScalarQuantizer
+        kind = kinds.QT_fp16 if exact else kinds.QT_8bit
+        index: Any = faiss.IndexScalarQuantizer(vectors.shape[1], kind, faiss.METRIC_INNER_PRODUCT)
+        if exact:
+            # Float16 needs no training.
+            index.is_trained = True
+            index.add_sa_codes(vectors.view(np.uint8))
+        else:
+            for start in range(0, len(vectors), _VECTORS_PER_CONVERSION):
+                part = vectors[start : start + _VECTORS_PER_CONVERSION].astype(np.float32)
+                if not start:
+                    # The first part is enough to find the range of each dimension.
+                    index.train(part)
+                index.add(part)
+        self.numbers = numbers
+        self.vectors = index
+
+    def best(self, query: FloatArray, top: int, allowed: IntArray | None) -> _Matches:
+        """Return the best rows of the block, best first."""
+        parameters, rows = None, len(self.numbers)
+        if allowed is not None:
+            mask = np.isin(self.numbers, allowed, assume_unique=True)
+            rows = int(mask.sum())
+            bits = np.packbits(mask, bitorder="little")
+            # The stubs of faiss describe C++ only.
+            library: Any = faiss
+            parameters = library.SearchParameters(sel=library.IDSelectorBitmap(bits))
+        if not rows:
+            return _NO_MATCHES
+        scores, positions = self.vectors.search(query[None], min(top, rows), params=parameters)
+        return _Matches(self.numbers[positions[0]], scores[0], positions[0])
+
+
+class VectorTable:
+    """The vectors of a table, searched exhaustively; cached in memory where they are few enough."""
+
+    def __init__(self, store: Store, table: str, *, exact: bool) -> None:
+        """Read nothing yet; unless ``exact``, one byte a number replaces float16 in memory."""
+        self._store = store
+        self._table = table
+        self._exact = exact
+        self._cached: list[_Block] | None = None
+        self._version: int | None = None
+
+    def best(
+        self, query: FloatArray, top: int, *, allowed: IntArray | None = None
+    ) -> tuple[IntArray, FloatArray]:
+        """Find the ``top`` rows of highest dot products; of equal ones the first.
+
+        Args:
+            allowed: Sorted numbers of the rows to compare; all by default.
+        """
+        matches = self._matches(query, top, allowed)[0]
+        return matches.numbers, matches.scores
+
+    def best_vectors(
+        self, query: FloatArray, top: int, *, allowed: IntArray | None = None
+    ) -> tuple[IntArray, FloatArray | None]:
+        """As `best`, with the vectors, ``(n, d)``, or None where they are not in memory."""
+        matches, blocks = self._matches(query, top, allowed)
+        if self._cached is None:
+            return matches.numbers, None
+        vectors = np.empty((len(blocks), len(query)), np.float32)
+        for number in np.unique(blocks).tolist():
+            chosen = blocks == number
+            block = self._cached[number].vectors
+            vectors[chosen] = block.reconstruct_batch(matches.positions[chosen])
+        return matches.numbers, vectors
+
+    def _matches(
+        self, query: FloatArray, top: int, allowed: IntArray | None
+    ) -> tuple[_Matches, IntArray]:
+        """Return the best rows, and the block of each."""
+        query = np.ascontiguousarray(query, np.float32)
+        blocks, parts = self._blocks(), list[_Matches]()
+        threads = processor_count()
+        with ThreadPoolExecutor(threads) as pool:
+            # No more blocks than threads are in memory at once.
+            while batch := list(islice(blocks, threads)):
+                parts += pool.map(lambda block: block.best(query, top, allowed), batch)
+        block_of = np.repeat(np.arange(len(parts)), [len(part.numbers) for part in parts])
+        joined = _Matches(*map(np.concatenate, zip(_NO_MATCHES, *parts, strict=True)))
+        order = np.lexsort((joined.numbers, -joined.scores))[:top]
+        best = _Matches(joined.numbers[order], joined.scores[order], joined.positions[order])
+        return best, block_of[order]
+
+    def _blocks(self) -> Iterator[_Block]:
+        table = self._store.table(self._table)
+        if self._cached is not None and self._version == table.version:
+            yield from self._cached
+            return
+        self._cached, self._version = None, table.version
+        width = (1 + self._exact) * table.schema.field(VECTOR).type.list_size
+        cache: list[_Block] | None = [] if table.count_rows() * width <= _MAX_CACHED_BYTES else None
+        for numbers, vectors in self.read():
+            block = _Block(numbers, vectors, exact=self._exact)
+            if cache is not None:
+                cache.append(block)
+            yield block
+        self._cached = cache
+
+    def read(self) -> Iterator[tuple[IntArray, NDArray[np.float16]]]:
+        """Yield the table in blocks: numbers of rows, ``(m,)``, and vectors, ``(m, d)``."""
+        table = self._store.table(self._table)
+        dimension, rows = table.schema.field(VECTOR).type.list_size, table.count_rows()
+        numbers, vectors = np.empty(0, np.int64), np.empty((0, dimension), np.float16)
+        filled = 0
+        with self._store.errors("read"):
+            for batch in table.search().select([NUMBER, VECTOR]).to_batches(batch_size=8192):
+                done = 0
+                while done < len(batch):
+                    if not filled:
+                        # Allocated at full size, as growing an array needs twice the memory.
+                        size = min(_VECTORS_PER_BLOCK, rows)
+                        numbers = np.empty(size, np.int64)
+                        vectors = np.empty((size, dimension), np.float16)
+                    part = batch.slice(done, len(numbers) - filled)
+                    stop = filled + len(part)
+                    numbers[filled:stop] = part[NUMBER].to_numpy()
+                    vectors[filled:stop] = part[VECTOR].flatten().to_numpy().reshape(-1, dimension)
+                    done, filled = done + len(part), stop
+                    if filled == len(numbers):
+                        rows, filled = rows - filled, 0
+                        yield numbers, vectors
+
+
+def processor_count() -> int:
+    """Return the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1

@@ -1,0 +1,275 @@
+"""Search in two stages, or exactly under conditions that are prepared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from condsim.cache import digest
+from condsim.errors import InputError
+from condsim.model.base import check_rows, rescaled
+from condsim.model.embedding import EmbeddingScorer
+from condsim.search.prefilter import (
+    Prefilter,
+    Sample,
+    VectorTable,
+    map_vectors,
+    predict_scores,
+)
+from condsim.search.records import KEY, NUMBER, VECTOR, user_columns
+from condsim.search.store import ROWS, IndexMetadata, Store
+from condsim.types import FloatArray, IntArray
+
+Conditions = str | Sequence[str] | Mapping[str, float]
+"""One condition, several of equal weight, or several with their weights."""
+
+# Texts that the first stage learns a condition from.
+_SAMPLE_TEXTS = 1024
+# More rounds of the second stage gain little, and small batches are slow.
+_ROUNDS = 4
+# A round chooses among this many times as many texts as are scored.
+_CANDIDATES_PER_SCORED = 10
+# Fewer or more texts than these are scored at once, without rounds.
+_MIN_GUIDED, _MAX_GUIDED = 80, 1000
+# Cells that a search in an approximate index visits, and the factor of candidates it refines.
+_PROBES, _REFINE_FACTOR = 64, 5
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A text found by a search.
+
+    Attributes:
+        key: Its key; without a key column the number of its row, from 1.
+        text: The text.
+        score: Its score, in [0, 1]; with several conditions their weighted mean.
+        scores: Its score under each condition.
+        columns: All columns of its row.
+    """
+
+    key: str
+    text: str
+    score: float
+    scores: Mapping[str, float]
+    columns: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class SearchQuery:
+    """A checked query; its weights sum to 1."""
+
+    text: str
+    weights: Mapping[str, float]
+    where: str | None
+    top: int
+    at_least: float
+    rescore: int
+
+    @property
+    def conditions(self) -> list[str]:
+        """The conditions, in their order."""
+        return list(self.weights)
+
+
+def parse_query(
+    query: str,
+    condition: Conditions | None,
+    *,
+    where: str | None,
+    top: int,
+    at_least: float | None,
+    rescore: int,
+    prepared: Sequence[str],
+) -> SearchQuery:
+    """Check a query; see `Index.search`."""
+    if not isinstance(query, str) or not query.strip():
+        raise InputError(f"The query must be a text that is not empty; got {query!r}.")
+    weights = _condition_weights(condition, prepared)
+    for name in weights:
+        check_rows(name, query=query)
+    if top < 1 or rescore < 1:
+        raise InputError(f"'top' and 'rescore' must be 1 or more; got {top} and {rescore}.")
+    if at_least is not None and not 0 <= at_least <= 1:
+        raise InputError(f"'at_least' must be a score from 0 to 1; got {at_least!r}.")
+    return SearchQuery(query, weights, where, top, at_least or 0.0, max(top, rescore))
+
+
+def _condition_weights(condition: Conditions | None, prepared: Sequence[str]) -> dict[str, float]:
+    """Return weights that sum to 1, by condition."""
+    if condition is None:
+        if len(prepared) != 1:
+            names = f" This index is prepared for: {', '.join(prepared)}." if prepared else ""
+            raise InputError(
+                "A search needs a condition, which says in which respect texts must be similar, "
+                f"such as --condition 'the topic'.{names}"
+            )
+        condition = prepared[0]
+    if isinstance(condition, str):
+        condition = [condition]
+    if not isinstance(condition, Mapping):
+        condition = dict.fromkeys(condition, 1.0)
+    if not condition:
+        raise InputError("A search needs at least one condition; got none.")
+    for name, weight in condition.items():
+        if not (isinstance(weight, int | float) and math.isfinite(weight) and weight > 0):
+            raise InputError(f"The weight of {name!r} must be a number above 0; got {weight!r}.")
+    total = math.fsum(condition.values())
+    return {name: weight / total for name, weight in condition.items()}
+
+
+def prepared_table(condition: str) -> str:
+    """Return the name of the table of vectors under a condition."""
+    return f"prepared_{digest({'condition': condition})[:16]}"
+
+
+class Searcher:
+    """Search the tables of an index; what was read is cached until they change."""
+
+    def __init__(self, store: Store, metadata: IndexMetadata, scorer: EmbeddingScorer) -> None:
+        """Open no tables; of ``metadata``, only the columns are used, which never change."""
+        self._store = store
+        self._text = metadata.text
+        self._columns = metadata.columns
+        self._scorer = scorer
+        self._prefilter = Prefilter(scorer)
+        self._vectors: dict[str, VectorTable] = {}
+
+    def search(self, query: SearchQuery, prepared: Mapping[str, str]) -> list[Hit]:
+        """Find texts, best first, given the tables of vectors by condition."""
+        self._store.refresh()
+        if query.where is not None:
+            self._store.check_filter(query.where, self._columns)
+        allowed = self._allowed(query.where)
+        tables = [prepared[name] for name in query.conditions if name in prepared]
+        if len(tables) == len(query.conditions):
+            if not any(len(self._store.unprepared(table)) for table in tables):
+                return self._search_prepared(query, tables, allowed)
+        rows = self._store.row_ids()[0] if allowed is None else allowed
+        if len(rows) > query.rescore:
+            # NumPy's threads spin for 25 ms after each product, which is as long as a round.
+            with _thread_pools().limit(limits=1, user_api="blas"):
+                return self._search_in_rounds(query, allowed)
+        return self._hits(query, rows, self._scores(query, rows)) if len(rows) else []
+
+    def _allowed(self, where: str | None) -> IntArray | None:
+        """Return the numbers of the rows that a filter lets through, sorted."""
+        if where is None:
+            return None
+        numbers: IntArray = np.sort(self._store.columns(ROWS, [NUMBER], where)[NUMBER].to_numpy())
+        return numbers
+
+    def _vectors_of(self, table: str) -> VectorTable:
+        if table not in self._vectors:
+            # Only one table is in memory. The first stage needs a byte a number only.
+            self._vectors = {table: VectorTable(self._store, table, exact=table != ROWS)}
+        return self._vectors[table]
+
+    def _sample(self) -> Sample:
+        """Return the texts and stored vectors of some rows."""
+        rows = self._store.row_ids()[0]
+        drawn = np.random.default_rng(0).permutation(len(rows))[:_SAMPLE_TEXTS]
+        records = self._store.rows(rows[np.sort(drawn)], [self._text, VECTOR])
+        vectors = np.array([record[VECTOR] for record in records], np.float32)
+        return [record[self._text] for record in records], vectors
+
+    def _search_in_rounds(self, query: SearchQuery, allowed: IntArray | None) -> list[Hit]:
+        """Score the best texts of the first stage in rounds, each of which guides the next."""
+        vector, weights = np.zeros(1, np.float32), np.zeros(1, np.float32)
+        for condition, share in query.weights.items():
+            ranking, learned = self._prefilter.query(query.text, condition, self._sample)
+            vector, weights = vector + share * ranking, weights + share * learned  # (d,), (d, d)
+        guided = _MIN_GUIDED <= query.rescore <= _MAX_GUIDED
+        candidates = query.rescore * (_CANDIDATES_PER_SCORED if guided else 1)
+        numbers, vectors = self._nearest(vector, candidates, query, allowed)
+        if not guided or vectors is None:
+            numbers = numbers[: query.rescore]
+            return self._hits(query, numbers, self._scores(query, numbers))
+        near, mapped = vectors @ vector, map_vectors(vectors, weights)
+        waiting, scored = np.arange(len(numbers)), np.empty(0, np.int64)
+        scores = np.empty((len(query.weights), 0), np.float32)
+        for batch in np.array_split(waiting[: query.rescore], _ROUNDS):
+            if len(scored):
+                predicted = predict_scores(near, mapped, scored, self._combined(query, scores))
+                waiting = waiting[np.argsort(-predicted[waiting], kind="stable")]
+            chosen, waiting = waiting[: len(batch)], waiting[len(batch) :]
+            batch_scores = self._scores(query, numbers[chosen])
+            scored, scores = np.append(scored, chosen), np.append(scores, batch_scores, axis=1)
+        return self._hits(query, numbers[scored], scores)
+
+    def _nearest(
+        self, vector: FloatArray, top: int, query: SearchQuery, allowed: IntArray | None
+    ) -> tuple[IntArray, FloatArray | None]:
+        """Return the numbers of the rows nearest to the query, and their vectors."""
+        if not self._store.is_approximate():
+            return self._vectors_of(ROWS).best_vectors(vector, top, allowed=allowed)
+        search = self._store.table(ROWS).search(vector, vector_column_name=VECTOR)
+        search = search.distance_type("dot").nprobes(_PROBES).refine_factor(_REFINE_FACTOR)
+        search = search.limit(top).select([NUMBER, "_distance"])
+        with self._store.errors("read"):
+            rows = (search if query.where is None else search.where(query.where)).to_arrow()
+        return rows[NUMBER].to_numpy(), None
+
+    def _scores(self, query: SearchQuery, numbers: IntArray) -> FloatArray:
+        """Score m rows under each condition, ``(k, m)``."""
+        texts = [record[self._text] for record in self._store.rows(numbers, [self._text])]
+        queries = [query.text] * len(texts)
+        return np.stack([self._scorer.score(queries, texts, name) for name in query.conditions])
+
+    def _search_prepared(
+        self, query: SearchQuery, tables: Sequence[str], allowed: IntArray | None
+    ) -> list[Hit]:
+        """Compare the vectors of all rows under the conditions."""
+        vectors = self._scorer.encode([query.text] * len(tables), query.conditions)  # (k, d)
+        rows = self._store.row_ids()[0]
+        if len(tables) == 1:
+            # The table still holds the vectors of rows that were deleted since.
+            stale = len(self._store.numbers(tables[0])) > len(rows)
+            allowed = rows if stale and allowed is None else allowed
+            table = self._vectors_of(tables[0])
+            numbers, cosines = table.best(vectors[0], query.top, allowed=allowed)
+            return self._hits(query, numbers, self._calibrated(cosines)[None])
+        candidates = rows if allowed is None else allowed
+        scores = np.zeros((len(tables), len(candidates)), np.float32)
+        for row, vector, name in zip(scores, vectors, tables, strict=True):
+            table = self._vectors_of(name)
+            numbers, cosines = table.best(vector, len(candidates), allowed=candidates)
+            row[np.searchsorted(candidates, numbers)] = self._calibrated(cosines)
+        best = np.argsort(-self._combined(query, scores), kind="stable")[: query.top]
+        return self._hits(query, candidates[best], scores[:, best])
+
+    def _calibrated(self, cosines: FloatArray) -> FloatArray:
+        return rescaled(np.clip(cosines, -1, 1), self._scorer.calibration, "unit")
+
+    def _combined(self, query: SearchQuery, scores: FloatArray) -> FloatArray:
+        """Return the weighted mean over the conditions: ``(k, m)`` to ``(m,)``."""
+        weights = np.array(list(query.weights.values()), np.float32)
+        combined: FloatArray = weights @ scores
+        return combined
+
+    def _hits(self, query: SearchQuery, numbers: IntArray, scores: FloatArray) -> list[Hit]:
+        """Read the columns of the best rows, given their scores under each condition."""
+        combined = self._combined(query, scores)
+        order = np.lexsort((numbers, -combined))[: query.top]
+        order = order[combined[order] >= query.at_least]
+        records = self._store.rows(numbers[order], [*self._columns, KEY]) if len(order) else []
+        return [
+            Hit(
+                key=record[KEY],
+                text=record[self._text],
+                score=float(combined[index]),
+                scores=dict(zip(query.conditions, map(float, scores[:, index]), strict=True)),
+                columns=user_columns(record, self._columns),
+            )
+            for index, record in zip(order, records, strict=True)
+        ]
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    """Return the libraries of this process that run their own threads."""
+    return ThreadpoolController()

@@ -1,0 +1,166 @@
+"""The client of Label Studio against answers made here; the real server is in `tests/services`."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import httpx
+import pytest
+
+from condsim.annotation.exchange import pull, push
+from condsim.annotation.label_studio import ITEM, TOKEN, LabelStudioServer, Prediction, open_server
+from condsim.annotation.stages import Answer, verification_items
+from condsim.errors import BackendError, InputError
+from condsim.rows.records import Condition
+
+pytest.importorskip("label_studio_sdk")
+
+URL = "http://localhost:8080"
+SECRET = "a-secret-that-must-not-be-shown"
+
+
+def server_of(answers):
+    """A client whose requests ``answers(request)`` gets."""
+    client = httpx.Client(transport=httpx.MockTransport(answers))
+    return LabelStudioServer(URL, SECRET, client=client)
+
+
+def exported(task, item, *, annotations=0, label="4"):
+    """A task as Label Studio exports it."""
+    region = {
+        "from_name": "rating",
+        "to_name": "condition",
+        "type": "choices",
+        "value": {"choices": [label]},
+    }
+    return {
+        "id": task,
+        "data": {ITEM: item, "sentence1": "a", "sentence2": "b", "condition": "c"},
+        "predictions": [],
+        "annotations": [
+            {
+                "id": task * 10 + number,
+                "unique_id": f"{task}-{number}",
+                "completed_by": number + 1,
+                "result": [region],
+                "was_cancelled": False,
+                "lead_time": 4.5,
+                "created_at": "2026-01-01T00:00:00Z",
+                "updated_at": "2026-01-01T00:00:00Z",
+                "prediction": {},
+                "parent_prediction": None,
+            }
+            for number in range(annotations)
+        ],
+    }
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_label_studio_refused_token_is_one_line_without_it(status):
+    server = server_of(lambda request: httpx.Response(status, json={"detail": SECRET}))
+    with pytest.raises(InputError, match="refuses the token in LABEL_STUDIO_API_KEY") as caught:
+        server.count_annotations(7)
+    assert SECRET not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_label_studio_deleted_project_says_what_to_do():
+    server = server_of(lambda request: httpx.Response(404, json={"detail": "Not found"}))
+    with pytest.raises(InputError, match=r"^Project 7 is not on .* kept; .*--again"):
+        server.tasks(7)
+
+
+def test_label_studio_no_answer_is_one_line():
+    def refuse(request):
+        raise httpx.ConnectError("refused", request=request)
+
+    with pytest.raises(BackendError, match=f"^No Label Studio answers at {URL} .ConnectError"):
+        server_of(refuse).accounts()
+
+
+def test_label_studio_refused_request_shows_no_token():
+    server = server_of(lambda request: httpx.Response(400, json={"detail": f"no {SECRET} here"}))
+    with pytest.raises(BackendError, match=r"\(status 400\): .*no \*\*\* here"):
+        server.create_project("conditions", title="t", annotators=1)
+
+
+def test_label_studio_something_else_at_the_address_is_said():
+    server = server_of(lambda request: httpx.Response(200, text="<html>hello</html>"))
+    with pytest.raises(BackendError):
+        server.tasks(7)
+    with pytest.raises(BackendError):
+        server.count_annotations(7)
+
+
+def test_label_studio_export_reads_annotations_and_their_models():
+    task = exported(1, "i", annotations=2)
+    task["annotations"][0] |= {"parent_prediction": 5, "prediction": {"model_version": "m"}}
+    task["annotations"][1] |= {"completed_by": None, "lead_time": None, "was_cancelled": True}
+    server = server_of(lambda request: httpx.Response(200, json=[task]))
+    (found,) = server.tasks(7)
+    first, second = found.answers
+    assert (found.task, found.item) == (1, "i")
+    assert (first.key, first.account, first.answer) == ("1-0", 1, Answer(rating=4))
+    assert (first.seconds, first.prefilled_by) == (4.5, "m")
+    assert (second.account, second.seconds, second.cancelled) == (None, None, True)
+
+
+def test_label_studio_predictions_name_their_model():
+    sent = []
+
+    def answer(request):
+        sent.append((request.method, request.url.path, json.loads(request.content)))
+        return httpx.Response(200, json={})
+
+    server_of(answer).add_predictions(7, "verification", [Prediction(1, "m", Answer("x", "y", 2))])
+    (_, path, (prediction,)), (method, _, settings) = sent
+    assert path == "/api/projects/7/import/predictions"
+    assert (prediction["task"], prediction["model_version"]) == (1, "m")
+    assert [region["value"] for region in prediction["result"]] == [{"choices": ["2"]}]
+    assert (method, settings["model_version"]) == ("PATCH", "m")
+
+
+@pytest.mark.parametrize("url", ["localhost:8080", "ftp://x", "http://user:pass@host", ""])
+def test_open_server_bad_address_is_refused_and_not_repeated(url, monkeypatch):
+    monkeypatch.setenv(TOKEN, SECRET)
+    with pytest.raises(InputError, match="must be an http:// or https:// URL") as caught:
+        open_server(url)
+    assert "pass@" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("token", "rule"), [("", "No token for"), ("a b", "must be ASCII")])
+def test_open_server_bad_token_is_refused(token, rule, monkeypatch):
+    monkeypatch.setenv(TOKEN, token)
+    with pytest.raises(InputError, match=rule):
+        open_server(URL)
+
+
+@pytest.mark.slow
+def test_pull_20_000_annotations_in_under_60_s(store):
+    rows = [
+        Condition(f"p{n}", "A man.", f"A dog {n}.", "The sport", "high", "x") for n in range(5000)
+    ]
+    tasks: list[dict[str, object]] = []
+
+    def answer(request):
+        path = request.url.path
+        if path.endswith("/export"):
+            return httpx.Response(200, json=tasks)
+        if path == "/api/users/":
+            accounts = [{"id": n + 1, "email": f"{n}@x.org", "username": ""} for n in range(4)]
+            return httpx.Response(200, json=accounts)
+        if path.endswith("/import"):
+            for task in json.loads(request.content):
+                tasks.append(exported(len(tasks) + 1, task["data"][ITEM], annotations=4))
+            return httpx.Response(201, json={})
+        return httpx.Response(200, json={"id": 7, "title": "t"})
+
+    server = server_of(answer)
+    items = verification_items(rows)
+    push(store, server, "verification", items, annotators=4, anyone=True)
+    start = time.process_time()
+    pulled = pull(store, server, "verification")
+    again = pull(store, server, "verification")
+    assert (pulled.annotations, pulled.new, again.new, again.changed) == (20_000, 20_000, 0, 0)
+    assert time.process_time() - start < 60

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from condsim.errors import InputError
+from condsim.evaluation.threshold import find_threshold
+
+
+def test_find_threshold_perfect_scores_take_in_every_positive_row():
+    scores = np.linspace(0, 1, 1000)
+    found = find_threshold(scores, scores >= 0.5, precision=0.9)
+    # Below the 500 positive rows come negative ones, of which the promise leaves room for some.
+    assert found.recall == 1.0
+    assert (found.rows, found.positives) == (1000, 500)
+    assert found.reached == np.count_nonzero(scores >= found.value)
+    assert found.precision == pytest.approx(500 / found.reached)
+    assert 0.9 <= found.low < found.precision < found.high
+
+
+def test_find_threshold_fewest_rows_are_those_of_the_bets_by_hand():
+    # All n rows positive: the bets win the mean of ((1 - share / 2) / 0.5) ** n over the shares
+    # 0, 1/32 ... 31/32, and must win 40-fold.
+    won = [np.mean((2 - np.arange(32) / 32) ** n) for n in range(30)]
+    least = next(n for n in range(30) if won[n] >= 40)
+    find_threshold(np.arange(least) / 100, np.ones(least, bool), precision=0.5)
+    with pytest.raises(InputError, match=f"takes at least {least} positive ones"):
+        find_threshold(np.arange(least - 1) / 100, np.ones(least - 1, bool), precision=0.5)
+
+
+def test_find_threshold_equal_scores_come_in_together():
+    scores = np.repeat([0.9, 0.4], 200)
+    positive = np.arange(400) < 200
+    positive[100] = False
+    assert find_threshold(scores, positive, precision=0.8).reached == 200
+
+
+def test_find_threshold_promise_holds_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    broken = 0
+    for _ in range(100):
+        positive = rng.random(400) < 0.9  # whatever the threshold, no more than 90 % are
+        try:
+            find_threshold(rng.random(400), positive, precision=0.9)
+        except InputError:
+            continue
+        broken += 1
+    assert broken <= 6  # 2.5 are expected at most
+
+
+def test_find_threshold_few_rows_says_how_many_more():
+    scores = np.linspace(0, 1, 120)
+    positive = scores > 0.05
+    positive[[60, 80, 100]] = False
+    with pytest.raises(InputError, match=r"Too few labelled rows: \d+ times as many like these"):
+        find_threshold(scores, positive, precision=0.95)
+
+
+def test_find_threshold_useless_scores_say_so():
+    positive = np.arange(2000) % 2 == 0
+    with pytest.raises(InputError, match="do not tell the rows apart"):
+        find_threshold(np.linspace(0, 1, 2000), positive, precision=0.9)
+
+
+@pytest.mark.parametrize(
+    ("scores", "positive", "precision", "message"),
+    [
+        ([0.5], [True], 1.0, "above 0 and below 1"),
+        ([0.5, 0.6], [True], 0.9, r"shapes \(2,\) and \(1,\)"),
+        ([0.5], [1], 0.9, "a bool for each row"),
+        ([np.nan], [True], 0.9, "finite scores"),
+        ([0.5], [False], 0.9, "none of them positive"),
+    ],
+)
+def test_find_threshold_bad_input_is_refused(scores, positive, precision, message):
+    with pytest.raises(InputError, match=message):
+        find_threshold(scores, positive, precision=precision)

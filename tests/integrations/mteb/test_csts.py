@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import ast
+import csv
+import inspect
+import json
+import logging
+from pathlib import Path
+
+import datasets
+import mteb
+import pytest
+from mteb.data_cleaning import remove_duplicates
+
+from condsim.integrations.mteb.csts import CSTS, AbsTaskConditionalSTS
+from condsim.integrations.mteb.encoder import MtebEncoder
+from condsim.integrations.mteb.local_data import local_task
+
+
+@pytest.fixture(autouse=True)
+def _quiet(caplog):
+    caplog.set_level(logging.ERROR, logger="mteb")
+
+
+def test_csts_metadata_is_filled_as_mteb_wants_it():
+    assert CSTS.metadata.is_filled()
+    assert CSTS.metadata.intext_citation() == "\\cite{deshpande2023csts}"
+    assert (CSTS.min_score, CSTS.max_score) == (1, 5)
+
+
+def test_csts_tasks_use_nothing_of_condsim():
+    for task in (CSTS, AbsTaskConditionalSTS):
+        tree = ast.parse(Path(inspect.getfile(task)).read_text("utf-8"))
+        names = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        assert names
+        assert not any(name.startswith("condsim") for name in names)
+
+
+def test_csts_load_data_reads_released_files_and_leaves_unlabelled_rows_out(
+    tmp_path, monkeypatch, letters
+):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    folder = tmp_path / "data"
+    folder.mkdir()
+    with (folder / "csts_validation.csv").open("w", newline="", encoding="utf-8") as stream:
+        rows = csv.writer(stream)
+        rows.writerow(["sentence1", "sentence2", "condition", "label"])
+        for label, word in ((-1, "dog"), (1, "bird"), (5, "cat"), (3, "horse")):
+            rows.writerow([f"A {word} runs.", "A cat, or two, sleep.", "the animal", label])
+    task = CSTS()
+    task.metadata = task.metadata.model_copy(
+        update={"dataset": {"path": str(folder), "revision": "main"}}
+    )
+    task.load_data()
+    assert task.dataset["validation"]["score"][:] == [1, 5, 3]
+    columns = task.dataset["validation"].column_names
+    assert columns == ["sentence1", "sentence2", "condition", "score"]
+    result = mteb.evaluate(MtebEncoder(letters()), task, cache=None, show_progress_bar=False)
+    assert list(result.task_results[0].scores) == ["validation"]
+
+
+def test_csts_duplicates_are_rows_with_the_same_condition(conditional):
+    task = local_task("CSTS", conditional)
+    rows = len(conditional.labelled())
+    assert len(remove_duplicates(task).dataset["validation"]) == rows
+    twice = datasets.concatenate_datasets([task.dataset["validation"]] * 2)
+    task.dataset["validation"] = twice
+    assert len(remove_duplicates(task).dataset["validation"]) == rows
+
+
+def test_csts_statistics_count_rows_and_labels(conditional):
+    found = local_task("CSTS", conditional)._calculate_descriptive_statistics_from_split(
+        "validation"
+    )
+    assert found["num_samples"] == 7
+    assert found["label_statistics"]["max_score"] == 5
+
+
+def test_csts_predictions_are_written_for_each_row(conditional, letters, tmp_path):
+    mteb.evaluate(
+        MtebEncoder(letters()),
+        local_task("CSTS", conditional),
+        cache=None,
+        prediction_folder=tmp_path,
+        show_progress_bar=False,
+    )
+    content = json.loads((tmp_path / "CSTS_predictions.json").read_text("utf-8"))
+    assert len(content["default"]["validation"]["cosine_scores"]) == 7
+
+
+def test_csts_push_takes_the_conditions_along(conditional, monkeypatch):
+    pushed = {}
+    monkeypatch.setattr(
+        datasets.DatasetDict, "push_to_hub", lambda self, name, **_: pushed.update({name: self})
+    )
+    local_task("CSTS", conditional)._push_dataset_to_hub("someone/csts")
+    columns = pushed["someone/csts"]["validation"].column_names
+    assert columns == ["sentence1", "sentence2", "condition", "score"]
+
+
+def test_conditional_task_refuses_a_model_without_embeddings(conditional):
+    class Other:
+        mteb_model_meta = None
+
+    task = local_task("CSTS", conditional)
+    assert isinstance(task, AbsTaskConditionalSTS)
+    with pytest.raises(TypeError, match="EncoderProtocol"):
+        task.evaluate(Other(), "validation", encode_kwargs={})

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import logging
+
+import mteb
+import numpy as np
+import pytest
+
+import condsim
+from condsim.errors import InputError
+from condsim.evaluation.correlation import spearman
+from condsim.integrations.mteb.csts import CSTS
+from condsim.integrations.mteb.encoder import MtebEncoder
+from condsim.integrations.mteb.local_data import local_task
+from condsim.model.builders import build_bi_encoder, build_cross_encoder
+from condsim.model.settings import Settings
+from condsim.model.torch import EncoderScorer
+from condsim.model.tri_encoder import build_tri_encoder
+
+
+@pytest.fixture(autouse=True)
+def _quiet(caplog):
+    caplog.set_level(logging.ERROR, logger="mteb")
+
+
+def measured(model, task):
+    """Scores of the one split of a task."""
+    result = mteb.evaluate(model, task, cache=None, show_progress_bar=False)
+    (split,) = result.task_results[0].scores.values()
+    return split[0]
+
+
+def test_encoder_satisfies_the_protocol_of_encoders_alone(letters):
+    encoder = MtebEncoder(letters())
+    assert isinstance(encoder, mteb.EncoderProtocol)
+    assert not isinstance(encoder, mteb.CrossEncoderProtocol | mteb.SearchProtocol)
+
+
+ENGLISH = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark.v2", "SICK-R")
+
+
+@pytest.mark.parametrize("name", ENGLISH)
+def test_evaluate_sts_gives_the_spearman_of_condsim(letters, pairs, name):
+    split = "test" if name.startswith("STSB") else None
+    scores = measured(MtebEncoder(letters()), local_task(name, pairs, split=split))
+    cosines = letters().score(pairs.sentences1, pairs.sentences2, None, scale="raw")
+    assert scores["main_score"] == pytest.approx(spearman(cosines, pairs.labels), abs=1e-6)
+    assert scores["cosine_spearman"] == scores["main_score"]
+    assert scores["spearman"] == pytest.approx(scores["main_score"], abs=1e-6)
+
+
+def test_evaluate_csts_gives_the_spearman_of_condsim(letters, conditional):
+    scores = measured(MtebEncoder(letters()), local_task("CSTS", conditional))
+    rows = conditional.labelled()
+    cosines = letters().score(rows.sentences1, rows.sentences2, rows.conditions, scale="raw")
+    assert scores["main_score"] == pytest.approx(spearman(cosines, rows.labels), abs=1e-6)
+
+
+def test_evaluate_default_model_runs_and_reads_the_condition(conditional):
+    scores = measured(MtebEncoder(), local_task("CSTS", conditional))
+    rows = conditional.labelled()
+    model = condsim.load()
+    cosines = model.score(rows.sentences1, rows.sentences2, rows.conditions, scale="raw")
+    assert scores["main_score"] == pytest.approx(spearman(cosines, rows.labels), abs=1e-6)
+
+
+def test_encode_rows_with_conditions_reads_both_apart_and_each_once(letters, conditional):
+    scorer = letters()
+    measured(MtebEncoder(scorer, condition="the weather"), local_task("CSTS", conditional))
+    assert "the person | A man throws a red ball." in scorer.read
+    assert not any("weather" in text for text in scorer.read)
+    rows = conditional.labelled()
+    first = zip(rows.conditions, rows.sentences1, strict=True)
+    second = zip(rows.conditions, rows.sentences2, strict=True)
+    assert len(scorer.read) == len(set(first)) + len(set(second))
+
+
+def test_encode_plain_rows_are_read_alone_or_under_the_given_condition(letters, pairs):
+    alone, under = letters(), letters()
+    measured(MtebEncoder(alone), local_task("STS12", pairs))
+    measured(MtebEncoder(under, condition="the sport"), local_task("STS12", pairs))
+    assert "A man throws a ball." in alone.read
+    assert {*under.read} == {f"the sport | {text}" for text in alone.read}
+
+
+def test_evaluate_model_of_mteb_reads_sentence_and_condition_as_one_text(
+    tiny_backbone, conditional, monkeypatch
+):
+    wrapper = mteb.SentenceTransformerEncoderWrapper(str(tiny_backbone), device="cpu")
+    read, encode = [], wrapper.model.encode
+
+    def remember(sentences, **options):
+        read.extend(sentences)
+        return encode(sentences, **options)
+
+    monkeypatch.setattr(wrapper.model, "encode", remember)
+    measured(wrapper, local_task("CSTS", conditional))
+    assert read[0] == "A man throws a red ball. the person"
+    assert len(read) == 2 * len(conditional.labelled())
+
+
+def test_evaluate_tri_encoder_needs_a_condition_on_plain_sts(tiny_backbone, pairs):
+    scorer = EncoderScorer(build_tri_encoder(str(tiny_backbone)), name="tri")
+    with pytest.raises(InputError, match=r"tri: .*given it as 'condition'"):
+        measured(MtebEncoder(scorer), local_task("STS12", pairs))
+    given = MtebEncoder(scorer, condition="the sport")
+    assert -1 <= measured(given, local_task("STS12", pairs))["main_score"] <= 1
+
+
+def test_encoder_cross_encoder_folder_refused(tiny_backbone, tmp_path):
+    build_cross_encoder(str(tiny_backbone), max_seq_length=48).save_pretrained(str(tmp_path))
+    Settings(kind="cross-encoder", name="cross", order="sentence-first").save(tmp_path)
+    with pytest.raises(InputError, match="'cross' scores a pair as a whole"):
+        MtebEncoder(tmp_path)
+
+
+def test_encoder_empty_condition_refused():
+    with pytest.raises(InputError, match="'condition' must have text"):
+        MtebEncoder(condition=" ")
+
+
+def test_encode_other_precision_refused(letters, pairs):
+    with pytest.raises(InputError, match="Got the precision 'int8'"):
+        mteb.evaluate(
+            MtebEncoder(letters()),
+            local_task("STS12", pairs),
+            cache=None,
+            show_progress_bar=False,
+            encode_kwargs={"precision": "int8"},
+        )
+
+
+def test_similarity_is_the_cosine(letters):
+    encoder = MtebEncoder(letters())
+    first = np.array([[3.0, 4.0], [1.0, 0.0]], np.float32)
+    second = np.array([[3.0, 4.0], [0.0, 2.0]], np.float32)
+    wanted = [[1.0, 0.8], [0.6, 0.0]]
+    assert np.asarray(encoder.similarity(first, second)) == pytest.approx(np.array(wanted))
+    assert encoder.similarity_pairwise(first, second).tolist() == pytest.approx([1.0, 0.0])
+
+
+def test_model_meta_tells_version_dimension_and_condition():
+    meta = MtebEncoder(condition="the topic").mteb_model_meta
+    assert meta.name.startswith("condsim/")
+    assert len(meta.revision) == 16
+    assert meta.revision == MtebEncoder().mteb_model_meta.revision
+    assert (meta.embed_dim, meta.framework) == (384, ["ONNX"])
+    assert meta.experiment_kwargs == {"condition": "the topic"}
+
+
+def test_model_meta_of_a_folder_changes_with_its_files(tiny_backbone, tmp_path):
+    build_bi_encoder(str(tiny_backbone), max_seq_length=32).save_pretrained(str(tmp_path))
+    Settings(kind="bi-encoder", name="my model", order="condition-first").save(tmp_path)
+    first = MtebEncoder(tmp_path).mteb_model_meta
+    Settings(kind="bi-encoder", name="my model", order="sentence-first").save(tmp_path)
+    assert MtebEncoder(tmp_path).mteb_model_meta.revision != first.revision
+    assert first.name == "condsim/my-model"
+    assert first.framework == ["Sentence Transformers", "PyTorch"]
+
+
+def test_model_meta_version_is_the_given_one_that_of_the_scorer_or_like_no_other(letters):
+    assert MtebEncoder(letters(revision="r1")).mteb_model_meta.revision == "r1"
+    assert MtebEncoder(letters(revision="r1"), "r2").mteb_model_meta.revision == "r2"
+    unknown = [MtebEncoder(letters()).mteb_model_meta.revision for _ in range(2)]
+    assert unknown[0] != unknown[1]
+
+
+def test_evaluate_kept_results_name_model_and_local_data(letters, conditional, tmp_path):
+    cache = mteb.ResultCache(tmp_path)
+    encoder = MtebEncoder(letters(revision="r1"), condition="the topic")
+    result = mteb.evaluate(encoder, local_task(CSTS(), conditional), cache=cache).task_results[0]
+    kept = cache.load_task_result("CSTS", encoder.mteb_model_meta)
+    assert kept is not None
+    assert kept.dataset_revision == "local-def456"
+    assert kept.get_score() == pytest.approx(result.get_score(), abs=1e-6)

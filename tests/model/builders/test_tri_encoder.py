@@ -1,0 +1,275 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+import torch
+from datasets import Dataset
+from sentence_transformers import (
+    SentenceTransformer,
+    SentenceTransformerTrainer,
+    SentenceTransformerTrainingArguments,
+)
+from sentence_transformers.base.losses.merged_forward import embed_columns
+from torch import Tensor
+
+from condsim.errors import InputError, ModelError
+from condsim.model.backbone import Fusion, LowRank, Pooling
+from condsim.model.builders import build_bi_encoder
+from condsim.model.stored import load_tri_encoder
+from condsim.model.tri_encoder import TriEncoder, build_tri_encoder, distinct_rows
+from condsim.training.losses.weighted import WeightedSumLoss
+
+FUSIONS = get_args(Fusion)
+
+
+@pytest.fixture(params=["bert", "roberta"])
+def folder(request: pytest.FixtureRequest) -> str:
+    name = "tiny_backbone" if request.param == "bert" else "tiny_roberta_backbone"
+    return str(request.getfixturevalue(name))
+
+
+def backbone_rows(model: SentenceTransformer) -> list[int]:
+    """Records the number of rows of each run through the backbone."""
+    rows: list[int] = []
+
+    def record(_: Any, arguments: Any, keywords: dict[str, Tensor]) -> None:
+        rows.append(keywords["input_ids"].shape[0])
+
+    # On the embeddings: the library calls the forward of the model itself past any hook.
+    model[0].transformer.model.embeddings.register_forward_pre_hook(record, with_kwargs=True)
+    return rows
+
+
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_tri_encoder_batch_equals_each_row_alone(
+    fusion: Any, folder: str, pairs: list[list[str]]
+) -> None:
+    model = build_tri_encoder(folder, fusion=fusion, transform=True)
+    alone = np.concatenate([model.encode([pair]) for pair in pairs])
+    np.testing.assert_allclose(model.encode(pairs), alone, atol=1e-5)
+
+
+def test_tri_encoder_batch_runs_each_distinct_text_once(
+    folder: str, pairs: list[list[str]]
+) -> None:
+    model = build_tri_encoder(folder)
+    rows = backbone_rows(model)
+    model.encode(pairs)
+    assert rows == [2, 2]  # 2 sentences, 2 conditions
+
+
+def test_tri_encoder_merged_columns_run_each_distinct_text_once(
+    folder: str, pairs: list[list[str]]
+) -> None:
+    model = build_tri_encoder(folder).eval()
+    # The columns share a sentence and both conditions, and are padded to different lengths.
+    columns = [pairs, [[pair[0], "a cat sits."] for pair in pairs[:2]] + [pairs[0]]]
+    expected = [model.encode(column, convert_to_tensor=True) for column in columns]
+    rows = backbone_rows(model)
+    found = embed_columns(model, [model.preprocess(c) for c in columns], separate_first=False)
+    assert rows == [3, 2]
+    for one, two in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, two, atol=1e-5, rtol=0)
+
+
+def test_tri_encoder_hadamard_equals_product_of_parts(
+    tiny_backbone: Path, pairs: list[list[str]]
+) -> None:
+    model = build_tri_encoder(str(tiny_backbone), fusion="hadamard")
+    plain = build_bi_encoder(str(tiny_backbone))  # the same backbone and pooling, single texts
+    sentences = plain.encode([pair[1] for pair in pairs], convert_to_tensor=True)
+    conditions = plain.encode([pair[0] for pair in pairs], convert_to_tensor=True)
+    with torch.no_grad():
+        expected = sentences * model[0].condition_layer.eval()(conditions)
+    torch.testing.assert_close(model.encode(pairs, convert_to_tensor=True), expected)
+
+
+def test_tri_encoder_concat_equals_dense_of_parts(
+    tiny_backbone: Path, pairs: list[list[str]]
+) -> None:
+    model = build_tri_encoder(str(tiny_backbone), fusion="concat")
+    plain = build_bi_encoder(str(tiny_backbone))
+    sentences = plain.encode([pair[1] for pair in pairs], convert_to_tensor=True)
+    conditions = plain.encode([pair[0] for pair in pairs], convert_to_tensor=True)
+    linear = model[0].fusion_layer.layer[0]
+    with torch.no_grad():
+        both = torch.cat([sentences, model[0].condition_layer.eval()(conditions)], dim=1)
+        expected = torch.nn.functional.gelu(both @ linear.weight.T + linear.bias)
+    torch.testing.assert_close(model.encode(pairs, convert_to_tensor=True), expected)
+
+
+def test_low_rank_value_by_hand() -> None:
+    # d = 2, rank 2: the condition (1, 2) makes [[1, 0], [0, 2]] + bias 0, and s = (3, 4) -> (3, 8)
+    fusion = LowRank(2, 2)
+    with torch.no_grad():
+        fusion.projection.bias.zero_()
+        weight = torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 1.0]])
+        fusion.projection.weight.copy_(weight)
+    found = fusion(torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 2.0]]))
+    assert found.tolist() == [[3.0, 8.0]]
+
+
+def test_tri_encoder_low_rank_projects_each_sentence_by_its_condition(
+    tiny_backbone: Path, pairs: list[list[str]]
+) -> None:
+    model = build_tri_encoder(str(tiny_backbone), fusion="low-rank", rank=5)
+    plain = build_bi_encoder(str(tiny_backbone))
+    sentences = plain.encode([pair[1] for pair in pairs], convert_to_tensor=True)
+    conditions = plain.encode([pair[0] for pair in pairs], convert_to_tensor=True)
+    with torch.no_grad():
+        made = model[0].fusion_layer.projection(model[0].condition_layer.eval()(conditions))
+    expected = [
+        matrix.reshape(5, 32) @ sentence for matrix, sentence in zip(made, sentences, strict=True)
+    ]
+    found = model.encode(pairs, convert_to_tensor=True)
+    torch.testing.assert_close(found, torch.stack(expected), atol=1e-5, rtol=1e-4)
+    assert model.get_embedding_dimension() == 5
+
+
+def test_tri_encoder_rank_below_1_raises(tiny_backbone: Path) -> None:
+    with pytest.raises(InputError, match=r"rank must be at least 1\. Got 0"):
+        build_tri_encoder(str(tiny_backbone), fusion="low-rank", rank=0)
+
+
+def test_tri_encoder_hadamard_cosine_equals_two_products_over_stored_vectors(
+    tiny_backbone: Path,
+) -> None:
+    # cos(c∘s1, c∘s2) = ⟨c²∘s1, s2⟩ / (‖c∘s1‖ ‖c∘s2‖), and ‖c∘s‖² = ⟨c², s²⟩
+    model = build_tri_encoder(str(tiny_backbone))
+    module: TriEncoder = model[0].eval()
+    texts = ["a man throws a ball.", "a girl kicks a ball.", "two dogs run."]
+    batch = module.preprocess([["the sport", text] for text in texts])
+    with torch.no_grad():
+        stored = module.sentence_vectors(batch["input_ids"], batch["attention_mask"])  # (3, d)
+        squared = (
+            module.condition_vectors(batch["condition_tokens"], batch["condition_mask"])[0] ** 2
+        )
+        norms = (stored.square() @ squared).sqrt()  # (3,)
+        found = (stored @ (squared * stored[0])) / (norms * norms[0])
+    embeddings = model.encode([["the sport", text] for text in texts], convert_to_tensor=True)
+    expected = torch.cosine_similarity(embeddings[:1], embeddings)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+
+
+def test_tri_encoder_order_says_which_text_is_the_condition(
+    tiny_backbone: Path, pairs: list[list[str]]
+) -> None:
+    model = build_tri_encoder(str(tiny_backbone))
+    embeddings = model.encode(pairs)
+    model[0].order = "sentence-first"
+    np.testing.assert_array_equal(model.encode([pair[::-1] for pair in pairs]), embeddings)
+
+
+@pytest.mark.parametrize("pooling", get_args(Pooling))
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_tri_encoder_saved_and_loaded_is_equal(
+    pooling: Any, fusion: Any, tiny_backbone: Path, pairs: list[list[str]], tmp_path: Path
+) -> None:
+    model = build_tri_encoder(
+        str(tiny_backbone),
+        order="sentence-first",
+        pooling=pooling,
+        fusion=fusion,
+        transform=True,
+        dropout=0.3,
+        max_seq_length=8,
+    )
+    model.save(str(tmp_path), create_model_card=False)
+    listed = json.loads((tmp_path / "modules.json").read_text())
+    assert [entry["type"] for entry in listed] == ["condsim.model.tri_encoder.TriEncoder"]
+    loaded = load_tri_encoder(str(tmp_path))
+    assert (loaded.max_seq_length, loaded[0].order) == (8, "sentence-first")
+    assert loaded[0].condition_layer[0].p == 0.3
+    reverse = [pair[::-1] for pair in pairs]
+    np.testing.assert_array_equal(loaded.encode(reverse), model.encode(reverse))
+    trusting = SentenceTransformer(str(tmp_path), trust_remote_code=True)
+    np.testing.assert_array_equal(trusting.encode(reverse), model.encode(reverse))
+
+
+def test_tri_encoder_model_card_encodes_pairs(
+    tiny_backbone: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    build_tri_encoder(str(tiny_backbone)).save(str(tmp_path))
+    assert "A girl kicks a ball." in (tmp_path / "README.md").read_text("utf-8")
+    assert "Error while computing" not in caplog.text
+
+
+@pytest.mark.parametrize("weights", [{"mse": 1.0, "quad": 0.5}])
+def test_tri_encoder_in_trainer_trains_on_one_forward_for_both_columns(
+    weights: dict[str, float], tiny_backbone: Path, pairs: list[list[str]], tmp_path: Path
+) -> None:
+    model = build_tri_encoder(str(tiny_backbone))
+    rows = Dataset.from_dict(
+        {
+            "sentence1": pairs[:2],
+            "sentence2": [[pair[0], "a girl kicks a ball."] for pair in pairs[:2]],
+            "label": [[1.0, 0.0], [0.25, 0.0]],
+        }
+    )
+    trainer = SentenceTransformerTrainer(
+        model=model,
+        args=SentenceTransformerTrainingArguments(
+            output_dir=str(tmp_path), per_device_train_batch_size=2, report_to="none", use_cpu=True
+        ),
+        train_dataset=rows,
+        loss=WeightedSumLoss(model, weights),
+    )
+    batch = next(iter(trainer.get_train_dataloader()))
+    columns, labels = trainer.collect_features(batch)
+    assert len(columns) == 2
+    assert labels is not None
+    assert labels.shape == (2, 2)
+    counted = backbone_rows(model)
+    loss = trainer.compute_loss(model.train(), dict(batch))
+    loss.backward()
+    assert counted == [2, 2]  # 2 sentences and 2 conditions for 4 conditional sentences
+    gradient = model[0].condition_layer[1].weight.grad
+    assert bool(gradient.isfinite().all())
+    assert float(gradient.abs().sum()) > 0
+
+
+def test_distinct_rows_repeats_point_to_their_first_row() -> None:
+    tokens = torch.tensor([[5, 1], [2, 3], [5, 1], [2, 2], [2, 3]])
+    first, row_of = distinct_rows(tokens)
+    assert sorted(first.tolist()) == [0, 1, 3]
+    assert torch.equal(tokens[first][row_of], tokens)
+
+
+@pytest.mark.parametrize("inputs", [["a man"], [["a", "b"], ["a", "b", "c"]]])
+def test_tri_encoder_not_pairs_raises(inputs: Any, tiny_backbone: Path) -> None:
+    with pytest.raises(InputError, match=r"takes pairs of texts, .* in row \d"):
+        build_tri_encoder(str(tiny_backbone))[0].preprocess(inputs)
+
+
+def test_tri_encoder_prompt_raises(tiny_backbone: Path, pairs: list[list[str]]) -> None:
+    with pytest.raises(InputError, match="takes no prompt"):
+        build_tri_encoder(str(tiny_backbone)).encode(pairs, prompt="query: ")
+
+
+def test_tri_encoder_unknown_fusion_raises(tiny_backbone: Path) -> None:
+    with pytest.raises(InputError, match=r"Unknown fusion 'hadamar'\. Did you mean 'hadamard'"):
+        build_tri_encoder(str(tiny_backbone), fusion="hadamar")  # type: ignore[arg-type]
+
+
+def test_load_tri_encoder_other_model_raises(tiny_backbone: Path, tmp_path: Path) -> None:
+    build_bi_encoder(str(tiny_backbone)).save(str(tmp_path), create_model_card=False)
+    with pytest.raises(ModelError, match=r"holds no tri-encoder: its modules\.json must list"):
+        load_tri_encoder(str(tmp_path))
+    with pytest.raises(ModelError, match="no such file"):
+        load_tri_encoder(str(tiny_backbone))
+    with pytest.raises(ModelError, match="it must have tri_encoder_config"):
+        TriEncoder.load(str(tmp_path))
+
+
+def test_load_tri_encoder_options_that_do_not_fit_raises(
+    tiny_backbone: Path, tmp_path: Path
+) -> None:
+    build_tri_encoder(str(tiny_backbone)).save(str(tmp_path), create_model_card=False)
+    path = tmp_path / "tri_encoder_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"fusion": "concat"}))
+    with pytest.raises(ModelError, match="do not fit the options"):
+        load_tri_encoder(str(tmp_path))

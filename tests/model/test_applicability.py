@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from condsim.errors import InputError, ModelError
+from condsim.loading import load_scorer
+from condsim.model import applicability as module
+from condsim.model.applicability import ApplicabilityHead, Embedded, features
+from condsim.model.onnx import OnnxScorer
+
+ONE = ["a man kicks a ball", "a dog runs on the street", "two birds"]
+TWO = ["a girl throws a ball", "a cat sits", "a child eats at a big table"]
+CONDITIONS = ["the sport", "the animal", "the number of people"]
+
+
+def unit(*values):
+    row = np.array([values], np.float32)
+    return row / np.linalg.norm(row)
+
+
+@pytest.fixture
+def with_head(exported, tmp_path):
+    """A copy of the tiny exported model with a random head of its own."""
+    folder = shutil.copytree(exported, tmp_path / "model")
+    random = np.random.default_rng(0)
+    head = ApplicabilityHead(
+        model="tiny",
+        weights=random.normal(size=3 * 32 + 8) / 10,
+        bias=0.1,
+        probe=OnnxScorer(folder, threads=1).encode(*module.PROBE),
+        facts={"rows": "a 1"},
+    )
+    head.save(folder / module.FILE_NAME)
+    return folder
+
+
+def test_features_worked_by_hand():
+    rows = Embedded(unit(1, 0), unit(0, 1), unit(1, 0), unit(3, 4), unit(0, 1))
+    root = np.sqrt(2)
+    expected = [
+        *(root / 2, root / 2),  # (u + v) sqrt(d) / 2
+        *(root, root),  # |u - v| sqrt(d)
+        *(0, root),  # c sqrt(d)
+        *(0, 3),  # 5 u.v, 5 s.t = 5 * 0.6
+        *(0, 5),  # u.c = 0, v.c = 1
+        *(0, 4),  # s.c = 0, t.c = 0.8
+        *(4, 5),  # u.s = 1, v.t = 0.8
+    ]
+    np.testing.assert_allclose(features(rows), [expected], atol=1e-6)
+
+
+def test_probability_is_the_logistic_function():
+    rows = Embedded(*[unit(1, 0)] * 5)
+    weights = np.zeros(14)
+    weights[6] = 0.4  # 5 u.v = 5, so the logit is 2 + bias
+    head = ApplicabilityHead(model="m", weights=weights, bias=-1.0, probe=unit(1, 0)[0])
+    assert head.probability(rows)[0] == pytest.approx(1 / (1 + np.exp(-1)), abs=1e-6)
+
+
+def test_applicability_shapes_range_and_single(with_head):
+    model = load_scorer(with_head)
+    found = model.applicability(ONE, TWO, CONDITIONS)
+    assert found.shape == (3,)
+    assert found.dtype == np.float32
+    assert ((found >= 0) & (found <= 1)).all()
+    alone = model.applicability(ONE[0], TWO[0], CONDITIONS[0])
+    assert type(alone) is float
+    assert alone == pytest.approx(found[0], abs=1e-5)
+    assert model.applicability(ONE, TWO, "the sport").shape == (3,)
+    assert model.applicability([], [], []).shape == (0,)
+
+
+def test_applicability_symmetric_to_the_last_bit(with_head):
+    model = load_scorer(with_head)
+    np.testing.assert_array_equal(
+        model.applicability(ONE, TWO, CONDITIONS), model.applicability(TWO, ONE, CONDITIONS)
+    )
+
+
+def test_applicability_in_parts_same(with_head, monkeypatch):
+    model = load_scorer(with_head)
+    expected = model.applicability(ONE, TWO, CONDITIONS)
+    monkeypatch.setattr("condsim.model.embedding._ROWS", 2)
+    np.testing.assert_allclose(model.applicability(ONE, TWO, CONDITIONS), expected, atol=1e-5)
+
+
+def test_applicability_trained_model_has_it_too(with_head, trained, tmp_path):
+    folder = shutil.copytree(trained, tmp_path / "trained")
+    shutil.copy(with_head / module.FILE_NAME, folder / module.FILE_NAME)
+    found = load_scorer(folder, device="cpu").applicability(ONE, TWO, CONDITIONS)
+    expected = load_scorer(with_head).applicability(ONE, TWO, CONDITIONS)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def test_applicability_no_head_refused(exported):
+    with pytest.raises(ModelError, match=r"'tiny' has no applicability head\. Fit one with"):
+        OnnxScorer(exported).applicability("a", "b", "c")
+
+
+def test_applicability_head_of_another_model_refused(with_head):
+    model = load_scorer(with_head)
+    head = model.head
+    model.head = ApplicabilityHead(
+        model="other", weights=head.weights, bias=head.bias, probe=-head.probe
+    )
+    with pytest.raises(ModelError, match="embeddings of 'other' and cannot be used with 'tiny'"):
+        model.applicability("a", "b", "c")
+
+
+def test_applicability_bad_input_refused(with_head):
+    with pytest.raises(InputError, match="at index 1"):
+        load_scorer(with_head).applicability(["a", ""], ["b", "c"], "x")
+
+
+def test_head_read_back_the_same(with_head, tmp_path):
+    head = ApplicabilityHead.load(with_head / module.FILE_NAME)
+    head.save(tmp_path / "again.json")
+    again = ApplicabilityHead.load(tmp_path / "again.json")
+    np.testing.assert_array_equal(again.weights, head.weights)
+    np.testing.assert_array_equal(again.probe, head.probe)
+    assert (again.bias, again.model, again.facts) == (head.bias, "tiny", {"rows": "a 1"})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda content: content.pop("weights"), "is damaged .*weights"),
+        (lambda content: content["weights"].pop(), r"must be 3 d \+ 8 finite weights"),
+        (lambda content: content.update(weights=["a"]), "is damaged"),
+        (lambda content: content.update(bias=float("nan")), "and a finite bias"),
+        (lambda content: content["probe"].__setitem__(0, float("inf")), "is damaged"),
+        (lambda content: content.update(format=2), "of format 1; a newer condsim"),
+    ],
+)
+def test_head_damaged_refused(with_head, change, message):
+    path = with_head / module.FILE_NAME
+    content = json.loads(path.read_text("utf-8"))
+    change(content)
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(ModelError, match=message):
+        load_scorer(with_head)
+
+
+def test_head_no_json_refused(tmp_path):
+    path = tmp_path / "head.json"
+    path.write_text("{", encoding="utf-8")
+    with pytest.raises(ModelError, match="head cannot be read"):
+        ApplicabilityHead.load(path)
+    with pytest.raises(ModelError, match="cannot be read"):
+        ApplicabilityHead.load(tmp_path / "missing.json")
+
+
+def test_bundled_head_is_that_of_the_bundled_model():
+    model = load_scorer()
+    one, two = "A brown dog runs over wet sand.", "A black dog swims in a lake."
+    chances = model.applicability(one, two, ["type of animal", "name of place"])
+    assert chances[0] > chances[1] > 0  # refused if the head is of an earlier model

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from pathlib import Path
+
+from condsim.data.held_out import text_digest
+from condsim.data.tables import iter_criteria
+
+FOLDER = Path(__file__).resolve().parents[2] / "data" / "attributes"
+
+
+def test_published_attributes_have_criteria_with_two_values_of_two_texts_each():
+    files = sorted(FOLDER.glob("*.jsonl"))
+    assert len(files) == 246
+    seen: set[bytes] = set()
+    for file in files:
+        values: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for row in iter_criteria(file):
+            assert text_digest(row.text) not in seen, row.place
+            seen.add(text_digest(row.text))
+            for criterion, found in row.attributes.items():
+                values[criterion].update(found)
+        usable = [name for name, count in values.items() if sum(n > 1 for n in count.values()) > 1]
+        assert len(usable) >= 4, file.name
+    assert len(seen) == 12_491

@@ -1,0 +1,74 @@
+"""The page of clustering: which texts are taken, the figures and the table."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+from papers.clustering import WAYS, Found, measure_set, page, read_set
+
+from condsim.errors import InputError
+from condsim.model.embedding import EmbeddingScorer
+
+CRITERIA = ("the colour", "the animal")
+
+
+class WordEncoder(EmbeddingScorer):
+    """Sees the colour under its condition, and the animal otherwise."""
+
+    def __init__(self):
+        super().__init__(name="words", order="condition-first", dimension=4, calibration=None)
+
+    def _embed(self, texts):
+        pairs = [("", one) if isinstance(one, str) else one for one in texts]
+        words = [
+            ("red", "blue", "", "") if "colour" in one else ("", "", "cat", "dog")
+            for one, _ in pairs
+        ]
+        found = [
+            [w != "" and w in text for w in row]
+            for row, (_, text) in zip(words, pairs, strict=True)
+        ]
+        return np.array(found, np.float32)
+
+
+def write(path, *, rows):
+    with gzip.open(path, "wt", encoding="utf-8") as stream:
+        for number in range(rows):
+            colour, animal = ("red", "blue")[number % 2], ("cat", "dog")[number // 2 % 2]
+            values = {"the colour": colour, "the animal": [animal]}
+            if number == 0:
+                values["the animal"] = ["cat", "dog"]
+            text = f"A {colour} {animal}, {number}."
+            stream.write(json.dumps({"text": text, "attributes": values}) + "\n")
+    return path
+
+
+def test_measure_right_condition_finds_all_and_the_other_none(tmp_path):
+    data = read_set(write(tmp_path / "test.jsonl.gz", rows=45), CRITERIA, texts=100)
+    assert len(data.texts) == 44  # the one with two animals is left out
+    found = list(measure_set("set", data, WordEncoder(), None, seeds=2, progress=lambda *_: None))
+    assert [(one.criterion, one.clusters) for one in found] == [(name, 2) for name in CRITERIA]
+    for one in found:
+        assert one.figures["right condition"] == pytest.approx((100, 100))
+        assert max(one.figures["other condition"]) < 5
+    assert found[1].figures["no condition"] == pytest.approx((100, 100))
+
+
+def test_read_set_of_rare_values_refused(tmp_path):
+    with pytest.raises(InputError, match="fewer than two values"):
+        read_set(write(tmp_path / "test.jsonl.gz", rows=15), CRITERIA, texts=100)
+
+
+def test_page_says_where_the_right_condition_loses():
+    figures = {way: (10.0 + place, 1.0) for place, way in enumerate(WAYS[:3])}
+    won = Found("films", "the plot", 100, 3, {**figures, WAYS[0]: (50.0, 30.0)})
+    lost = Found("films", "the year", 100, 5, figures)
+    text = page([won, lost], model="m", trained=["films"], command="command")
+    assert "| films (trained on) | the plot | 100 | 3 | **50.0 / 30.0** | 11.0 / 1.0 |" in text
+    assert "| **mean** | | | | 30.0 / 15.5 | 11.0 / 1.0 | 12.0 / 1.0 |" in text
+    assert "best in 1 of 2 rows. Where it is not: films, the year." in text

@@ -1,0 +1,325 @@
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("sentencex")
+
+from papers.catalogue import parse
+from papers.contexts import PartMaker, part_folder, plan_contexts
+
+from condsim.data.load import load_task
+from condsim.errors import InputError
+from condsim.loading import load_scorer
+from papers import ContextsOptions, Options, finish, load_experiment, open_work, reproduce
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
+
+PROJECT = Path(__file__).resolve().parents[2]
+SECTIONS = {
+    "vocabulary": {"size": 400},
+    "coherence": {"embedding": 8, "hidden": 8, "head_size": 8, "max_steps": 3, "evaluations": 1},
+    "generators": {
+        "models": "one",
+        "max_tokens": 16,
+        "batch_tokens": 512,
+        "max_steps": 2,
+        "evaluations": 1,
+        "held_out_examples": 4,
+    },
+    "selection": {"size": 3, "chunks": 5, "candidates": 1},
+    "scoring": {"references": 2},
+    "harvest": {"pairs": 400, "shard_pairs": 100},
+    "surrogate": {
+        "width": 16,
+        "layers": 1,
+        "train.epochs": 1,
+        "train.max_seq_length": 16,
+        "train.precision": "float32",  # or two runs may measure and choose differently
+    },
+}
+QUICK = tuple(
+    f"{section}.{key}={value}" for section, keys in SECTIONS.items() for key, value in keys.items()
+)
+WORDS = dict.fromkeys(("title", "source", "claim", "measured_on"), "x")
+
+
+def experiment_of(kind="contexts", **rows):
+    entries = {
+        key: {"cells": {"row": key}, "contexts": {"scorer": how.pop("scorer", "origin")}, **how}
+        for key, how in rows.items()
+    }
+    for entry in entries.values():
+        if "weights" in entry:
+            entry["contexts"]["weights"] = entry.pop("weights")
+    return parse({**WORDS, "kind": kind, "rows": entries}, name="small")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    """A folder of data with a test file of 12 pairs, some in words of the corpus."""
+    folder = tmp_path_factory.mktemp("data") / "sts-b"
+    folder.mkdir()
+    words = ("bread", "oven", "boat", "winter", "garden", "bell")
+    lines = [
+        f"main\tours\t2012\t{row:04}\t{row % 6}.0\tThe {words[row % 6]} is old.\tA "
+        f"{words[row * row % 5]} was there, {row} of them."
+        for row in range(12)
+    ]
+    (folder / "sts-test.csv").write_text("\n".join(lines) + "\n")
+    return folder.parent
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> Path:
+    """Parts that the tests share, as experiments do."""
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture
+def options(data, runs, monkeypatch) -> Options:
+    monkeypatch.chdir(PROJECT)  # where the inputs of the recipe are named from
+    recipe = ContextsOptions(recipe=PROJECT / "recipes" / "contexts" / "tiny.yaml")
+    return Options(data=data, runs=runs, overrides=QUICK, contexts=recipe)
+
+
+@pytest.fixture
+def run(options, tmp_path):
+    def go(experiment, *, report_only=False, **changes):
+        chosen = dataclasses.replace(options, **changes)
+        return reproduce(experiment, chosen, tmp_path / "out", report_only=report_only)
+
+    return go
+
+
+def measured(experiment, options):
+    lines = plan_contexts(experiment, options)
+    return {line.row.key: line.measurement for line in lines if line.measurement}
+
+
+def table(path: Path):
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_reproduce_contexts_scores_are_those_of_the_origin_opened_by_itself(run, options, data):
+    experiment = experiment_of(
+        raw={"set": {"scoring.center": "none"}},
+        centred={"set": {"scoring.center": "context"}},
+        unused={"weights": {"left": 0, "right": 0}, "set": {"scoring.center": "context"}},
+    )
+    written = run(experiment)
+    assert (written.finished, written.planned) == (3, 3)
+    found = measured(experiment, options)
+    task = load_task(data / "sts-b" / "sts-test.csv")
+    folder = found["raw"].part_folder
+    assert {one.part_folder for one in found.values()} == {folder}
+    assert [path.name for path in folder.glob("terms-*") if path.is_dir()] == [
+        found["centred"].terms("context").name
+    ]  # computed once, for all three
+    alone = load_scorer(folder).score(task.sentences1, task.sentences2, scale="raw")
+    kept = found["raw" if "center: none" in (folder / "contexts.yaml").read_text() else "centred"]
+    np.testing.assert_allclose(kept.scores(), alone, atol=2e-4)
+    assert 2 <= float(table(written.table)[0]["contexts"]) <= 6
+    assert not np.allclose(found["raw"].scores(), found["centred"].scores())
+    assert not np.allclose(found["raw"].scores(), found["unused"].scores())
+
+
+def test_reproduce_contexts_models_are_judged_by_themselves_below_the_table(run, options, tmp_path):
+    experiment = experiment_of(
+        mlp={},
+        other={"set": {"scoring.center": "none"}},
+        linear={"set": {"coherence.head": "linear"}},
+    )
+    run(experiment)
+    page = (tmp_path / "out" / "small.md").read_text("utf-8")
+    judged = [line for line in page.splitlines() if "held-out" in line]
+    assert len(judged) == 3
+    assert judged[0].startswith("- coherence (mlp head): accuracy ")
+    assert judged[0].endswith("; chance 50); behind mlp / other")
+    assert judged[1].endswith("; chance 50); behind linear")
+    assert judged[2].startswith("- generators, nats per held-out token: centre ")
+    assert "behind" not in judged[2]  # one for all rows
+    report = measured(experiment, options)["mlp"].part_folder / "coherence" / "report.json"
+    kept = report.read_text()
+    report.write_text('{"head": "mlp"}')
+    try:
+        with pytest.raises(InputError, match=r"the report key 'steps' is missing"):
+            run(experiment, report_only=True)
+    finally:
+        report.write_text(kept)
+
+
+def test_reproduce_contexts_rows_share_their_parts(run, options, runs):
+    experiment = experiment_of(
+        three={},
+        two={"set": {"selection.seed": 2}},
+        linear={"set": {"coherence.head": "linear"}},
+        tfidf={"scorer": "tfidf-cosine"},
+        overlap={"scorer": "word-overlap"},
+    )
+    run(experiment)
+    found = measured(experiment, options)
+    recipes = [found[key].recipe for key in ("three", "two", "linear")]
+    for part, folders in (("corpus", 1), ("generators", 1), ("coherence", 2), ("origin", 3)):
+        assert len({part_folder(runs, part, recipe) for recipe in recipes}) == folders
+    two, three = (found[key].part_folder for key in ("two", "three"))
+    assert (two / "generators").is_symlink()
+    assert (two / "generators").resolve() == (three / "generators").resolve()
+    assert found["tfidf"].part_folder == part_folder(runs, "corpus", recipes[0])
+
+
+def test_reproduce_contexts_surrogates_share_a_harvest_and_the_cases_are_drawn(
+    run, options, tmp_path, runs
+):
+    rows = {
+        "origin": {},
+        "few": {"scorer": "surrogate", "set": {"surrogate.train.train_rows": 50}},
+        "all": {"scorer": "surrogate"},
+    }
+    experiment = experiment_of(kind="cases", **rows)
+    written = run(experiment)
+    assert (written.finished, written.planned) == (3, 3)
+    assert len([path for path in runs.glob("tiny-harvest-*") if path.is_dir()]) == 1
+    records = {row["row"]: row for row in table(written.table)}
+    assert records["few"]["training_pairs"] == "50"
+    assert int(records["all"]["training_pairs"]) > 350
+    assert 2 <= float(records["origin"]["contexts"]) <= 6
+    assert records["origin"]["pairs"] == "12"
+    assert int(records["origin"]["corpus_tokens"]) > 9000
+    assert records["origin"]["test set"] == "STS-B"
+    page = written.page.read_text()
+    assert "## Cases of STS-B" in page
+    assert "| The bread is old. |" in page
+    assert str(tmp_path) not in page
+    assert page.count("| origin |") == 1
+    # Once more: nothing is computed, nor without a part that is gone.
+    times = {path: path.stat().st_mtime_ns for path in runs.rglob("*") if path.is_file()}
+    assert run(experiment).finished == 3
+    assert times == {path: path.stat().st_mtime_ns for path in times}
+
+
+def test_reproduce_contexts_page_has_the_paper_beside_ours(run, tmp_path):
+    experiment = load_experiment("ssbc-table6")
+    kept = ("paper-10m", "origin-all", "overlap", "tfidf-all")
+    rows = {key: experiment.rows[key] for key in kept}
+    experiment = experiment.replaced(rows=rows, comparisons=())
+    before = run(experiment, report_only=True, runs=tmp_path).page.read_text()
+    assert "| Origin | all | - | not run |" in before
+    written = run(experiment)
+    page = written.page.read_text()
+    assert "| Origin | 10M | 49.41 | - |" in page
+    assert "| word overlap |  | - |" in page
+    tokens = {row["model"]: row["tokens"] for row in table(written.table)}
+    assert tokens["TF-IDF cosine"].endswith("K")
+    assert tokens["word overlap"] == ""
+    assert written.plot.read_bytes().startswith(b"\x89PNG")
+    assert "Changed in every recipe" in page
+    assert "bootstrap interval" in page
+
+
+def test_reproduce_contexts_difference_has_a_paired_interval(run):
+    rows = {key: {"cells": {"row": key}, "contexts": {"scorer": key}} for key in SCORERS}
+    comparison = {"row": "tfidf-cosine", "minus": "word-overlap"}
+    content = {**WORDS, "kind": "contexts", "rows": rows, "comparisons": [comparison]}
+    page = run(parse(content, name="small")).page.read_text()
+    assert "- STS-B, tfidf-cosine minus word-overlap: " in page
+    assert "(95 % bootstrap interval over sentence pairs, both rows on the same pairs)" in page
+
+
+SCORERS = ("tfidf-cosine", "word-overlap")
+
+
+def test_reproduce_contexts_says_the_cost_first(options, runs, caplog):
+    caplog.set_level("INFO", logger="condsim")
+    chosen = dataclasses.replace(options, contexts=dataclasses.replace(options.contexts, rows=5))
+    work = open_work(experiment_of(origin={}), chosen)
+    line, _ = work.plan(work.runs)[1]
+    assert line.startswith("origin on STS-B, at most: 5 pairs x 6 contexts x 3 generators")
+    assert finish(work) is None
+    messages = [record.getMessage() for record in caplog.records]
+    first = messages.index(f"to be done: {line}")
+    assert first < next(i for i, text in enumerate(messages) if text.startswith("origin on STS-B:"))
+    assert any("origin on STS-B, to be done: 5 pairs" in text for text in messages)
+    assert work.plan([])[1] == ["1 of 1 runs finished"]
+
+
+def test_reproduce_contexts_left_to_another_process_is_waited_for(options, runs):
+    experiment = experiment_of(
+        origin={"set": {"selection.seed": 7}}, overlap=dict(scorer="word-overlap")
+    )
+    quick = tuple(text for text in QUICK if not text.startswith("selection"))
+    chosen = dataclasses.replace(
+        options, overrides=(*quick, "selection.size=2", "selection.chunks=5")
+    )
+    work = open_work(experiment, chosen)
+    planned = work.runs
+    (origin,) = (one for one in planned if one.part == "origin")
+    with PartMaker(runs).own(origin.part_folder, wait=False):
+        thread = threading.Thread(target=finish, args=[work])
+        thread.start()
+        stop = time.monotonic() + 60
+        while not all(one.finished for one in planned if one.part is None):
+            assert time.monotonic() < stop
+            time.sleep(0.05)
+        assert not origin.finished
+    thread.join(timeout=60)
+    assert origin.finished
+
+
+@pytest.mark.slow
+def test_reproduce_contexts_killed_anywhere_ends_with_the_same_scores(options, data, tmp_path):
+    text = "--on sts-b --recipe recipes/contexts/tiny.yaml"
+    command = [
+        sys.executable, "-m", "papers", "ssbc-structures", *text.split(),
+        "--data", str(data), "--runs", str(tmp_path / "runs"), "--output", str(tmp_path / "out"),
+        *(f"--set={text}" for text in QUICK),
+    ]  # fmt: skip
+    # Sums of two threads differ run by run, and so do number formats that processes measure.
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "ONEDNN_MAX_CPU_ISA": "AVX2"}
+    marks = (
+        "tiny-corpus-*/corpus",
+        "tiny-coherence-*/coherence/settings.json",
+        "tiny-generators-*/generators/all/config.json",
+        "tiny-harvest-*/harvest/pairs-00001.parquet",
+        "tiny-surrogate-*/surrogate/recipe.yaml",
+        "tiny-origin-*/terms-*/terms-00000.npz",
+    )
+    for mark in marks:
+        process = subprocess.Popen(command, cwd=PROJECT, env=environment, stderr=subprocess.DEVNULL)
+        try:
+            stop = time.monotonic() + 120
+            while not [*(tmp_path / "runs").glob(mark)] and process.poll() is None:
+                assert time.monotonic() < stop
+                time.sleep(0.01)
+        finally:
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+    subprocess.run(command, cwd=PROJECT, env=environment, check=True, timeout=300)
+    again = [word.replace(str(tmp_path / "runs"), str(tmp_path / "whole")) for word in command]
+    subprocess.run(again, cwd=PROJECT, env=environment, check=True, timeout=300)
+    kept = sorted((tmp_path / "runs").glob("*/on-*/scores.npy"))
+    assert len(kept) == 8
+    for path in kept:
+        other = tmp_path / "whole" / path.relative_to(tmp_path / "runs")
+        np.testing.assert_allclose(np.load(path), np.load(other), atol=1e-5)
+        counts = [json.loads((one.parent / "counts.json").read_text()) for one in (path, other)]
+        assert counts[0] == counts[1]
+
+
+def test_reproduce_contexts_missing_inputs_are_told_before_anything(run, options, tmp_path):
+    with pytest.raises(InputError, match=r"none\.txt does not exist"):
+        run(experiment_of(origin={}), overrides=("inputs=[none.txt]",))
+    assert not (tmp_path / "out").exists()

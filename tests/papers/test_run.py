@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+import csv
+import dataclasses
+import importlib
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from papers.catalogue import parse
+from papers.columns import resolve_backbones
+
+from condsim.errors import InputError, ModelError
+from papers import load_experiment, open_work, reproduce, trained as trained_work
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
+
+TINY = ("epochs=1", "batch_size=8", "max_seq_length=48", "precision=float32")
+
+
+def table_of(page: str) -> dict[str, list[str]]:
+    """Cells of the first table, by the cells before the numbers."""
+    rows = {}
+    for line in page.split("## ", 2)[1].splitlines():
+        if line.startswith("| "):
+            cells = [cell.strip() for cell in line.strip("| ").split("|")]
+            rows.setdefault(cells[1] if len(cells) > 2 else cells[0], cells)
+    return rows
+
+
+@pytest.fixture
+def run(options, tmp_path):
+    def go(name, **changes):
+        report_only = changes.pop("report_only", False)
+        experiment = load_experiment(name) if isinstance(name, str) else name
+        chosen = dataclasses.replace(options, **changes)
+        return reproduce(experiment, chosen, tmp_path / "out", report_only=report_only)
+
+    return go
+
+
+@pytest.fixture
+def trained(monkeypatch, finished):
+    """Stands in for training: a run is finished at once. Gives the folders in their order."""
+    folders = []
+
+    def run_or_resume(recipe, folder, *, wait=True):
+        folders.append(folder)
+        planned = by_folder[folder]
+        finished(planned, spearman=60.0 + planned.recipe.seed)
+        return object()
+
+    by_folder = {}
+    real = trained_work.Trained.prepare
+
+    def prepare(self, missing):
+        by_folder.update({run.folder: run for run in missing})
+        return real(self, missing)
+
+    monkeypatch.setattr("condsim.training.run.run_or_resume", run_or_resume)
+    monkeypatch.setattr(trained_work, "_has_weights", lambda name: "minilm" in name.lower())
+    monkeypatch.setattr(trained_work.Trained, "prepare", prepare)
+    return folders
+
+
+def test_reproduce_table_has_both_numbers_side_by_side(run, trained):
+    written = run("ccl-table3")
+    page = written.page.read_text()
+    rows = table_of(page)
+    head = rows["objective"]
+    assert head[2:] == [
+        *(f"{name}, paper" for name in ("RoBERTa base", "RoBERTa large", "DiffCSE base")),
+        *("SimCSE base, paper", "SimCSE large, paper", "MiniLM, ours"),
+    ]
+    assert rows["CCL"][5:] == ["46.8", "48.1", "61.0 ± 1.0 (3)"]
+    assert page.count("60.0 [58.0, 62.0]") == 3  # the tri-encoders, one seed each
+    assert "+0.0 Spearman [+0.0, +0.0] (mean and 95 % t-interval over 3 seeds" in page
+    assert "condition-only baseline" in page
+    assert "Made by `python -m papers ccl-table3`." in page
+    assert (written.finished, written.planned) == (12, 12)
+    assert written.plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_reproduce_csv_has_one_line_for_each_number(run, trained):
+    written = run("csts-table10", overrides=("epochs=2",))
+    with written.table.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    both = [row for row in rows if row["the model sees"] == "both" and row["metric"] == "spearman"]
+    assert [(row["backbone"], row["paper"], row["ours"], row["low"]) for row in both] == [
+        ("RoBERTa base", "40.11", "", ""),
+        ("MiniLM", "", "60.000", "58.000"),
+    ]
+    assert rows[-1]["the model sees"] == "condition-only baseline"
+    assert "--set epochs=2" in written.page.read_text()
+
+
+def test_reproduce_finished_runs_are_not_run_again(run, trained):
+    run("ccl-table4")
+    assert len(trained) == 5
+    run("ccl-table4")
+    run("ccl-table8")  # Pearson of the same runs
+    run("ccl-table5")  # shares the run with sigma = 0.5
+    assert len(trained) == 5 + 4
+
+
+def test_reproduce_without_weights_says_so(run, trained):
+    written = run("ccl-table4", backbones=resolve_backbones(["roberta-base", "minilm"]))
+    rows = table_of(written.page.read_text())
+    assert rows["w/o BCL"][2:] == ["43.1", "not run: no weights", "46.3", "60.0 [58.0, 62.0]"]
+    assert (written.finished, written.planned) == (5, 10 + 0)
+
+
+def test_reproduce_backbone_that_cannot_be_loaded_is_not_run(run, tmp_path, monkeypatch):
+    def fail(name, **_):
+        raise ModelError("Could not load the backbone.")
+
+    # In the face itself, which keeps what it imported once: a name patched behind it would stay.
+    monkeypatch.setattr("condsim.model.backbone.load_backbone", fail)
+    written = run("csts-table10")
+    assert "not run: no weights" in written.page.read_text()
+    assert written.finished == 0
+
+
+def test_reproduce_report_only_trains_nothing(run, trained, options, finished):
+    runs = open_work(load_experiment("ccl-table3"), options).runs
+    finished(runs[0], spearman=50.0)
+    written = run("ccl-table3", report_only=True)
+    rows = table_of(written.page.read_text())
+    assert not trained
+    assert rows["Quad + MSE"][-1] == "50.0 [48.0, 52.0] (1 of 3)"
+    assert rows["CCL"][-1] == "not run"
+
+
+def test_reproduce_keeps_the_notes_below_the_marker(run, trained):
+    written = run("ccl-table5")
+    text = written.page.read_text()
+    assert text.endswith("<!-- notes -->\n")
+    written.page.write_text(text + "\nWhat was seen.\n")
+    again = run("ccl-table5").page.read_text()
+    assert again.endswith("<!-- notes -->\n\nWhat was seen.\n")
+    assert again.startswith(text)
+
+
+def test_reproduce_page_without_marker_is_not_overwritten(run, trained):
+    written = run("ccl-table5")
+    written.page.write_text("all mine\n")
+    with pytest.raises(InputError, match="has no line <!-- notes -->"):
+        run("ccl-table5")
+    assert written.page.read_text() == "all mine\n"
+
+
+def test_reproduce_other_run_in_the_folder_raises(run, trained, options):
+    run("csts-table10")
+    folders = [one.folder for one in open_work(load_experiment("csts-table10"), options).runs]
+    recipe = folders[0] / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace("learning_rate: 0.0001", "learning_rate: 0.01"))
+    record = folders[0] / "training.json"
+    record.write_text(
+        record.read_text().replace('"learning_rate": 0.0001', '"learning_rate": 0.01')
+    )
+    with pytest.raises(InputError, match="holds another run"):
+        run("csts-table10")
+
+
+def test_reproduce_figure_says_how_many_rows_all_are(run, trained):
+    page = run("csts-figure3").page.read_text()
+    assert "| bi-encoder | 32 (all) | - | 60.0 [58.0, 62.0] |" in page
+    assert "| bi-encoder | 7000 | 45 | - |" in page
+
+
+def test_reproduce_figure_without_numbers_says_so(run, trained):
+    assert "does not give these as numbers" in run("ccl-figure2").page.read_text()
+
+
+def test_reproduce_label_histogram_counts_the_labels(run):
+    written = run("csts-figure4")
+    with written.table.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["label"] for row in rows] == ["1", "2", "4", "5"]
+    assert sum(int(row["rows"]) for row in rows) == 32
+    assert sum(float(row["percent"]) for row in rows) == pytest.approx(100, abs=0.01)
+    assert "condition-only baseline: Spearman" in written.page.read_text()
+
+
+def test_reproduce_over_estimation_counts_cosines_once(run, trained, options, monkeypatch):
+    class Far:
+        def score(self, sentences1, sentences2, conditions, *, scale):
+            assert scale == "raw"
+            loaded.append(len(sentences1))
+            return np.where(np.char.endswith(conditions, "person"), 1.0, -1.0).astype(np.float32)
+
+    loaded = []
+    module = importlib.import_module("condsim.loading")
+    monkeypatch.setattr(module, "load_scorer", lambda folder: Far())
+    written = run("ccl-appendix-a")
+    run("ccl-appendix-a")
+    assert len(loaded) == 9
+    rows = table_of(written.page.read_text())
+    assert rows["CCL"][2] == "46"
+    assert rows["CCL"][3] == rows["Quad + MSE"][3]
+    folder = open_work(load_experiment("ccl-appendix-a"), options).runs[0].folder
+    count = json.loads((folder / "over-estimation.json").read_text())["either"]
+    assert count > 0
+    assert rows["CCL"][3] == f"{count}.0 ± 0.0 (3)"
+    assert "100 % of it" in written.page.read_text()
+
+
+def test_reproduce_over_estimation_without_weights_in_the_folder_says_so(run, trained):
+    assert "not run: no weights in the run's folder" in run("ccl-appendix-a").page.read_text()
+
+
+def test_reproduce_zero_shot_measures_the_backbone_as_it_is(run, tiny_backbone):
+    written = run(
+        "csts-table2",
+        backbones=resolve_backbones([str(tiny_backbone)]),
+        overrides=("max_seq_length=48",),
+    )
+    page = written.page.read_text()
+    assert "not run" not in page
+    assert "as it is, nothing trained" in page
+    assert "STS-B has no conditions" in page
+    assert (written.finished, written.planned) == (2, 2)
+
+
+def test_reproduce_trains_and_goes_on_for_real(run, tiny_backbone, options):
+    rows = {"one": {"cells": {"encoder": "bi"}, "recipe": "bi", "seeds": 2}}
+    words = dict.fromkeys(("title", "source", "claim", "measured_on"), "x")
+    experiment = parse({**words, "rows": rows}, name="tiny")
+    changes = {"backbones": resolve_backbones([str(tiny_backbone)]), "overrides": TINY}
+    written = run(experiment, **changes)
+    assert (written.finished, written.planned) == (2, 2)
+    assert "(2)" in written.page.read_text()
+    reports = [*options.runs.glob("*/report.json")]
+    changed = {path: path.stat().st_mtime_ns for path in reports}
+    run(experiment, **changes)
+    assert {path: path.stat().st_mtime_ns for path in reports} == changed
+
+
+def test_reproduce_finished_table_imports_no_torch(run, trained, options):
+    run("csts-table3")
+    folders = [str(folder) for folder in (options.data, options.runs)]
+    code = f"""
+import sys
+from pathlib import Path
+from papers import Options, load_experiment, reproduce
+options = Options(*map(Path, {folders!r}))
+done = reproduce(load_experiment("csts-table3"), options, Path("out"))
+assert done.finished == done.planned
+assert not [name for name in ("torch", "sentence_transformers", "sklearn") if name in sys.modules]
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", code]
+    subprocess.run(command, check=True, cwd=options.runs, env=environment, timeout=60)

@@ -1,0 +1,117 @@
+"""Which values are alike, which are different, and which are neither."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from condsim.errors import InputError
+from condsim.rows.criteria.collect import Criterion, canonical_value
+from condsim.rows.criteria.settings import CriterionSettings, derive_wordings
+
+
+def _distances(answers: Sequence[Sequence[str]], **settings: Any) -> list[list[int | None]]:
+    """The distance of each answer from the first one used, then from each other."""
+    bins = settings.pop("bins", None)
+    made = Criterion("c", answers, CriterionSettings(**settings), bins=bins)
+    numbers = made.numbers()
+    return [[None if min(a, b) < 0 else made.distance(a, b) for b in numbers] for a in numbers]
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "expected"),
+    [
+        ("The Eagle", "eagle's", 0),
+        ("two beds", "2 beds", 0),
+        ("tea", "coffee", 1),
+        ("New York", "New York City", None),
+        ("vegan", "not vegan", 1),
+        ("-1", "1", 1),
+        ("<30", ">30", 1),
+        ("C", "C++", 1),
+        ("B-", "B+", 1),
+        ("blue-green", "blue green", 0),
+        ("< 5", "<5", 0),
+        ("1.0", "1", 0),
+        ("0.0", "1.0", 1),
+        ("4.5", "5", 1),
+        ("4.5", "5.4", 1),
+    ],
+)
+def test_distance_of_written_values_is_that_of_their_meaning(
+    one: str, two: str, expected: int | None
+) -> None:
+    assert _distances([(one,), (two,)])[0][1] == expected
+
+
+def test_distance_of_several_values_needs_all_or_none_in_common() -> None:
+    found = _distances([("red", "blue"), ("blue", "red"), ("red",), ("green", "black")])
+    assert found[0] == [0, 0, None, 1]
+
+
+def test_distance_of_groups_in_the_settings_is_theirs() -> None:
+    answers = [("song",), ("track",), ("album",), ("film",), ("other",)]
+    found = _distances(answers, same=[["Song", "track"]], near=[["song", "album"]], skip=["other"])
+    assert found[0] == [0, 0, None, 1, None]
+    assert found[1][2] is None
+    assert found[4][4] is None
+
+
+def test_distance_of_opinions_needs_one_pole_each() -> None:
+    answers = [("positive",), ("negative",), ("neutral",), ("positive", "negative")]
+    assert _distances(answers)[0] == [0, 1, None, None]
+    assert _distances(answers, skip=[])[0] == [0, 1, 1, None]
+
+
+def test_distance_of_ordered_values_is_that_of_ranks() -> None:
+    answers = [("low",), ("normal",), ("high",), ("low", "high")]
+    assert _distances(answers, order=["low", "normal", "high"])[0] == [0, 1, 2, None]
+    with pytest.raises(InputError, match="has the value 'high', and its 'order' must list every"):
+        _distances(answers, order=["low", "normal"])
+
+
+def test_distance_of_numbers_is_that_of_bins() -> None:
+    answers = [("1",), ("2",), ("30",), ("4e1",)]
+    assert _distances(answers, bins=2)[0] == [0, 0, 1, 1]
+    assert _distances(answers, bins=9)[0] == [0, 1, 2, 3]
+    with pytest.raises(InputError, match="has 'bins' and its values are no numbers"):
+        Criterion("c", [("a",)], CriterionSettings(bins=3), bins=3)
+
+
+def test_bins_of_uneven_numbers_hold_as_many_texts() -> None:
+    made = Criterion("c", [("1",), ("2",), ("3",)], CriterionSettings(), texts=[6, 3, 3], bins=2)
+    assert made.numbers() == (0, 1, 1)
+
+
+def test_canonical_value_without_words_is_itself() -> None:
+    assert canonical_value("the A") == "the a"
+    assert canonical_value("$5") == "$ 5"
+
+
+def test_settings_of_a_wrong_kind_are_one_line() -> None:
+    with pytest.raises(InputError, match="Got True; write yes, no, true and false in quotes"):
+        CriterionSettings(order=[True, False])
+    with pytest.raises(InputError, match="an 'order' of its values or 'bins', not both"):
+        CriterionSettings(order=["a", "b"], bins=2)
+    with pytest.raises(InputError, match="must not be empty"):
+        CriterionSettings(wordings=[" "])
+
+
+@pytest.mark.parametrize(
+    ("name", "some"),
+    [
+        ("the opinion about the food", ("opinion of the food", "How good is the food?")),
+        ("the kind of venue", ("type of venue", "which venue")),
+        ("whether it is for business", ("Is it for business?",)),
+        ("order_status", ("the order status", "Order status.")),
+        ("how urgent it is", ("with regard to how urgent it is",)),
+        ("the length of the stay", ("length of the stay",)),
+    ],
+)
+def test_wordings_of_a_name_are_several_and_different(name: str, some: tuple[str, ...]) -> None:
+    found = derive_wordings(name)
+    assert found[0] == name.replace("_", " ")
+    assert {*some} <= {*found}
+    assert len({*found}) == len(found) > 2

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from condsim.cli.main import app
+from condsim.data.csts import CstsRow, load_csts
+from condsim.data.load import load_task
+from condsim.errors import InputError
+from condsim.rows.records import TrainingRow
+from condsim.rows.teach import teach, teach_file, teach_pairs
+
+ROWS = [
+    CstsRow("A dog runs.", "A cat runs.", "the animal", 1.0),
+    CstsRow("A dog runs.", "A cat runs.", "the action", None),
+    CstsRow("Two men talk.", "A man talks.", "number of people", 2.0),
+]
+
+
+class Fixed:
+    """A teacher that says the same of every row."""
+
+    def __init__(self, name: str, score: float) -> None:
+        self.name, self._score = name, score
+        self.blocks: list[int] = []
+
+    def score(
+        self,
+        sentences1: Sequence[str],
+        sentences2: Sequence[str],
+        conditions: Sequence[str],
+        *,
+        scale: str,
+    ) -> np.ndarray:
+        assert scale == "likert"
+        self.blocks.append(len(conditions))
+        return np.full(len(sentences1), self._score, dtype=np.float32)
+
+
+def test_teach_label_is_the_mean_of_the_teachers():
+    taught = list(teach(ROWS, [Fixed("a", 2), Fixed("b", 5)]))
+    assert [row.label for row in taught] == [3.5, 3.5, 3.5]
+    assert taught[0] == TrainingRow("A dog runs.", "A cat runs.", "the animal", 3.5, "model:a+b")
+
+
+def test_teach_given_labels_count_as_asked_where_there_are_any():
+    taught = teach(ROWS, [Fixed("a", 4)], given=0.25)
+    assert [row.label for row in taught] == [0.75 * 4 + 0.25 * 1, 4.0, 0.75 * 4 + 0.25 * 2]
+
+
+def test_teach_scores_off_the_scale_are_put_on_its_ends():
+    assert {row.label for row in teach(ROWS, [Fixed("a", 7)])} == {5.0}
+    assert {row.label for row in teach(ROWS, [Fixed("a", -1)])} == {1.0}
+
+
+def test_teach_takes_rows_block_by_block(monkeypatch):
+    monkeypatch.setattr("condsim.rows.records.BLOCK", 2)
+    teacher = Fixed("a", 3)
+    assert len(list(teach(iter(ROWS), [teacher]))) == 3
+    assert teacher.blocks == [2, 1]
+
+
+@pytest.mark.parametrize("given", [-0.1, 1.0])
+def test_teach_impossible_share_is_refused(given):
+    with pytest.raises(InputError, match=r"from 0 to below 1\. Got"):
+        list(teach(ROWS, [Fixed("a", 3)], given=given))
+    with pytest.raises(InputError, match="name at least one teacher"):
+        list(teach(ROWS, []))
+
+
+def rows_file(tmp_path: Path, text: str = "") -> Path:
+    path = tmp_path / "rows.csv"
+    lines = [",".join(f'"{cell or ""}"' for cell in row) for row in ROWS]
+    path.write_text("sentence1,sentence2,condition,label\n" + "\n".join(lines) + "\n" + text)
+    return path
+
+
+def test_teach_file_is_training_data_with_a_manifest(tmp_path):
+    told: list[tuple[str, int, int]] = []
+    output = tmp_path / "taught.csv"
+    teach_file(
+        rows_file(tmp_path), output, [Fixed("a", 4)], given=0, progress=lambda *x: told.append(x)
+    )
+    assert load_csts(output, require_labels=True).labels.tolist() == [4.0, 4.0, 4.0]
+    assert told == [("rows", 3, 3)]
+    manifest = json.loads((tmp_path / "taught.manifest.json").read_text())
+    assert (manifest["teachers"], manifest["rows"]) == (["a"], 3)
+
+
+def test_teach_file_fault_in_the_last_row_is_told_before_anything_is_scored(tmp_path):
+    teacher, output = Fixed("a", 4), tmp_path / "taught.csv"
+    with pytest.raises(InputError, match=r"row 4 \(line 5\), column 'label'"):
+        teach_file(
+            rows_file(tmp_path, "A.,B.,c,9\n"), output, [teacher], given=0, progress=lambda *x: None
+        )
+    assert not teacher.blocks
+    assert not output.exists()
+
+
+def test_teach_command_labels_by_the_packaged_model(tmp_path):
+    file, output = rows_file(tmp_path), tmp_path / "taught.csv"
+    command = ["build", "teach", str(file), "--model", "default", "--output"]
+    result = CliRunner().invoke(app, [*command, str(output)])
+    assert result.exit_code == 0, result.output
+    with output.open(newline="") as stream:
+        labels = [float(row["label"]) for row in csv.DictReader(stream)]
+    assert all(1 <= label <= 5 for label in labels)
+    assert labels[0] < labels[1]  # a dog is no cat, but both run
+    again = CliRunner().invoke(app, [*command, str(file)])
+    assert isinstance(again.exception, InputError)
+    assert "is the input itself" in str(again.exception)
+
+
+def test_teach_file_pairs_without_conditions_become_scored_pairs(tmp_path):
+    class Cosine(Fixed):
+        def score(self, sentences1, sentences2, conditions, *, scale):
+            assert conditions is None
+            assert scale == "raw"
+            return np.full(len(sentences1), self._score, dtype=np.float32)
+
+    file, output = tmp_path / "pairs.csv", tmp_path / "plain.csv"
+    file.write_text("sentence1,sentence2\nA dog runs.,A cat runs.\nTwo men talk.,A man.\n")
+    seen: list[tuple[str, int, int]] = []
+    teach_file(
+        file,
+        output,
+        [Cosine("a", 0.5), Cosine("b", -0.2)],
+        given=0,
+        progress=lambda *step: seen.append(step),
+    )
+    task = load_task(output)
+    assert task.conditions is None
+    assert task.gold.tolist() == pytest.approx([0.15, 0.15])
+    assert seen == [("rows", 2, 2)]
+    with pytest.raises(InputError, match="no column 'condition', so no label can be --given"):
+        teach_file(file, output, [Cosine("a", 0.5)], given=0.3, progress=lambda *_: None)
+    assert [row.score for row in teach_pairs([("a", "b")], [Cosine("a", 1.0)])] == [1.0]
+    with pytest.raises(InputError, match=r"prompt gives scores up to 4, .* need cosines"):
+        list(teach_pairs([("a", "b")], [Cosine("prompt", 4)]))
+    with pytest.raises(InputError, match="name at least one teacher"):
+        list(teach_pairs([("a", "b")], []))
+    with pytest.raises(InputError, match=r"none\.csv"):
+        teach_file(tmp_path / "none.csv", output, [], given=0.3, progress=lambda *_: None)

@@ -1,0 +1,135 @@
+"""What the functions read from sentences, and how they compare it."""
+
+from __future__ import annotations
+
+import pytest
+
+from condsim.rows.teach import answers
+from condsim.rows.weak.functions import ABSENT
+from condsim.rows.weak.language import Sentence
+from condsim.rows.weak.registry import REGISTRY
+
+
+@pytest.mark.parametrize(
+    ("condition", "sentence", "expected"),
+    [
+        ("number of people", "Two men talk to a girl.", "three"),
+        ("number of people", "A group of four women dance.", "four"),
+        ("number of people", "A crowd of people watch.", "many"),
+        ("number of people", "Two boys play, one of the boys laughs.", "two"),
+        ("number of people", "A red bus waits.", "none"),
+        ("number of people", "1,000 people dance.", "1000"),
+        ("number of people", "A hundred people dance.", "100"),
+        ("number of people", "Two thousand people dance.", "2000"),
+        ("number of dogs", "Two men without dogs sit.", "none"),
+        ("number of dogs", "A dog and another dog play.", "two"),
+        ("number of dogs", "A man eats a hot dog.", "none"),
+        ("number of children", "A boy and two girls sit.", "three"),
+        ("gender of person", "A boy helps his father.", "male"),
+        ("gender", "A man and a woman kiss.", "both"),
+        ("age of person", "An elderly woman reads.", "elderly person"),
+        ("age", "A young man waits.", "young adult"),
+        ("color of dog", "A black and white dog runs.", "black and white"),
+        ("color of the dog", "The dog is brown.", "brown"),
+        ("color of dog", "A dog chases a red ball.", None),
+        ("color of clothing", "A man in red waits.", "red"),
+        ("type of animal", "A puppy sleeps beside a cat.", "dog and cat"),
+        ("type of vehicle", "A fire truck passes.", "truck"),
+        ("type of sport", "A surfer falls.", "surfing"),
+        ("type of sport", "A boy sleeps.", None),
+        ("type of room", "A toilet beside a sink.", "bathroom"),
+        ("type of room", "A kitchen with a sofa.", "kitchen"),
+        ("location", "A child digs on the beach.", "beach"),
+        ("speed of dog", "A dog is running.", "fast"),
+        ("type of instrument", "A man plays the violin.", "violin"),
+        ("what the person is doing", "A woman is sitting on a bench.", "sit"),
+        ("the temper of the beast", "A dog barks.", None),
+    ],
+)
+def test_answers_sentence_expected_words(
+    condition: str, sentence: str, expected: str | None
+) -> None:
+    assert answers(condition, sentence) == expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "one", "two", "expected"),
+    [
+        ("number of people", "Two men sit.", "A man and a woman sit.", 5),
+        ("number of people", "Two men sit.", "Three men sit.", 3),
+        ("number of people", "A man sits.", "A crowd of people sit.", 1),
+        ("number of people", "A man sits.", "A car is parked.", 1),
+        ("number of dogs", "No dogs bark.", "A dog barks.", 1),
+        ("number of dogs", "No dogs bark.", "Two dogs bark.", 1),
+        ("number of dogs", "A dog barks.", "Two dogs bark.", 2),
+        ("number of people", "150 people dance.", "People dance.", 2),
+        ("number of people", "150 people dance.", "148 people dance.", 4),
+        ("presence of dog", "There is no dog here.", "There is a dog here.", 1),
+        ("presence of dog", "A man without any other dog.", "There is a dog here.", 1),
+        ("presence of dog", "There is no dog here.", "There is a cat here.", None),
+        ("presence of dog", "No cat, but a dog.", "There is a dog here.", 5),
+        ("type of animal", "A dog barks.", "A puppy barks.", 5),
+        ("type of animal", "A dog barks.", "A poodle barks.", 4),
+        ("type of animal", "A dog barks.", "A cat meows.", 3),
+        ("type of animal", "A dog barks.", "A horse neighs.", 2),
+        ("type of animal", "A dog barks.", "A seagull cries.", 1),
+        ("color of dog", "A red dog.", "A blue dog.", 1),
+        ("color of dog", "A black dog.", "A black and white dog.", 4),
+        ("gender", "A man.", "A woman.", 1),
+        ("gender", "A man.", "A man and a woman.", 3),
+        ("age", "A baby.", "An elderly man.", 1),
+    ],
+)
+def test_score_pair_expected_label(
+    condition: str, one: str, two: str, expected: float | None
+) -> None:
+    function = REGISTRY.find(condition)
+    assert function is not None
+    assert function.score(Sentence(one), Sentence(two)) == expected
+    assert function.score(Sentence(two), Sentence(one)) == expected
+
+
+def test_read_attribute_absent_says_so() -> None:
+    function = REGISTRY.find("color of dog")
+    assert function is not None
+    nobody, untold = Sentence("A man reads."), Sentence("A dog runs.")
+    assert function.read(nobody) is ABSENT
+    assert function.read(untold) is None
+    assert function.void(ABSENT, frozenset({"red"}))
+    assert not function.void(ABSENT, None)
+
+
+def test_void_count_of_none_needs_both() -> None:
+    function = REGISTRY.find("number of people")
+    assert function is not None
+    assert not function.void(ABSENT, function.read(Sentence("A man reads.")))
+    assert function.void(ABSENT, ABSENT)
+
+
+def test_functions_are_found_by_their_wordings() -> None:
+    assert len(REGISTRY) > 900
+    dogs = REGISTRY.find("number of dogs")
+    assert dogs is not None
+    assert dogs.wordings[:3] == ("number of dogs", "The number of dogs.", "the number of dogs")
+    for function in REGISTRY:
+        assert function.wordings[0] == function.name
+        assert REGISTRY.find(f"The {function.name}.") is REGISTRY.find(function.name)
+        assert len(set(function.wordings)) == len(function.wordings)
+
+
+def test_sentence_words_are_cut_at_hyphens_and_marks_are_kept() -> None:
+    assert Sentence("A T-shirt, red.").words == ("a", "t", "shirt", ",", "red", ".")
+
+
+def test_functions_any_sentence_scores_are_labels() -> None:
+    texts = (
+        "Two men in red shirts ride a brown horse on a beach.",
+        "A girl eats an apple at a wooden table in a small kitchen.",
+        "",
+    )
+    for function in REGISTRY:
+        for one in texts:
+            for two in texts:
+                score = function.score(Sentence(one), Sentence(two))
+                assert score is None or 1 <= score <= 5
+                assert isinstance(function.say(function.read(Sentence(one))), str)
