@@ -171,7 +171,9 @@ def _relative_buckets(distances: Tensor, *, buckets: int = 32, farthest: int = 1
     ratio = (distance.float().clamp(min=1) / exact).log() / math.log(farthest / exact)
     far = (exact + (ratio * (half - exact)).long()).clamp(max=half - 1)
     # transformers counts from query to key with the sign turned: keys behind come first.
-    return (1 - behind) * (distance > 0).long() * half + torch.where(distance < exact, distance, far)
+    return (1 - behind) * (distance > 0).long() * half + torch.where(
+        distance < exact, distance, far
+    )
 
 
 _LAYER_NAMES = {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from safetensors.torch import load_file, save_file
 
-from condsim.scorers import Settings
+from condsim.model.settings import Settings
 from papers.model.groups import read_groups
 
 SAMPLES_PER_SOURCE = 40

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from condsim.tasks import HeldOutTexts
+from condsim.data.held_out import HeldOutTexts
 
 Input = tuple[str | None, str]
 """A condition, None for none, and a text."""

@@ -62,7 +62,7 @@ def _near(first: str, second: str, groups: Sequence[Values]) -> bool:
 
 
 def _canonical(value: object) -> str:
-    words = _WORDS.findall(re.sub(r"['’]s\b", "", str(value).lower()))
+    words = _WORDS.findall(re.sub("['\N{RIGHT SINGLE QUOTATION MARK}]s\\b", "", str(value).lower()))
     kept = [_DIGITS.get(word, word) for word in words if word not in _ARTICLES]
     return " ".join(kept) or str(value).lower()
 
@@ -84,9 +84,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in stream]
 
 
-def read_table(
-    path: Path, name: str, meta: Mapping[str, Any], *, most_words: int
-) -> LabelledTable:
+def read_table(path: Path, name: str, meta: Mapping[str, Any], *, most_words: int) -> LabelledTable:
     """Reads texts with attributes; longer texts, and criteria that show seldom, are left out."""
     absent = set(meta.get("leave_out", []))
     skip = meta.get("skip", {})

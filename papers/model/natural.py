@@ -11,6 +11,7 @@ import argparse
 import csv
 import gzip
 import json
+import logging
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,20 +29,16 @@ from papers.model.groups import Input, percentile
 from papers.model.labelled import LabelledTable, read_lines, read_table
 from papers.model.pack import LONGEST_CONDITION_TOKENS, LONGEST_TEXT_TOKENS, bare
 from papers.model.plain import embed_ids, load_encoder
-from papers.model.rows import (
-    ACTIVITY_CONDITIONS,
-    IMAGE_PERCENT,
-    MOST_WORDS,
-    ROOT,
-    half_of,
-    part_of,
-    read_csv,
-    read_details,
-    read_revised,
-)
+from papers.model.ratings import ACTIVITY_CONDITIONS, read_revised
+from papers.model.rows import read_details
 from papers.model.rules import RULES
+from papers.model.sources import IMAGE_PERCENT, MOST_WORDS, ROOT, half_of, part_of, read_csv
+
+_LOGGER = logging.getLogger("condsim")
 
 Scores = NDArray[np.float32]
+Row = tuple[str | None, str, str]
+"""A condition and two texts."""
 Embed = Callable[[Sequence[Input]], Scores]
 """Unit vectors of inputs, ``(inputs, hidden)``."""
 
@@ -74,12 +71,14 @@ class Test:
 
     def scores(self, conditioned: Scores, plain: Scores, share: float) -> Scores:
         """Similarities with a share of the vectors without a condition."""
+        part, rest = np.float32(share), np.float32(1 - share)
         if self.pairs is None:
-            return (1 - share) * conditioned @ conditioned.T + share * plain @ plain.T
+            table: Scores = rest * (conditioned @ conditioned.T) + part * (plain @ plain.T)
+            return table
         first, second = self.pairs.T
-        with_condition = (conditioned[first] * conditioned[second]).sum(1)
-        without = (plain[first] * plain[second]).sum(1)
-        return (1 - share) * with_condition + share * without
+        with_condition: Scores = (conditioned[first] * conditioned[second]).sum(1)
+        without: Scores = (plain[first] * plain[second]).sum(1)
+        return rest * with_condition + part * without
 
 
 def spearman(scores: Scores, gold: Sequence[float]) -> float:
@@ -88,9 +87,12 @@ def spearman(scores: Scores, gold: Sequence[float]) -> float:
     return float(100 * np.corrcoef(x, y)[0, 1]) if np.ptp(x) and np.ptp(y) else 0.0
 
 
-def auc(scores: Scores, positive: Sequence[bool]) -> float:
-    """Area under the ROC curve times 100; chance is 50."""
+def auc(scores: Scores, positive: Sequence[bool], among: Sequence[bool] | None = None) -> float:
+    """Area under the ROC curve times 100, of all rows or some; chance is 50."""
     alike = np.asarray(positive, bool)
+    if among is not None:
+        chosen = np.asarray(among, bool)
+        scores, alike = scores[chosen], alike[chosen]
     ranks = rankdata(scores)
     count, others = int(alike.sum()), int((~alike).sum())
     if not count or not others:
@@ -112,21 +114,19 @@ def wins(scores: Scores, better: Sequence[tuple[int, int]]) -> float:
     return float(100 * np.mean(values))
 
 
-def _correlated(
-    family: str, name: str, rows: Sequence[tuple[str | None, str, str]], gold: Sequence[float]
-) -> Test:
+def _correlated(family: str, name: str, rows: Sequence[Row], gold: Sequence[float]) -> Test:
     """A test of the rank correlation with labels."""
     smaller = None
     if len(rows) > QUICK_PAIRS:
         smaller = partial(_correlated, family, name, rows[:QUICK_PAIRS], list(gold)[:QUICK_PAIRS])
-    test = _paired(family, name, rows, lambda scores: spearman(scores, gold))
+    test = _paired(family, name, rows, partial(spearman, gold=gold))
     return replace(test, smaller=smaller)
 
 
 def _paired(
     family: str,
     name: str,
-    rows: Sequence[tuple[str | None, str, str]],
+    rows: Sequence[Row],
     metric: Callable[[Scores], float],
 ) -> Test:
     """A test of rows of condition and two texts."""
@@ -178,26 +178,31 @@ def _choice_tests(folder: Path, part: str) -> Iterator[Test]:
         if half_of(row["item"]) == part:
             items[row["condition"], row["item"]].append(row)
     for condition in ("how the events are connected", "the things it is about"):
-        rows, better = [], []
+        rows: list[Row] = []
+        better: list[tuple[int, int]] = []
         for (own, _), members in sorted(items.items()):
             if own == condition:
                 members.sort(key=lambda row: -float(row["label"]))
                 better.append((len(rows), len(rows) + 1))
                 rows += [(condition, row["sentence1"], row["sentence2"]) for row in members]
-        yield _paired("graded", f"stories: {condition}", rows, lambda s, b=better: wins(s, b))
-    condition, rows, order, content = "the style of writing", [], [], []
+        yield _paired("graded", f"stories: {condition}", rows, partial(wins, better=better))
+    styled: list[Row] = []
+    order: list[tuple[int, int]] = []
+    content: list[tuple[int, int]] = []
     for row in read_csv(folder / "stel" / "quadruples.csv.gz"):
         if half_of(row["id"]) != part:
             continue
         like, unlike = "alternative1", "alternative2"
         if row["correct"] != "1":
             like, unlike = unlike, like
-        start = len(rows)
-        rows += [(condition, row["anchor1"], row[key]) for key in (like, unlike, "anchor2")]
+        start = len(styled)
+        styled += [
+            ("the style of writing", row["anchor1"], row[key]) for key in (like, unlike, "anchor2")
+        ]
         order.append((start, start + 1))
         content.append((start, start + 2))
-    yield _paired("graded", "style", rows, lambda s, b=order: wins(s, b))
-    yield _paired("graded", "style or content", rows, lambda s, b=content: wins(s, b))
+    yield _paired("graded", "style", styled, partial(wins, better=order))
+    yield _paired("graded", "style or content", styled, partial(wins, better=content))
 
 
 def negation_tests(data: Path, part: str) -> Iterator[Test]:
@@ -206,13 +211,13 @@ def negation_tests(data: Path, part: str) -> Iterator[Test]:
     rows = [row for row in rows if half_of(row["passage"]) == part]
     inputs = [(row["condition"], row["sentence1"], row["sentence2"]) for row in rows]
     alike = [row["label"] == "5" for row in rows]
-    yield _paired("negation", "CondaQA, all edits", inputs, lambda s: auc(s, alike))
-    scope = [place for place, row in enumerate(rows) if row["edit"] == "scope"]
+    yield _paired("negation", "CondaQA, all edits", inputs, partial(auc, positive=alike))
+    scope = [row["edit"] == "scope" for row in rows]
     yield _paired(
         "negation",
         "CondaQA, scope edits",
         inputs,
-        lambda s: auc(s[scope], [alike[place] for place in scope]),
+        partial(auc, positive=alike, among=scope),
     )
     edits: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for place, row in enumerate(rows):
@@ -222,12 +227,12 @@ def negation_tests(data: Path, part: str) -> Iterator[Test]:
         for found in edits.values()
         if {"paraphrase", "affirmative"} <= found.keys()
     ]
-    yield _paired("negation", "paraphrase over edit", inputs, lambda s: wins(s, better))
+    yield _paired("negation", "paraphrase over edit", inputs, partial(wins, better=better))
     yield _revised_test(data)
 
 
 def _revised_test(data: Path) -> Test:
-    rows: list[tuple[str | None, str, str]] = []
+    rows: list[Row] = []
     better = []
     for hypothesis, members in read_revised(data, "dev"):
         clause = hypothesis.rstrip(".")
@@ -235,7 +240,7 @@ def _revised_test(data: Path) -> Test:
         better.append((len(rows), len(rows) + 1))
         for label in ("entailment", "contradiction"):
             rows.append((condition, hypothesis, members[label][0]))
-    return _paired("negation", "counter-edits of NLI", rows, lambda s: wins(s, better))
+    return _paired("negation", "counter-edits of NLI", rows, partial(wins, better=better))
 
 
 def matching_tests(data: Path) -> Iterator[Test]:
@@ -249,9 +254,7 @@ def matching_tests(data: Path) -> Iterator[Test]:
         pairs = [*alike, *others]
         rows = [("the product", line["text1"], line["text2"]) for line in pairs]
         gold = [True] * len(alike) + [False] * len(others)
-        yield _paired(
-            "matching", f"{name}: pairs", rows, lambda s, g=gold: average_precision(s, g)
-        )
+        yield _paired("matching", f"{name}: pairs", rows, partial(average_precision, positive=gold))
         partners: dict[str, set[str]] = defaultdict(set)
         for line in alike:
             partners[line["text1"]].add(line["text2"])
@@ -263,9 +266,9 @@ def matching_tests(data: Path) -> Iterator[Test]:
         for line in csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE):
             if percentile(line["image_id"]) >= IMAGE_PERCENT:
                 images[line["image_id"]].append(line["caption"])
-    pairs = [captions[:2] for captions in images.values()][:250]
-    partners = {a: {b} for a, b in pairs} | {b: {a} for a, b in pairs}
-    yield _first_hit("captions: first hit", "the event", list(partners), partners)
+    both = [captions[:2] for captions in images.values()][:250]
+    captions = {a: {b} for a, b in both} | {b: {a} for a, b in both}
+    yield _first_hit("captions: first hit", "the event", list(captions), captions)
 
 
 def _first_hit(
@@ -385,7 +388,7 @@ def _order(members: list[dict[str, str]]) -> list[tuple[str, str, str, float]]:
 
 
 def _order_test(name: str, units: Sequence[Sequence[tuple[str, str, str, float]]]) -> Test:
-    rows: list[tuple[str | None, str, str]] = []
+    rows: list[Row] = []
     better = []
     for unit in units:
         start = len(rows)
@@ -394,32 +397,32 @@ def _order_test(name: str, units: Sequence[Sequence[tuple[str, str, str, float]]
             if unit[a][3] != unit[b][3]:
                 high, low = (a, b) if unit[a][3] > unit[b][3] else (b, a)
                 better.append((start + high, start + low))
-    return _paired("balanced", name, rows, lambda s: wins(s, better))
+    return _paired("balanced", name, rows, partial(wins, better=better))
 
 
 def detail_tests() -> Iterator[Test]:
     """Labels that turn on one detail, by rule and written; chance is 50."""
     for name, (generate, _) in RULES.items():
         groups = list(generate(random.Random(f"{name} test"), "dev", number=60))
-        rows: list[tuple[str | None, str, str]] = []
+        rows: list[Row] = []
         better = []
         for group in groups:
             start = len(rows)
-            for first, second, _, _ in group.rows:
-                condition, text = group.inputs[first]
-                rows.append((condition, text, group.inputs[second][1]))
+            for one, two, _, _ in group.rows:
+                (condition, text), (_, partner) = group.inputs[one], group.inputs[two]
+                rows.append((condition, text, partner))
             labels = [label for _, _, label, _ in group.rows]
             for a, b in combinations(range(len(labels)), 2):
                 if {labels[a] == 1, labels[b] == 1} == {True, False}:
                     high, low = (a, b) if labels[a] > labels[b] else (b, a)
                     if labels[low] != 0.25:
                         better.append((start + high, start + low))
-        yield _paired("details", f"rule: {name}", rows, lambda s, b=better: wins(s, b))
+        yield _paired("details", f"rule: {name}", rows, partial(wins, better=better))
     rows = []
-    for _, condition, (first, alike, other) in read_details("dev"):
-        rows += [(condition, first, alike), (condition, first, other)]
+    for _, asked, (first, alike, other) in read_details("dev"):
+        rows += [(asked, first, alike), (asked, first, other)]
     better = [(place, place + 1) for place in range(0, len(rows), 2)]
-    yield _paired("details", "written triplets", rows, lambda s, b=better: wins(s, b))
+    yield _paired("details", "written triplets", rows, partial(wins, better=better))
 
 
 def suite(data: Path, *, part: str = "dev", quick: bool = False) -> list[Test]:
@@ -538,17 +541,18 @@ def _kind(test: Test) -> str:
     return test.name.split(":")[0]
 
 
-def report(results: Sequence[Measured], *, details: bool) -> str:
+def report(results: Sequence[Measured]) -> str:
     """Tables in Markdown: families, and each test."""
     shares = list(results[0].figures)
-    heads = ["with the condition" if not s else "without" if s == 1 else f"share {s:g}" for s in shares]
+    heads = [
+        "with the condition" if not s else "without" if s == 1 else f"share {s:g}" for s in shares
+    ]
     lines = ["| | " + " | ".join(heads) + " |", "|---|" + "---:|" * len(shares)]
     for name, figures in families(results).items():
         lines.append(f"| {name} | " + " | ".join(f"{figures[s]:.1f}" for s in shares) + " |")
-    if details:
-        for result in results:
-            cells = " | ".join(f"{result.figures[share]:.1f}" for share in shares)
-            lines.append(f"| {result.test.family}: {result.test.name} | {cells} |")
+    for result in results:
+        cells = " | ".join(f"{result.figures[share]:.1f}" for share in shares)
+        lines.append(f"| {result.test.family}: {result.test.name} | {cells} |")
     if {0.0, 1.0} <= set(shares):
         worse = sum(result.figures[0.0] < result.figures[1.0] - 1 for result in results)
         lines.append(f"\nWorse with the condition by more than a point: {worse}.")
@@ -565,18 +569,17 @@ def main() -> None:
     parser.add_argument("--shares", type=float, nargs="+", default=SHARES)
     parser.add_argument("--out", type=Path, help="folder of one JSON file a model")
     options = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     tests = suite(options.data, part=options.part, quick=options.quick)
     for folder in options.model:
-        results = measure(
-            checkpoint_embedder(folder, device=device), tests, shares=options.shares
-        )
+        results = measure(checkpoint_embedder(folder, device=device), tests, shares=options.shares)
         if options.out is not None:
             options.out.mkdir(parents=True, exist_ok=True)
             figures = {f"{r.test.family}: {r.test.name}": dict(r.figures) for r in results}
             path = options.out / f"{folder.name}{'-quick' * options.quick}.json"
             path.write_text(json.dumps(figures, indent=1), encoding="utf-8")
-        print(f"\n## {folder.name}\n\n{report(results, details=True)}", flush=True)
+        _LOGGER.info("\n## %s\n\n%s", folder.name, report(results))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ few megabytes for each source, which needs neither texts nor tokenizer where it 
 from __future__ import annotations
 
 import argparse
+import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from tokenizers import Tokenizer
 
 from papers.model.groups import Group, Input, read_groups
 from papers.model.plain import PlainVectors
+
+_LOGGER = logging.getLogger("condsim")
 
 CONDITION_MARKS = " \t\n.?!:;,…"
 LONGEST_CONDITION_TOKENS = 40
@@ -77,9 +80,7 @@ def pack(
             rows.append((first, second, label, weight))
     table = np.array(rows, np.float32).reshape(-1, 4)
     text_ids, text_starts = texts.tokens(tokenizer, longest=LONGEST_TEXT_TOKENS)
-    condition_ids, condition_starts = conditions.tokens(
-        tokenizer, longest=LONGEST_CONDITION_TOKENS
-    )
+    condition_ids, condition_starts = conditions.tokens(tokenizer, longest=LONGEST_CONDITION_TOKENS)
     packed: dict[str, NDArray[np.generic]] = {
         "text_ids": text_ids,
         "text_starts": text_starts,
@@ -113,6 +114,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--only", nargs="*")
     options = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     options.out.mkdir(parents=True, exist_ok=True)
     tokenizer = Tokenizer.from_file(str(options.model / "tokenizer.json"))
     tokenizer.no_padding()
@@ -131,7 +133,7 @@ def main() -> None:
         )
         save_packed(packed, output)
         number, tokens = len(packed["inputs"]), len(packed["text_ids"])
-        print(f"{name}: {len(groups)} groups, {number} inputs, {tokens} tokens", flush=True)
+        _LOGGER.info("%s: %d groups, %d inputs, %d tokens", name, len(groups), number, tokens)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from papers.model.encoder import EncoderConfig, transformers_names
+
+_LOGGER = logging.getLogger("condsim")
 
 INDEX_FILE = "parts.json"
 _MEGABYTE = 1 << 20
@@ -118,9 +121,10 @@ def main() -> None:
     parser.add_argument("target", type=Path)
     parser.add_argument("--megabytes", type=int, default=16)
     options = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     if options.action == "split":
         for path in split(options.source, options.target, megabytes=options.megabytes):
-            print(path.name, path.stat().st_size)
+            _LOGGER.info("%s: %d bytes", path.name, path.stat().st_size)
     else:
         join(options.source, options.target)
 

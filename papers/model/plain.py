@@ -72,9 +72,7 @@ class PlainVectors:
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of the texts, ``(texts, hidden)``."""
         keys = [hashlib.sha256(text.encode()).hexdigest()[:20] for text in texts]
-        new = {
-            key: text for key, text in zip(keys, texts, strict=True) if key not in self._places
-        }
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._places}
         if new:
             self._add(new)
         assert self._vectors is not None

@@ -7,6 +7,7 @@ labels of the same rows beside them (LEAF, arXiv 2509.12539; jina-embeddings-v5,
 from __future__ import annotations
 
 import argparse
+import logging
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,8 @@ from papers.model.groups import read_groups
 from papers.model.natural import checkpoint_embedder
 from papers.model.pack import pack, save_packed
 from papers.model.plain import PlainVectors
+
+_LOGGER = logging.getLogger("condsim")
 
 
 def main() -> None:
@@ -29,6 +32,7 @@ def main() -> None:
     parser.add_argument("--inputs", type=int, default=8000, help="of each source")
     parser.add_argument("--out", type=Path, required=True, help="a .npz file")
     options = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     draw = random.Random(0)
     groups = []
     for path in sorted(options.rows.glob("*.jsonl.gz")):
@@ -46,7 +50,7 @@ def main() -> None:
     plain = PlainVectors(options.plain_model, options.rows / "plain-minilm")
     packed = pack(groups, tokenizer, plain, checkpoint_embedder(options.teacher))
     save_packed(packed, options.out)
-    print(f"{len(groups)} groups, {len(packed['inputs'])} inputs")
+    _LOGGER.info("%d groups, %d inputs", len(groups), len(packed["inputs"]))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import math
 import os
 import random
@@ -28,6 +29,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from papers.model.encoder import Encoder, EncoderConfig, load_weights, weights_of
+
+_LOGGER = logging.getLogger("condsim")
 
 STATE_FILE = "state.pt"
 WEIGHTS_FILE = "model.safetensors"
@@ -307,7 +310,7 @@ class Run:
         self.mixture = Mixture(packed, settings, self.encoder.config)
         self.projection = self._teacher_projection()
         self.encoder.to(self.device)
-        named = dict(self.encoder.named_parameters())
+        named: dict[str, Tensor] = dict(self.encoder.named_parameters())
         if self.projection is not None:
             self.projection.to(self.device)
             named["projection"] = self.projection.weight
@@ -425,6 +428,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--threads", type=int, default=int(os.environ.get("OMP_NUM_THREADS", "1")))
     options = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
     run = Run(Settings.load(options.settings), options.packed, options.start, options.out)
@@ -432,7 +436,7 @@ def main() -> None:
         source = options.start / name
         if source.is_file():
             (options.out / name).write_bytes(source.read_bytes())
-    print(f"from step {run.step}", flush=True)
+    _LOGGER.info("from step %d", run.step)
     with (options.out / "log.jsonl").open("a", encoding="utf-8") as log:
         for facts in run.train():
             rounded = {name: round(value, 4) for name, value in facts.items()}
