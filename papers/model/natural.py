@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
+import hashlib
 import json
 import logging
 import random
@@ -39,12 +40,13 @@ _LOGGER = logging.getLogger("condsim")
 Scores = NDArray[np.float32]
 Row = tuple[str | None, str, str]
 """A condition and two texts."""
+Share = Callable[[Sequence[str | None]], Scores]
+"""Share of the plain vector under each condition, in [0, 1]."""
 Embed = Callable[[Sequence[Input]], Scores]
 """Unit vectors of inputs, ``(inputs, hidden)``."""
 
 NEAREST = 10
 PATENT_ROWS = 2000
-SHARES = (0.0, 0.15, 0.3, 0.5, 1.0)
 FEWEST_TEXTS, MOST_TEXTS, MOST_OF_ONE_VALUE = 60, 250, 0.7
 FACETS_PER_TABLE = 5
 
@@ -69,16 +71,17 @@ class Test:
     metric: Callable[[Scores], float]
     smaller: Callable[[], Test] | None = None
 
-    def scores(self, conditioned: Scores, plain: Scores, share: float) -> Scores:
+    def scores(self, conditioned: Scores, plain: Scores, share: Share) -> Scores:
         """Similarities with a share of the vectors without a condition."""
-        part, rest = np.float32(share), np.float32(1 - share)
         if self.pairs is None:
-            table: Scores = rest * (conditioned @ conditioned.T) + part * (plain @ plain.T)
+            part = share([self.inputs[0][0]])
+            table: Scores = (1 - part) * (conditioned @ conditioned.T) + part * (plain @ plain.T)
             return table
         first, second = self.pairs.T
+        parts = share([self.inputs[row][0] for row in first])
         with_condition: Scores = (conditioned[first] * conditioned[second]).sum(1)
         without: Scores = (plain[first] * plain[second]).sum(1)
-        return rest * with_condition + part * without
+        return (1 - parts) * with_condition + parts * without
 
 
 def spearman(scores: Scores, gold: Sequence[float]) -> float:
@@ -490,49 +493,86 @@ def checkpoint_embedder(folder: Path, *, device: str = "cpu") -> Embed:
     return embed
 
 
+def fixed_share(share: float) -> Share:
+    """The same share under every condition."""
+    return lambda conditions: np.full(len(conditions), share, np.float32)
+
+
+WITH, WITHOUT = "with the condition", "without"
+SHARES: Mapping[str, Share] = {
+    WITH: fixed_share(0.0),
+    "share 0.15": fixed_share(0.15),
+    "share 0.3": fixed_share(0.3),
+    "share 0.5": fixed_share(0.5),
+    WITHOUT: fixed_share(1.0),
+}
+
+
 @dataclass(frozen=True)
 class Measured:
-    """Figures of one test: by share of the plain vector; a share of 1 is no condition at all."""
+    """Figures of one test, by the name of the share of the plain vector."""
 
     test: Test
-    figures: Mapping[float, float]
+    figures: Mapping[str, float]
 
 
 def measure(
-    embed: Embed, tests: Sequence[Test], *, shares: Sequence[float] = SHARES
+    embed: Embed, tests: Sequence[Test], *, shares: Mapping[str, Share] = SHARES
 ) -> list[Measured]:
     """Measures a model; each distinct input is embedded once."""
+    conditions, plain = set(shares) - {WITHOUT}, set(shares) - {WITH}
     numbers: dict[Input, int] = {}
-    without = [share for share in shares if share]
     for test in tests:
         for condition, text in test.inputs:
-            if min(shares) < 1:
+            if conditions:
                 numbers.setdefault((condition, text), len(numbers))
-            if without:
+            if plain:
                 numbers.setdefault((None, text), len(numbers))
     vectors = embed(list(numbers))
+    absent = np.zeros((1, 1), np.float32)
     results = []
     for test in tests:
-        conditioned = plain = np.zeros((len(test.inputs), 1), np.float32)
-        if min(shares) < 1:
-            conditioned = vectors[[numbers[one] for one in test.inputs]]
-        if without:
-            plain = vectors[[numbers[None, text] for _, text in test.inputs]]
-        scores = {share: test.metric(test.scores(conditioned, plain, share)) for share in shares}
+        first = second = np.repeat(absent, len(test.inputs), axis=0)
+        if conditions:
+            first = vectors[[numbers[one] for one in test.inputs]]
+        if plain:
+            second = vectors[[numbers[None, text] for _, text in test.inputs]]
+        scores = {
+            name: test.metric(test.scores(first, second, share)) for name, share in shares.items()
+        }
         results.append(Measured(test, scores))
     return results
 
 
-def families(results: Sequence[Measured]) -> dict[str, dict[float, float]]:
+def families(results: Sequence[Measured]) -> dict[str, dict[str, float]]:
     """Means over the tests of each family, the balanced sets by kind."""
-    sums: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
+    sums: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for result in results:
         family = result.test.family
         if family in ("balanced", "retrieval"):
             family = f"{family}, {_kind(result.test)}"
-        for share, figure in result.figures.items():
-            sums[family][share].append(figure)
-    return {name: {s: float(np.mean(v)) for s, v in by.items()} for name, by in sums.items()}
+        for name, figure in result.figures.items():
+            sums[family][name].append(figure)
+    return {
+        family: {name: float(np.mean(values)) for name, values in by.items()}
+        for family, by in sums.items()
+    }
+
+
+def stored(embed: Embed, model: Path, folder: Path) -> Embed:
+    """Keeps the vectors of a model for the same inputs on disk."""
+
+    def embed_once(inputs: Sequence[Input]) -> Scores:
+        weights = hashlib.sha256((model / "model.safetensors").read_bytes())
+        weights.update(repr(list(inputs)).encode())
+        path = folder / f"{model.name}-{weights.hexdigest()[:12]}.npy"
+        if not path.is_file():
+            folder.mkdir(parents=True, exist_ok=True)
+            np.save(path, embed(inputs).astype(np.float16))
+        vectors: Scores = np.load(path).astype(np.float32)
+        return vectors
+
+    return embed_once
 
 
 def _kind(test: Test) -> str:
@@ -543,20 +583,25 @@ def _kind(test: Test) -> str:
 
 def report(results: Sequence[Measured]) -> str:
     """Tables in Markdown: families, and each test."""
-    shares = list(results[0].figures)
-    heads = [
-        "with the condition" if not s else "without" if s == 1 else f"share {s:g}" for s in shares
-    ]
-    lines = ["| | " + " | ".join(heads) + " |", "|---|" + "---:|" * len(shares)]
-    for name, figures in families(results).items():
-        lines.append(f"| {name} | " + " | ".join(f"{figures[s]:.1f}" for s in shares) + " |")
-    for result in results:
-        cells = " | ".join(f"{result.figures[share]:.1f}" for share in shares)
-        lines.append(f"| {result.test.family}: {result.test.name} | {cells} |")
-    if {0.0, 1.0} <= set(shares):
-        worse = sum(result.figures[0.0] < result.figures[1.0] - 1 for result in results)
-        lines.append(f"\nWorse with the condition by more than a point: {worse}.")
+    names = list(results[0].figures)
+    lines = ["| | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
+    rows = [(family, figures) for family, figures in families(results).items()]
+    rows += [(f"{r.test.family}: {r.test.name}", dict(r.figures)) for r in results]
+    for title, figures in rows:
+        lines.append(f"| {title} | " + " | ".join(f"{figures[n]:.1f}" for n in names) + " |")
+    for name in names:
+        if WITHOUT in names and name != WITHOUT:
+            worse = sum(r.figures[name] < r.figures[WITHOUT] - 1 for r in results)
+            lines.append(f"\n{name}: {worse} tests worse than without by more than a point.")
     return "\n".join(lines)
+
+
+def load_share(path: Path) -> Share:
+    """Reads the shares that ``papers.model.share`` gave to conditions; its mean for others."""
+    table = json.loads(path.read_text(encoding="utf-8"))
+    return lambda conditions: np.array(
+        [table["shares"].get(one or "", table["mean"]) for one in conditions], np.float32
+    )
 
 
 def main() -> None:
@@ -566,14 +611,20 @@ def main() -> None:
     parser.add_argument("--model", type=Path, nargs="+", required=True)
     parser.add_argument("--part", choices=("dev", "test"), default="dev")
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--shares", type=float, nargs="+", default=SHARES)
+    parser.add_argument("--only", choices=(WITH, WITHOUT))
+    parser.add_argument("--head", type=Path, help="of papers.model.share")
+    parser.add_argument("--vectors", type=Path, default=Path("vectors"))
     parser.add_argument("--out", type=Path, help="folder of one JSON file a model")
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     tests = suite(options.data, part=options.part, quick=options.quick)
+    shares = {options.only: SHARES[options.only]} if options.only else dict(SHARES)
     for folder in options.model:
-        results = measure(checkpoint_embedder(folder, device=device), tests, shares=options.shares)
+        embed = stored(checkpoint_embedder(folder, device=device), folder, options.vectors)
+        if options.head is not None:
+            shares["head"] = load_share(options.head)
+        results = measure(embed, tests, shares=shares)
         if options.out is not None:
             options.out.mkdir(parents=True, exist_ok=True)
             figures = {f"{r.test.family}: {r.test.name}": dict(r.figures) for r in results}

@@ -213,5 +213,10 @@ def test_measure_share_of_one_is_no_condition() -> None:
     test = natural.Test(
         "graded", "t", (("x", "a"), ("x", "b")), np.array([[0, 1]]), lambda s: float(s[0])
     )
-    [result] = natural.measure(embed, [test], shares=(0.0, 0.25, 1.0))
-    assert result.figures == {0.0: 0.0, 0.25: 0.25, 1.0: 1.0}
+    shares = {
+        natural.WITH: natural.fixed_share(0),
+        "quarter": natural.fixed_share(0.25),
+        natural.WITHOUT: natural.fixed_share(1),
+    }
+    [result] = natural.measure(embed, [test], shares=shares)
+    assert list(result.figures.values()) == [0.0, 0.25, 1.0]
