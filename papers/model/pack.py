@@ -55,7 +55,7 @@ def pack(
     groups: Sequence[Group],
     tokenizer: Tokenizer,
     cosines: PlainVectors,
-    targets: Callable[[Sequence[Input]], NDArray[np.float32]],
+    targets: Callable[[Sequence[Input]], NDArray[np.float32]] | None,
 ) -> dict[str, NDArray[np.generic]]:
     """Packs groups of one source.
 
@@ -63,7 +63,8 @@ def pack(
         groups: The groups; all of them or none have vectors as targets.
         tokenizer: That of the model to train.
         cosines: Plain vectors, for the share of the plain cosine in the labels.
-        targets: Gives the vector that each input is to have, where groups are ``plain``.
+        targets: Gives the vector that each input is to have, where groups are ``plain``. If None,
+            the training embeds the texts without a condition, before its first step.
     """
     texts, conditions = Vocabulary(), Vocabulary()
     inputs = [
@@ -92,8 +93,9 @@ def pack(
         "labels": table[:, 2].astype(np.float16),
         "weights": table[:, 3].astype(np.float16),
         "row_starts": np.cumsum([0, *(len(g.rows) for g in groups)]),
+        "plain": np.array([any(group.plain for group in groups)]),
     }
-    if any(group.plain for group in groups):
+    if any(group.plain for group in groups) and targets is not None:
         packed["vectors"] = targets([one for g in groups for one in g.inputs]).astype(np.float16)
     return packed
 
@@ -113,6 +115,7 @@ def main() -> None:
     parser.add_argument("--plain-model", type=Path, required=True, help="whose cosines rows have")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--only", nargs="*")
+    parser.add_argument("--no-vectors", action="store_true", help="leave them to the training")
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     options.out.mkdir(parents=True, exist_ok=True)
@@ -128,9 +131,8 @@ def main() -> None:
         if output.is_file() or (options.only and name not in options.only):
             continue
         groups = list(read_groups(path))
-        packed = pack(
-            groups, tokenizer, cosines, lambda inputs: plain([text for _, text in inputs])
-        )
+        targets = None if options.no_vectors else plain.of_inputs
+        packed = pack(groups, tokenizer, cosines, targets)
         save_packed(packed, output)
         number, tokens = len(packed["inputs"]), len(packed["text_ids"])
         _LOGGER.info("%s: %d groups, %d inputs, %d tokens", name, len(groups), number, tokens)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import re
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ _LOGGER = logging.getLogger("condsim")
 
 INDEX_FILE = "parts.json"
 _MEGABYTE = 1 << 20
+_LAYER = re.compile(r"\.layer\.(\d+)\.")
 
 
 def quantised(weight: Tensor) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
@@ -32,14 +34,14 @@ def quantised(weight: Tensor) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     return np.round(values / steps[:, None]).astype(np.int8), steps.astype(np.float32)
 
 
-def split(checkpoint: Path, folder: Path, *, megabytes: int, only: str | None = None) -> list[Path]:
+def split(checkpoint: Path, folder: Path, *, megabytes: int, from_layer: int = 0) -> list[Path]:
     """Writes the weights of a checkpoint in parts.
 
     Args:
         checkpoint: Folder with ``config.json`` and ``model.safetensors``.
         folder: Folder to write.
         megabytes: Largest size of a part.
-        only: Text that names of weights must hold, such as ``layer.11``; all if None.
+        from_layer: First layer written; above 0 the embeddings are left out too.
 
     Returns:
         The parts.
@@ -50,7 +52,8 @@ def split(checkpoint: Path, folder: Path, *, megabytes: int, only: str | None = 
     names = transformers_names(EncoderConfig.from_transformers(config)).values()
     arrays: dict[str, NDArray[np.generic]] = {}
     for name in sorted(names):
-        if only is not None and only not in name:
+        layer = _LAYER.search(name)
+        if from_layer and (layer is None or int(layer[1]) < from_layer):
             continue
         if state[name].ndim == 2:
             whole, steps = quantised(state[name])
@@ -88,14 +91,22 @@ def split(checkpoint: Path, folder: Path, *, megabytes: int, only: str | None = 
     return parts
 
 
-def join(folder: Path, checkpoint: Path) -> None:
-    """Rebuilds the checkpoint folder of parts, float16."""
+def join(folder: Path, checkpoint: Path, *, base: Path | None = None) -> None:
+    """Rebuilds the checkpoint folder of parts, float16.
+
+    Args:
+        folder: What :func:`split` wrote.
+        checkpoint: The folder to write.
+        base: Checkpoint with the weights that the parts leave out; None if they hold all.
+    """
     index = json.loads((folder / INDEX_FILE).read_text(encoding="utf-8"))
     arrays: dict[str, NDArray[np.generic]] = {}
     for name in index["parts"]:
         with np.load(folder / name) as stored:
             arrays |= {key: stored[key] for key in stored.files}
     state: dict[str, Tensor] = {}
+    if base is not None:
+        state = {k: v.half() for k, v in load_file(base / "model.safetensors").items()}
     for key, steps in arrays.items():
         if "|" not in key:
             state[key] = torch.from_numpy(steps).half()
@@ -120,13 +131,20 @@ def main() -> None:
     parser.add_argument("source", type=Path)
     parser.add_argument("target", type=Path)
     parser.add_argument("--megabytes", type=int, default=16)
+    parser.add_argument("--from-layer", type=int, default=0)
+    parser.add_argument("--base", type=Path)
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     if options.action == "split":
-        for path in split(options.source, options.target, megabytes=options.megabytes):
+        for path in split(
+            options.source,
+            options.target,
+            megabytes=options.megabytes,
+            from_layer=options.from_layer,
+        ):
             _LOGGER.info("%s: %d bytes", path.name, path.stat().st_size)
     else:
-        join(options.source, options.target)
+        join(options.source, options.target, base=options.base)
 
 
 if __name__ == "__main__":

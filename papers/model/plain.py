@@ -78,6 +78,10 @@ class PlainVectors:
         assert self._vectors is not None
         return self._vectors[[self._places[key] for key in keys]].astype(np.float32)
 
+    def of_inputs(self, inputs: Sequence[tuple[str | None, str]]) -> NDArray[np.float32]:
+        """Unit vectors of the texts of inputs, whatever their conditions."""
+        return self([text for _, text in inputs])
+
     def _add(self, new: dict[str, str]) -> None:
         encoder, tokenizer = load_encoder(self._folder)
         tokenizer.enable_truncation(LONGEST_TEXT_TOKENS)

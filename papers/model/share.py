@@ -45,7 +45,7 @@ def comparisons(
 ) -> tuple[list[Input], list[tuple[int, int, int, int]]]:
     """Inputs, and rows to compare: two inputs of the higher label, two of the lower."""
     numbers: dict[Input, int] = {}
-    compared = []
+    compared: list[tuple[int, int, int, int]] = []
     for name, most in SOURCES.items():
         groups = list(read_groups(rows / f"{name}.jsonl.gz"))
         for group in draw.sample(groups, min(most, len(groups))):
@@ -57,7 +57,8 @@ def comparisons(
                 if high[2] > low[2] + LEAST_GAP
             ]
             for high, low in draw.sample(pairs, min(8, len(pairs))):
-                compared.append(tuple(places[row[side]] for row in (high, low) for side in (0, 1)))
+                first, second, third, fourth = *high[:2], *low[:2]
+                compared.append((places[first], places[second], places[third], places[fourth]))
     return list(numbers), compared
 
 
@@ -88,9 +89,8 @@ def main() -> None:
     ]
     embed = stored(checkpoint_embedder(options.model), options.model, options.vectors)
     whole = torch.from_numpy(embed(wanted))
-    with_condition, plain, own, others = whole.split(
-        [len(inputs), len(inputs), len(asked), len(measured)]
-    )
+    sizes = [len(inputs), len(inputs), len(asked), len(measured)]
+    with_condition, plain, own, others = torch.split(whole, sizes)
     table = torch.tensor(compared)
     place = {condition: number for number, condition in enumerate(asked)}
     conditions = torch.tensor(

@@ -16,7 +16,7 @@ import os
 import random
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -308,8 +308,9 @@ class Run:
         load_weights(self.encoder, load_file(start / WEIGHTS_FILE))
         self.encoder.freeze(settings.frozen_layers)
         self.mixture = Mixture(packed, settings, self.encoder.config)
-        self.projection = self._teacher_projection()
         self.encoder.to(self.device)
+        self._embed_plain()
+        self.projection = self._teacher_projection()
         named: dict[str, Tensor] = dict(self.encoder.named_parameters())
         if self.projection is not None:
             self.projection.to(self.device)
@@ -330,6 +331,23 @@ class Run:
         out.mkdir(parents=True, exist_ok=True)
         if (out / STATE_FILE).is_file():
             self._restore()
+
+    def _embed_plain(self) -> None:
+        """Embeds the texts of plain sources that were packed without vectors."""
+        special, double = self.encoder.config.ids, self.encoder.config.kind == "mpnet"
+        for source in self.mixture.sources.values():
+            arrays = source.arrays
+            if not bool(arrays.get("plain", np.zeros(1)).any()) or "vectors" in arrays:
+                continue
+            alone = replace(source, arrays=arrays | {"inputs": arrays["inputs"].copy()})
+            alone.arrays["inputs"][:, 0] = -1
+            batch = Batch()
+            for number in range(len(arrays["inputs"])):
+                batch.ids.append(alone.input_ids(number, special, double=double))
+                batch.seconds.append(alone.second_start(number, double=double))
+            with torch.inference_mode():
+                vectors = embed_batch(self.encoder, batch, self.settings, self.device)
+            arrays["vectors"] = vectors.cpu().numpy().astype(np.float16)
 
     def _teacher_projection(self) -> nn.Linear | None:
         """A linear layer to the dimension of the teacher's vectors, as in LEAF; seldom needed."""

@@ -19,7 +19,13 @@ from papers.model.pack import bare, pack, save_packed  # noqa: E402
 from papers.model.plain import PlainVectors, embed_ids  # noqa: E402
 from papers.model.train import Run, Settings  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers  # noqa: E402
+from tokenizers import (  # noqa: E402
+    Tokenizer,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+)
 
 from condsim.data.held_out import HeldOutTexts, text_digest  # noqa: E402
 
@@ -46,10 +52,17 @@ def checkpoint(folder: Path, kind: str = "mpnet") -> Path:
     state = {name: value.contiguous() for name, value in model.state_dict().items()}
     save_file(state, folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps(config.to_dict() | {"model_type": kind}))
-    vocabulary = {"[UNK]": 3} | {word: place for place, word in enumerate(WORDS, 4)}
+    vocabulary = {"<s>": 0, "<pad>": 1, "</s>": 2, "[UNK]": 3} | {
+        word: place for place, word in enumerate(WORDS, 4)
+    }
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>",
+        pair="<s> $A </s> </s> $B </s>",
+        special_tokens=[("<s>", 0), ("</s>", 2)],
+    )
     tokenizer.save(str(folder / "tokenizer.json"))
     return folder
 
@@ -125,7 +138,7 @@ def packed_folder(tmp_path: Path, model: Path) -> Path:
     tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
     plain = PlainVectors(model, tmp_path / "plain")
     for name, chosen in (("labelled", groups()[:1]), ("plain", groups()[1:])):
-        packed = pack(chosen, tokenizer, plain, lambda inputs: plain([t for _, t in inputs]))
+        packed = pack(chosen, tokenizer, plain, plain.of_inputs)
         save_packed(packed, folder / f"{name}.npz")
     return folder
 
@@ -220,3 +233,28 @@ def test_measure_share_of_one_is_no_condition() -> None:
     }
     [result] = natural.measure(embed, [test], shares=shares)
     assert list(result.figures.values()) == [0.0, 0.25, 1.0]
+
+
+def test_run_embeds_plain_texts_that_were_packed_without_vectors(tmp_path: Path) -> None:
+    model = checkpoint(tmp_path / "model")
+    packed = packed_folder(tmp_path, model)
+    settings = Settings(shares={"plain": 1}, steps=1)
+    stored = Run(settings, packed, model, tmp_path / "one").mixture.sources["plain"].arrays
+    tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
+    plain = PlainVectors(model, tmp_path / "plain")
+    save_packed(pack(groups()[1:], tokenizer, plain, None), packed / "plain.npz")
+    again = Run(settings, packed, model, tmp_path / "two").mixture.sources["plain"].arrays
+    assert np.abs(stored["vectors"] - again["vectors"]).max() < 0.02
+
+
+def test_parts_of_upper_layers_join_onto_a_base(tmp_path: Path) -> None:
+    folder = checkpoint(tmp_path / "model")
+    parts.split(folder, tmp_path / "parts", megabytes=1, from_layer=1)
+    parts.join(tmp_path / "parts", tmp_path / "again", base=folder)
+    former, again = (
+        load_file(where / "model.safetensors") for where in (folder, tmp_path / "again")
+    )
+    lower = [name for name in again if ".layer.1." not in name]
+    assert all(torch.equal(again[name], former[name].half()) for name in lower)
+    with np.load(tmp_path / "parts" / "part-00.npz") as stored:
+        assert all(".layer.1." in name for name in stored.files)
